@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -76,6 +78,61 @@ class GrowingArrays:
             if name not in self._files:
                 self._files[name] = _File(rows)
             self._files[name].write(rows)
+
+
+class ShelvedRows:
+    """Rows by name, put here part by part and taken once.
+
+    Past ``activations_mib`` of the config file they lie in one file in the cache folder, which has no name there and is
+    gone with this object.
+    """
+
+    def __init__(self) -> None:
+        self._most, self._held = limits().activations, 0
+        self._parts: dict[Hashable, list[Array | _Place]] = {}
+        self._stream: IO[bytes] | None = None
+
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._parts
+
+    def put(self, name: Hashable, rows: Array) -> None:
+        """Add rows (k, ...) of a name.
+
+        Raises
+        ------
+        DataError
+            If they have to go to disk, and cannot be written there.
+        """
+        parts = self._parts.setdefault(name, [])
+        if self._held + rows.nbytes <= self._most:
+            self._held += rows.nbytes
+            parts.append(rows)
+            return
+        with keeping(cache_folder(), "Activations that memory has no room for"):
+            if self._stream is None:
+                self._stream = TemporaryFile(dir=cache_folder())  # noqa: SIM115  # it lives as long as its rows
+            start = self._stream.seek(0, 2)
+            self._stream.write(np.ascontiguousarray(rows).data)
+        parts.append(_Place(start, rows.shape, rows.dtype))
+
+    def take(self, name: Hashable) -> Iterator[Array]:
+        """Yield the rows of a name as they were put here, and forget them; none of a name that is not here."""
+        for part in self._parts.pop(name, ()):
+            if isinstance(part, np.ndarray):
+                self._held -= part.nbytes
+                yield part
+            elif self._stream is not None:
+                self._stream.seek(part.start)
+                yield np.fromfile(self._stream, part.dtype, math.prod(part.shape)).reshape(part.shape)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a file an array lies."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 class _Blocks:

@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from idc_core import growing
 from idc_core.analysis.analysis import analyze
 from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, DataError
-from idc_core.growing import GrowingArrays, give_back, row_blocks
+from idc_core.growing import GrowingArrays, ShelvedRows, give_back, row_blocks
 from tests.analysis.test_layer_sweep import TESTS, TRAIN, network
 
 
@@ -69,6 +70,28 @@ def test_many_small_rows_lie_in_few_blocks(monkeypatch):
     assert max(block.nbytes for block in blocks) <= 4096
     assert len(blocks) <= 1000 * 48 / 4096 + 10
     assert np.array_equal(np.concatenate(blocks)[:, 0], np.arange(3000) // 3)
+
+
+@pytest.mark.parametrize("most", [0, 150, 1 << 20])
+def test_shelved_rows_are_taken_once_in_any_order(home, monkeypatch, most):
+    monkeypatch.setattr(growing, "limits", lambda: SimpleNamespace(activations=most))
+    parts = {name: [np.full((n, 5), 10 * name + n, np.float32) for n in (1, 0, 3)] for name in range(4)}
+    shelf = ShelvedRows()
+    for place in range(3):  # the parts of one name lie between those of others
+        for name, own in parts.items():
+            shelf.put(name, own[place])
+    assert bool(open_files(home)) == (most < 1000)
+    for name in (2, 0, 3, 1):
+        assert name in shelf
+        taken = list(shelf.take(name))
+        assert [part.tolist() for part in taken] == [part.tolist() for part in parts[name]]
+        assert name not in shelf
+        assert list(shelf.take(name)) == []
+        shelf.put("late", parts[name][2])
+    assert np.array_equal(np.concatenate(list(shelf.take("late")))[:, 0], np.repeat([23, 3, 33, 13], 3))
+    del shelf
+    assert not open_files(home)
+    assert list(home.iterdir()) == []
 
 
 def same(one, two):

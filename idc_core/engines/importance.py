@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from idc_core.engines.engine import Block, Engine
 from idc_core.engines.rows import Rows
 from idc_core.engines.sizes import find_blocks
 from idc_core.engines.source import Opened, Source
+from idc_core.growing import ShelvedRows
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, sum_relevance
 from idc_core.lrp.rules import RelevanceSettings
@@ -52,13 +54,10 @@ class _Relevance:
     keeps: str
 
     def __call__(self, opened: Opened, block: Block) -> RelevanceSums:
-        """Return the sums without the activations."""
-        sums, opened.kept[self.keeps, block] = self.run(opened, block)
-        return sums
-
-    def run(self, opened: Opened, block: Block) -> tuple[RelevanceSums, list[NDArray[np.float32]]]:
-        """Run relevance through the network; return also all activations of the block."""
-        rows = slice(*block)
+        """Return the sums."""
+        rows, shelf = slice(*block), self.shelf(opened)
+        for _ in shelf.take(block):
+            pass  # an earlier answer did not arrive
         return sum_relevance(
             opened.model,
             opened.data.inputs[rows],
@@ -68,7 +67,13 @@ class _Relevance:
             truth=opened.data.targets[rows] if self.original else None,
             m=self.m,
             batch_size=self.batch_size,
+            keep=partial(shelf.put, block),
         )
+
+    def shelf(self, opened: Opened) -> ShelvedRows:
+        """Return where a worker puts the activations of all its blocks."""
+        found: ShelvedRows = opened.kept.setdefault(self.keeps, ShelvedRows())
+        return found
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ class _Important:
 
     def __call__(self, opened: Opened, block: Block) -> Rows:
         """Return what the worker kept; one that took over from another runs the block again."""
-        parts = opened.kept.pop((self.keeps, block), None)
-        if parts is None:
-            _, parts = self.first.run(opened, block)
-        return Rows([part[:, self.important] for part in parts])
+        shelf = self.first.shelf(opened)
+        if block not in shelf:
+            self.first(opened, block)
+        return Rows([part[:, self.important] for part in shelf.take(block)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -95,9 +95,9 @@ def rank_layers(
     neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs; past `in_memory` bytes (default:
     ``activations_mib`` of the config file) in files. Relevance is summed on the way.
     """
-    sums, held = _summed(
-        model, train, layers, settings, priority, truth, most if exactly else None, batch_size, in_memory, on_progress
-    )
+    held = GrowingArrays(in_memory)
+    least = most if exactly else None
+    sums = _summed(model, train, layers, settings, priority, truth, least, batch_size, on_progress, held.append)
     found = {}
     for layer, total in sums.importance.items():
         blocks, m = held.blocks(layer), min(most, len(total))
@@ -130,10 +130,10 @@ def sum_relevance(
     truth: NDArray[np.int64] | None,
     m: int,
     batch_size: int,
-) -> tuple[RelevanceSums, list[Floats]]:
-    """Sum relevance over a part of the training inputs; return also a layer's activations (inputs, neurons) of it."""
-    sums, held = _summed(model, train, [layer], settings, priority, truth, m, batch_size, None, None)
-    return sums, list(held.blocks(layer))
+    keep: Callable[[Floats], None],
+) -> RelevanceSums:
+    """Sum relevance over a part of the training inputs; `keep` gets its activations (k, neurons), batch by batch."""
+    return _summed(model, train, [layer], settings, priority, truth, m, batch_size, None, lambda _, rows: keep(rows))
 
 
 def _summed(
@@ -143,14 +143,13 @@ def _summed(
     settings: RelevanceSettings | None,
     priority: str,
     truth: NDArray[np.int64] | None,
-    most: int | None,
+    least: int | None,
     batch_size: int | None,
-    in_memory: int | None,
     on_progress: Progress | None,
-) -> tuple[RelevanceSums, GrowingArrays]:
-    """Sum relevance over inputs and hold their activations by layer; fewer neurons than `most` are refused."""
+    keep: Callable[[str, Floats], None],
+) -> RelevanceSums:
+    """Sum relevance over inputs; `keep` gets activations by layer; a layer of fewer than `least` neurons is refused."""
     ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
-    held = GrowingArrays(in_memory)
     importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
     dense: dict[str, bool] = {}
     done = 0
@@ -164,8 +163,8 @@ def _summed(
                 found["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
                 found["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
                 dense[layer] = batch.activations[layer].dim() == 2
-                if most is not None:
-                    check_m(most, found["active", layer].shape[1])
+                if least is not None:
+                    check_m(least, found["active", layer].shape[1])
             yield batch.start, found
 
     for start, arrays in brought_back(reduced()):
@@ -174,10 +173,10 @@ def _summed(
         used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
             importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
-            held.append(layer, arrays["active", layer][used])
+            keep(layer, arrays["active", layer][used])
     if truth is not None and len(truth) != done:
         raise DataError(f"There are {len(truth)} targets for {done} inputs; expected one per input.")
-    return RelevanceSums(importance, dense), held
+    return RelevanceSums(importance, dense)
 
 
 def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:

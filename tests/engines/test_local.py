@@ -2,9 +2,11 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from idc_core import growing
 from idc_core.engines import ENGINES
 from idc_core.engines.class_errors import count_on
 from idc_core.engines.engine import MOST_BLOCKS, cut
@@ -29,6 +31,24 @@ def test_every_criterion_is_equal_to_one_pass():
 def test_confusion_an_attack_and_an_analysis_are_equal_to_one_pass():
     with ENGINES["local"].open("") as engine:
         assert_others_equal(engine)
+
+
+def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(growing, "limits", lambda: SimpleNamespace(activations=20_000))
+    shelves, made = [], growing.ShelvedRows.__init__
+    monkeypatch.setattr(growing.ShelvedRows, "__init__", lambda self: shelves.append(self) or made(self))
+    told = []
+
+    def look(*now):
+        told.extend((one._held, one._stream is not None) for one in shelves)
+
+    with ENGINES["local"].open("") as engine:
+        assert_equal(on_engine(engine, ("idc",), on_progress=look), ("idc",))
+    held, on_disk = zip(*told, strict=True)
+    assert 0 < max(held) <= 20_000
+    assert any(on_disk)
+    assert not any(one._held for one in shelves)  # everything was taken
 
 
 def test_a_worker_with_other_weights_or_data_ends_the_run():
