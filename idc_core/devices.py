@@ -55,10 +55,9 @@ def choose(name: str = "") -> torch.device:
     """
     import torch
 
-    where = "The device"
     name = name or os.environ.get(VARIABLE, "")
-    if not name:
-        name, where = limits().device, f"The device of {config_file()}"
+    where = "The device" if name else f"The device of {config_file()}"
+    name = name or said()
     if name == PROCESSOR:
         return torch.device(PROCESSOR)
     there = available()
@@ -70,6 +69,11 @@ def choose(name: str = "") -> torch.device:
             f"{where} must be one of {', '.join((AUTO, *there))}, which are on this machine, not {name[:40]!r}."
         )
     return torch.device(found)
+
+
+def said() -> str:
+    """Return the name that the command line, else the config file, says; that of the processor where neither does."""
+    return os.environ.get(VARIABLE, "") or limits().device
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from idc_core import devices
 from idc_core.engines.engine import Block, Engine, Found, Work, engine
 from idc_core.engines.source import Opener, Source
 from idc_core.engines.tree import Node, Tree
@@ -40,9 +41,10 @@ LOST_S = 20.0
 
 
 class _Worker:
-    """What runs in a worker's process."""
+    """What runs in a worker's process; it opens networks on the device of this name."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str) -> None:
+        os.environ[devices.VARIABLE] = device
         self._open = Opener()
         self._work: tuple[Any, Any] = None, None
 
@@ -87,7 +89,7 @@ class _Hired:
 
 @engine("ray", label="Ray", help="Runs on the machines of a Ray cluster, by its address, or on the cores of this one.")
 class RayEngine(Engine):
-    """Run blocks on a Ray cluster, one worker per CPU.
+    """Run blocks on a Ray cluster: one worker per CPU, or per GPU where another device than the processor is chosen.
 
     Parameters
     ----------
@@ -111,6 +113,7 @@ class RayEngine(Engine):
         self.workers: dict[int, _Hired] = {}
         self.homes: dict[str, dict[int, int]] = defaultdict(dict)
         self._numbers = itertools.count()
+        self._device = devices.said().partition(":")[0]  # which GPU a worker has is Ray's to say
         self._head = _place(self.ray.get_runtime_context().gcs_address)
         self._lost = False
         self._looked = self._reached = self._served = 0.0
@@ -141,7 +144,7 @@ class RayEngine(Engine):
             self._ours = False
 
     def hire(self) -> None:
-        """Ask now and then for one worker per CPU that the cluster has; all of them begin side by side.
+        """Ask now and then for one worker per CPU, or GPU, that the cluster has; all of them begin side by side.
 
         Raises
         ------
@@ -158,16 +161,19 @@ class RayEngine(Engine):
             self._served = now
         elif now > self._served + NOBODY_S:
             raise EngineError(
-                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: other programs hold its CPUs, or its "
-                "machines cannot start this one. Look at `ray status`, then start again."
+                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: other programs hold its CPUs or GPUs, "
+                "or its machines cannot start this one. Look at `ray status`, then start again."
             )
+        there = self.ray.cluster_resources()
+        on_gpus = self._device != devices.PROCESSOR and there.get("GPU", 0) >= 1
+        kind = "GPU" if on_gpus else "CPU"
         late = [one for one in self.workers.values() if one.starting and now > one.hired + START_S]
-        if late and self.ray.available_resources().get("CPU", 0) >= 1:
+        if late and self.ray.available_resources().get(kind, 0) >= 1:
             self.dismiss(late)
-        cpus = int(self.ray.cluster_resources().get("CPU", 0))
-        for _ in range(len(self.workers), cpus):
+        needs = {"num_cpus": 1, "num_gpus": int(on_gpus), "max_restarts": 0}
+        for _ in range(len(self.workers), int(there.get(kind, 0))):
             number = next(self._numbers)
-            actor = self.ray.remote(_Worker).options(num_cpus=1, max_restarts=0).remote()
+            actor = self.ray.remote(_Worker).options(**needs).remote(self._device)
             self.workers[number] = _Hired(number, actor, actor.ready.remote(), now)
 
     def _reaches_head(self, now: float) -> bool:

@@ -1,7 +1,10 @@
-"""Two Ray workers on this machine, of which one is killed; a mistake in a worker; Stop; no cluster any more."""
+"""Two Ray workers on this machine, of which one is killed; one on a GPU; a mistake; Stop; no cluster any more."""
+
+import os
 
 import pytest
 
+from idc_core import devices
 from idc_core.engines import ENGINES, ray_cluster
 from idc_core.engines.criteria import update_on
 from idc_core.errors import CancelledError, DataError, EngineError, SettingError
@@ -28,7 +31,7 @@ def engine():
     from ray.cluster_utils import Cluster
 
     in_one_process(SOME)
-    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **HEAD, "num_cpus": 2})
+    made = Cluster(initialize_head=True, head_node_args={**MACHINE, **HEAD, "num_cpus": 2, "num_gpus": 1})
     try:
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
         with ENGINES["ray"].open("") as opened:
@@ -81,3 +84,14 @@ def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
     monkeypatch.setattr(engine, "_head", ("127.0.0.1", 9))  # nothing listens there
     with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
         update_on(engine, criteria(("nc",)), TEST)
+
+
+def test_a_worker_has_a_gpu_of_its_own_where_one_is_asked_for(engine, monkeypatch):
+    engine.dismiss(list(engine.workers.values()))  # they would keep the CPUs
+    monkeypatch.setenv(devices.VARIABLE, "auto")
+    with ENGINES["ray"].open("") as on_gpus:
+        assert_equal(on_engine(on_gpus, ("nc",)), ("nc",))
+        (worker,) = on_gpus.workers.values()  # of two CPUs, and a GPU that is there for Ray alone
+        names = (devices.VARIABLE, "CUDA_VISIBLE_DEVICES")
+        seen = ray.get(worker.actor.__ray_call__.remote(lambda _: [os.environ.get(name) for name in names]))
+    assert seen == ["auto", "0"]
