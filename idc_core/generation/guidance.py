@@ -25,6 +25,10 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+Covered = Any
+"""What a guide knows to be covered: bool (targets,), or a set of cells' codes; both can be joined by ``|``."""
+
+
 @dataclass(frozen=True, eq=False)
 class Aims:
     """Which neurons' activations each picture's search pulls, and where to."""
@@ -48,6 +52,8 @@ class Guide(Protocol):
 
     model: nn.Module
     layers: tuple[str, ...]
+    covered: Covered
+    """Of what is covered it knows: more is added in place."""
 
     def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
         """Return aims from one random number in 0..1 a picture; `activations` gives the seeds' (n, neurons)."""
@@ -67,14 +73,14 @@ class TargetGuide:
         self.model, self.layers = criterion.model, criterion.layers
         if criterion.sizes is None:
             criterion._ready()
-            self.reached = np.zeros(_total(criterion, example), bool)
+            self.covered = np.zeros(_total(criterion, example), bool)
         else:
-            self.reached = criterion.reached
+            self.covered = criterion.reached
         self.span = _span(criterion)
 
     def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
         """Return one neuron a picture, drawn among the uncovered targets; none where everything is covered."""
-        open_ = np.flatnonzero(~self.reached)
+        open_ = np.flatnonzero(~self.covered)
         if not len(open_):
             return _aims(np.zeros((len(draws), 0), np.int64), np.zeros((len(draws), 0)), np.ones((len(draws), 0)))
         targets = open_[np.minimum((draws * len(open_)).astype(np.int64), len(open_) - 1)]
@@ -84,7 +90,7 @@ class TargetGuide:
 
     def account(self, pictures: Tensor) -> None:
         """Note the targets that new pictures cover."""
-        self.reached[self.criterion.profile(pictures).targets] = True
+        self.covered[self.criterion.profile(pictures).targets] = True
 
 
 class CellGuide:

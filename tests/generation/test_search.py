@@ -8,7 +8,9 @@ from torch import nn
 from idc_core.coverage import CRITERIA
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.generation import CONSTRAINTS, OBJECTIVES, differential_search
-from idc_core.generation import search as search_module
+from idc_core.generation.ascent import JointAscent
+from idc_core.generation.guidance import make_guide
+from idc_core.generation.objectives import SearchedNetwork
 
 
 def network(variant, outputs=4):
@@ -144,13 +146,13 @@ def test_ball_gives_what_a_slow_loop_gives(models, seeds):
 @pytest.mark.parametrize("name", sorted(CONSTRAINTS))
 def test_every_picture_looked_at_is_valid(name, models, seeds, monkeypatch):
     looked_at = []
-    keep = search_module._Search._keep
+    keep = JointAscent._keep
 
-    def watch(self, pictures, answers, taken):
+    def watch(self, pictures, answers):
         looked_at.append(pictures.clone())
-        return keep(self, pictures, answers, taken)
+        return keep(self, pictures, answers)
 
-    monkeypatch.setattr(search_module._Search, "_keep", watch)
+    monkeypatch.setattr(JointAscent, "_keep", watch)
     found = differential_search(models, seeds, rule(name), step=40.0, iterations=6)
     assert len(looked_at) > 1
     for pictures in looked_at:
@@ -265,8 +267,8 @@ def test_coverage_weight_raises_coverage_of_one_neuron():
     model = network(0)
     pictures = torch.full((4, 1, 12, 12), 0.5)
     criterion = CRITERIA["nc"](model, ["4"], threshold=1e6).fit(pictures)
-    guide = search_module.make_guide(criterion, pictures[:1])
-    searched = search_module.SearchedNetwork(model, pictures[:1], guide.layers)
+    guide = make_guide(criterion, pictures[:1])
+    searched = SearchedNetwork(model, pictures[:1], guide.layers)
     aims = guide.aims(np.array([0.0, 0.3, 0.6, 0.99]), lambda: None)
     value = lambda scores, active, rows: aims.value(active, rows)  # noqa: E731
     gradient = searched.climb(pictures, value)[1]
