@@ -137,13 +137,13 @@ def peak_memory(work: Callable[[], object]) -> int | None:
     return max(0, held("VmHWM:") - before)
 
 
-def held(what: str) -> int:
-    """Return bytes of memory of this process as Linux says them: "VmRSS:" now, "VmHWM:" at most.
+def held(what: str, process: int | str = "self") -> int:
+    """Return bytes of memory of a process as Linux says them: "VmRSS:" now, "VmHWM:" at most; 0 once it has ended.
 
     Unlike those of `getrusage`, they do not count what the process that started this one held.
     """
-    status = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith(what)) << 10
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next((int(line.split()[1]) for line in status if line.startswith(what)), 0) << 10
 
 
 def table(rows: list[Row]) -> str:

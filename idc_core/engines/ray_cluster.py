@@ -161,8 +161,8 @@ class RayEngine(Engine):
             self._served = now
         elif now > self._served + NOBODY_S:
             raise EngineError(
-                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: other programs hold its CPUs or GPUs, "
-                "or its machines cannot start this one. Look at `ray status`, then start again."
+                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: others hold its CPUs or GPUs, or its "
+                "machines cannot start this program. Look at `ray status`, then start again."
             )
         there = self.ray.cluster_resources()
         on_gpus = self._device != devices.PROCESSOR and there.get("GPU", 0) >= 1
