@@ -41,7 +41,7 @@ class ResNet(nn.Module):
 
 @idc.dataset("photos")
 def read(split):
-    return idc.load_dataset(str(HERE / "photos"), split)
+    return HERE / "photos"
 
 
 @idc.network("resnet", "Small ResNet", data="photos", layer="layer3")
@@ -53,7 +53,7 @@ def build():
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    data, net = read("train"), ResNet()
+    data, net = idc.load_dataset("photos", "train"), ResNet()
     pictures, targets = torch.tensor(data.inputs), torch.tensor(data.targets)
     optimizer = torch.optim.AdamW(net.parameters(), 0.004)
     for epoch in range(12):

@@ -23,7 +23,7 @@ class Net(nn.Module):
 
 @idc.dataset("wine")
 def read(split):
-    return idc.load_dataset(str(HERE / "wine.csv"), split)
+    return HERE / "wine.csv"
 
 
 @idc.network("wine-net", "Network on wine", data="wine", layer="hidden2")
@@ -39,7 +39,7 @@ if __name__ == "__main__":
     wine = load_wine(as_frame=True)
     wine.data.assign(label=[wine.target_names[one] for one in wine.target]).to_csv(HERE / "wine.csv", index=False)
     torch.manual_seed(0)
-    data, net = read("train"), Net()
+    data, net = idc.load_dataset("wine", "train"), Net()
     features, targets = torch.tensor(data.inputs), torch.tensor(data.targets)
     optimizer = torch.optim.Adam(net.parameters(), 0.01)
     for _ in range(200):

@@ -7,11 +7,13 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
+from idc_core.cli.engines import add_engine, engine_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
 from idc_core.parameters import MOST_WHOLE, Parameter, shown
@@ -19,6 +21,7 @@ from idc_core.parameters import MOST_WHOLE, Parameter, shown
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.generation import Constraint, Disagreements
+    from idc_core.generation.ascent import SearchSettings
     from idc_core.progress import Progress
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
@@ -99,6 +102,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--m", type=Number(M), default=6, metavar="N", help="important neurons, for cells (%(default)s)")
     add("--out", type=FileToWrite(), metavar="FILE", help="write pictures, seeds and predictions to FILE as npz")
     add("--csv", type=FileToWrite(), metavar="FILE", help="write one row per picture to FILE")
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -110,10 +114,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
-    constraint = _constraint(arguments.constraint, arguments.set)
+    settings, open_engine = _settings(arguments), engine_of(arguments)
     _check_cell(arguments)
     with ProgressLine() as progress:
-        models = [_open(name) for name in arguments.models]
+        models = [open_named(name) for name in arguments.models]
         _check_task(arguments.models, models)
         data = arguments.data or models[0].card.dataset
         check_fit(models[0].card, data)
@@ -121,21 +125,25 @@ def run(arguments: argparse.Namespace) -> int:
         positions = _seeds(arguments, models[0], test, progress)
 
         def search(on_progress: Progress | None) -> Disagreements:
-            return differential_search(
-                models,
-                test.inputs[positions],
-                constraint,
-                arguments.lambda1,
-                0.0 if arguments.guide == "none" else arguments.lambda2,
-                arguments.step,
-                arguments.iterations,
-                arguments.threshold,
-                arguments.seed,
-                guidance=_guidance(arguments, models, test, progress),
-                objective=arguments.objective,
-                bound=arguments.bound,
-                on_progress=on_progress,
-            )
+            guidance = _guidance(arguments, models, test, progress)
+            if open_engine is None:
+                seeds, chosen = test.inputs[positions], vars(settings)
+                return differential_search(models, seeds, **chosen, guidance=guidance, on_progress=on_progress)
+            from idc_core.engines.searches import search_on
+
+            source = replace(source_of(arguments, models[0], test, "test", None), prints=("", test.fingerprint))
+            with open_engine() as engine:
+                return search_on(
+                    engine,
+                    source,
+                    arguments.models,
+                    models,
+                    positions,
+                    settings,
+                    guidance,
+                    open_model=open_named,
+                    on_progress=on_progress,
+                )
 
         told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
         prints = tuple(model.card.fingerprint for model in models)
@@ -157,7 +165,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open(text: str) -> Any:
+def _settings(arguments: argparse.Namespace) -> SearchSettings:
+    from idc_core.generation.ascent import SearchSettings
+
+    return SearchSettings(
+        _constraint(arguments.constraint, arguments.set),
+        arguments.lambda1,
+        0.0 if arguments.guide == "none" else arguments.lambda2,
+        arguments.step,
+        arguments.iterations,
+        arguments.threshold,
+        arguments.seed,
+        objective=arguments.objective,
+        bound=arguments.bound,
+    )
+
+
+def open_named(text: str) -> Any:
     """Load a network: NAME, NAME=FILE or NAME:BITS."""
     from idc_core.generation import rounded
     from idc_core.models import load_model

@@ -43,7 +43,7 @@ def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, spli
 
     setups, words = tuple(str(path.absolute()) for path in arguments.setup), tuple(arguments.paths)
     prepare = SameFiles(setups, words) if setups or words else None
-    return Source(arguments.model, data.name, split, limit, prepare, (model.card.fingerprint, data.fingerprint))
+    return Source(model.card.name, data.name, split, limit, prepare, (model.card.fingerprint, data.fingerprint))
 
 
 @dataclass(frozen=True)

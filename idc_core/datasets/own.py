@@ -7,18 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, cast
 
 from idc_core.datasets.dataset import Dataset, Items, Task
 from idc_core.datasets.entry import DatasetEntry
+from idc_core.datasets.formats import format_of
 from idc_core.datasets.gathered import gathered
 from idc_core.datasets.naming import Naming, apart
 from idc_core.datasets.own_arrays import as_array, checked_inputs, checked_targets
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
 from idc_core.own_code import run_own, said_source, source_of
 from idc_core.progress import Progress
 
-EXPECTED = "return (inputs, targets), a torch Dataset, or an idc Dataset"
+EXPECTED = "return (inputs, targets), a torch Dataset, an idc Dataset, or the path of files"
 
 
 class OwnReader:
@@ -50,8 +54,8 @@ class OwnReader:
         """Return one split, or the first `limit` items of it."""
         with self._lock:
             if split not in self._kept:
-                found = self._read(split, limit if self._takes > 1 else None, on_progress)
-                if limit is not None and self._takes > 1 and not found.whole:
+                found = self._read(split, limit, on_progress)
+                if limit is not None and not found.whole:
                     return self._with_vocabulary(_first(found, limit))
                 self._kept[split] = found
             return self._with_vocabulary(_first(self._kept[split], limit))
@@ -59,7 +63,7 @@ class OwnReader:
     def names(self) -> tuple[str, ...]:
         """Return the class names: those given, those that the data bring, or "0" to the highest class."""
         with self._lock:
-            if not self.class_names and self._takes > 1:
+            if not self.class_names:
                 self("train", 1, None)  # files tell their classes with the first input
             if self.class_names:
                 return self.class_names
@@ -73,12 +77,9 @@ class OwnReader:
             return self.class_names
 
     def _read(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
-        given: list[Any] = [split, limit, on_progress]
         where = f"{said_source(self.read)}: the {split} split of {self.name!r}"
         doing, file = f"reading the {split} split of {self.name!r}", source_of(self.read)[0]
-        items = run_own(
-            doing, file, lambda: self._apart(self.read(*given[: self._takes]), where, limit, on_progress), DataError
-        )
+        items = run_own(doing, file, lambda: self._items(split, limit, where, on_progress), DataError)
         items = self._with_naming(items, where)
         targets = checked_targets(items.targets, where, self.task, self.class_names)
         if len(items.inputs) != len(targets):
@@ -87,6 +88,19 @@ class OwnReader:
             raise DataError(f"{where} is empty; expected at least one input.")
         self.task = "regression" if targets.dtype.kind == "f" else "classification"
         return replace(items, inputs=checked_inputs(items.inputs, where), targets=targets)
+
+    def _items(self, split: str, limit: int | None, where: str, on_progress: Progress | None) -> Items:
+        """Call the person's function, and take apart what it returned, unchecked."""
+        given: list[Any] = [split, limit, on_progress]
+        found = self.read(*given[: self._takes])
+        if isinstance(found, str | Path):
+            path = local_path(found, on_progress)
+            items = format_of(path).read(path, Preparation(), split, limit, on_progress)
+            self.class_names = self.class_names or items.class_names
+            return items
+        whole = self._takes == 1
+        items = self._apart(found, where, None if whole else limit, on_progress)
+        return replace(items, whole=items.whole or whole)
 
     def _apart(self, found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
         """Take apart what the person's function returned, unchecked."""

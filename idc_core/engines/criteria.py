@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from torch import nn
+
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
@@ -31,7 +33,7 @@ def fit_on(
         cutting = find_blocks(engine, source, _layers(streamed), None, batch_size)
         learns = any(one.learns for one in streamed)
         blocks = cutting.blocks if learns else cutting.blocks[:1]
-        work = _Learn([_without(one, "model") for one in streamed], cutting.batch_size)
+        work = _Learn([without(one, "model") for one in streamed], cutting.batch_size)
         adopt_all(streamed, engine.run(source, work, blocks, on_progress))
     for one in criteria:
         if isinstance(one, IDC):
@@ -57,7 +59,7 @@ def update_on(
         layers = dict.fromkeys(layer for one in some for layer in _layers([one]))
         cutting = find_blocks(engine, source, tuple(layers), None, batch_size)
         blocks = [(0, cutting.blocks[-1][1])] if ordered else cutting.blocks
-        work = _Update([_without(one.fresh(), "model") for one in some], cutting.batch_size)
+        work = _Update([without(one.fresh(), "model") for one in some], cutting.batch_size)
         seen = engine.run(source, work, blocks, on_progress)
         for one, more in zip(some, seen.criteria, strict=True):
             one.merge(more)
@@ -68,7 +70,7 @@ def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def _without(criterion: Any, *names: str) -> Any:
+def without(criterion: Any, *names: str) -> Any:
     """Return a copy of a criterion without some attributes, which whoever gets it has or does not need."""
     other = copy.copy(criterion)
     for name in names:
@@ -77,9 +79,10 @@ def _without(criterion: Any, *names: str) -> Any:
     return other
 
 
-def _with_model(criterion: Any, opened: Opened) -> Any:
+def with_model(criterion: Any, model: nn.Module) -> Any:
+    """Return a copy of a criterion with a network."""
     other = copy.copy(criterion)
-    other.model = opened.model
+    other.model = model
     return other
 
 
@@ -93,7 +96,7 @@ class _Learn:
 
     def __call__(self, opened: Opened, block: Block) -> Learned:
         """Learn from a block of the training inputs."""
-        criteria = [_with_model(one, opened) for one in self.criteria]
+        criteria = [with_model(one, opened.model) for one in self.criteria]
         return learn_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
 
 
@@ -120,9 +123,9 @@ class _Update:
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
         """Account for a block of the tests."""
-        criteria = [_with_model(one.fresh(), opened) for one in self.criteria]
+        criteria = [with_model(one.fresh(), opened.model) for one in self.criteria]
         for one in criteria:
             if isinstance(one, IDC):
                 one.batch_size = self.batch_size
         update_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
-        return _Seen([_without(one, *one.unmerged) for one in criteria])
+        return _Seen([without(one, *one.unmerged) for one in criteria])

@@ -183,10 +183,12 @@ class JointAscent:
 
     def step(self) -> None:
         """Move every active seed one step up the gradient, and keep the pictures that the models disagree on."""
-        if not self.taken:
+        self.taken += 1
+        if not len(self.active):
+            return
+        if self.taken == 1:
             self._look(self.seeds[self.active], False)
         self._advance()
-        self.taken += 1
         pictures = self.rule.picture(self.seeds[self.active], self.state[self.active])
         if self.rule.steers_once or self.taken == self.settings.iterations:
             left = self._keep(pictures, self.task.predictions([one.scores(pictures) for one in self.models]))

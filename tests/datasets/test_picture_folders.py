@@ -6,6 +6,7 @@ import shutil
 import time
 import zipfile
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,6 +164,20 @@ def test_classes_and_shape_are_told_without_decoding_all(tmp_path, decoded):
     entry = open_data(write(tmp_path / "mine", made(("cat", "dog"), 20)))
     assert (entry.task, entry.class_names, entry.input_shape) == ("classification", ("cat", "dog"), (3, 6, 8))
     assert len(decoded) == 1
+
+
+@pytest.mark.parametrize("given", [Path, str])
+def test_a_function_may_return_the_path_and_then_decodes_no_more_than_is_asked_for(tmp_path, decoded, given):
+    folder = write(tmp_path / "photos", made(["train/cat", "train/dog", "test/cat", "test/dog"], 20))
+    idc.dataset("by-path")(lambda split: given(folder))
+    entry, told = DATASETS["by-path"], []
+    assert (entry.input_shape, entry.class_names, entry.task) == ((3, 6, 8), ("cat", "dog"), "classification")
+    assert len(decoded) == 1
+    found = idc.load_dataset("by-path", "train", on_progress=lambda *now: told.append(now) or True)
+    assert (0, 39, "pictures decoded") in told
+    assert len(decoded) == 40
+    assert (len(found), len(idc.load_dataset("by-path", "test", 3))) == (40, 3)
+    assert found.fingerprint == loaded(folder).fingerprint
 
 
 def test_stopping_keeps_what_was_decoded(tmp_path, monkeypatch, decoded):
