@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         model, train, test, layer = open_setup(arguments, seconds, progress)
         plan = planned(arguments, model.card, train, test, layer).planned(lambda: model)
         if engine is not None:
-            plan = replace(plan, make=_on_engine(arguments, engine, model, train, test, layer))
+            plan = replace(plan, make=made_on(arguments, engine, model, train, test, layer))
         started = time.perf_counter()
         found = None if arguments.fresh else plan.found()
         if found is None:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _on_engine(
+def made_on(
     arguments: argparse.Namespace,
     open_engine: Callable[[], Engine],
     model: Network,

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from idc_core.cli.analyze import add_options, open_setup, planned
+from idc_core.cli.analyze import add_options, made_on, open_setup, planned
 from idc_core.cli.arguments import FileToWrite, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, write_whole
+from idc_core.cli.engines import add_engine, engine_of, source_of
 
 if TYPE_CHECKING:
     from idc_core.analysis.filtering import Conditions
+    from idc_core.engines import Engine, Source
+    from idc_core.models import Network
+    from idc_core.progress import Progress
+    from idc_core.runs import PlannedAnalysis
+    from idc_core.tracing.traces import Traces
 
 OUT = "report.html"
 
@@ -46,6 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=told)
     add("--out", type=FileToWrite(), default=OUT, metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,12 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.report.remarks import notes_on
     from idc_core.report.writing import make_files
 
-    own = MODELS[arguments.model].dataset
+    open_engine, own = engine_of(arguments), MODELS[arguments.model].dataset
     check_classes(arguments.classes, DATASETS[arguments.data or own].class_names)
     check_classes(arguments.predicted, DATASETS[own].class_names)
     with ProgressLine() as progress:
         model, train, test, layer = open_setup(arguments, {}, progress)
         plan = planned(arguments, model.card, train, test, layer)
+        if open_engine is not None:
+            _pass_on(arguments, open_engine, plan, model, progress)
         material = gather(plan, lambda: model, _conditions(arguments), progress)
         files = make_files(
             material,
@@ -77,6 +88,35 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.json, files.json, "--json")
         print(f"written to {arguments.json}")
     return 0
+
+
+def _pass_on(
+    arguments: argparse.Namespace,
+    open_engine: Callable[[], Engine],
+    plan: PlannedAnalysis,
+    model: Network,
+    progress: Progress,
+) -> None:
+    """Make on an engine, and keep, passes and analysis that a report needs; what is kept is not made again."""
+    from idc_core.runs import planned_traces
+
+    train = source_of(arguments, model, plan.train, "train", arguments.limit_train)
+    tests = source_of(arguments, model, plan.test, "test", arguments.limit_test)
+    for source, data in ((train, plan.train), (tests, plan.test)):
+        make = partial(_traced, open_engine, source, plan.layer)
+        replace(planned_traces(model.card, lambda: model, data, plan.layer), make=make).kept(progress)
+    if not plan.traced_alike:
+        make_all = made_on(arguments, open_engine, model, plan.train, plan.test, plan.layer)
+        replace(plan.planned(lambda: model), make=make_all).kept(progress)
+
+
+def _traced(open_engine: Callable[[], Engine], source: Source, layer: str, on_progress: Progress | None) -> Traces:
+    """Return what a layer shows, with the usual rule."""
+    from idc_core.engines.traces import collect_on
+    from idc_core.lrp.rules import RelevanceSettings
+
+    with open_engine() as engine:
+        return collect_on(engine, source, (layer,), RelevanceSettings(), on_progress=on_progress)
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:
@@ -94,17 +134,17 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 
 
 def command_of(words: Sequence[str], setups: Sequence[object]) -> str:
-    """Return the command line that makes a report again, from the words of one; its files have their usual name."""
+    """Return the command line that makes a report again, from the words of one, here and with the usual file."""
     setup = [part for file in setups for part in ("--setup", str(file))]
-    return shlex.join(["python", "-m", "idc_core", *_without_files(words), *setup, "--out", OUT])
+    return shlex.join(["python", "-m", "idc_core", *_decisive(words), *setup, "--out", OUT])
 
 
-def _without_files(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command line that do not say which files are written."""
+def _decisive(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line that say neither which files are written nor where it runs."""
     skipped = False
     for word in words:
         name, equals, _ = word.partition("=")
-        if skipped or name in ("--out", "--json"):
+        if skipped or name in ("--out", "--json", "--engine", "--address"):
             skipped = not skipped and not equals
             continue
         yield word

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,13 +15,13 @@ from numpy.typing import NDArray
 from idc_core.engines.criteria import with_model, without
 from idc_core.engines.engine import Block, Engine, cut
 from idc_core.engines.source import Opened, Source
-from idc_core.errors import CancelledError, SettingError
+from idc_core.errors import SettingError
 from idc_core.generation.ascent import Arrived, JointAscent, SearchSettings, said_steps
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Covered
 from idc_core.generation.search import Disagreements, disagreements
 from idc_core.models import load_model
-from idc_core.progress import Progress, report
+from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
@@ -59,7 +60,7 @@ def search_on(
     guidance : sequence of Criterion, optional
         As `differential_search` takes it, of `models`.
     on_progress : Progress, optional
-        Called after every step; returning False ends the search with what it has.
+        Told the steps taken.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def search_on(
     Raises
     ------
     IdcError
-        As `differential_search`.
+        As `differential_search`; CancelledError if `on_progress` asks to stop.
     """
     started = time.perf_counter()
     settings.check_models(models)
@@ -84,19 +85,20 @@ def search_on(
         None if guidance is None else [_sent(one, models) for one in guidance],
         uuid.uuid4().hex,
     )
-    stopped, seen = False, engine.run(source, work, blocks)
-    for taken in range(1, settings.iterations + 1):
+    seen = engine.run(source, work, blocks)
+    for taken in range(settings.iterations):
         if not seen.active:
             break
         work = replace(work, told=(*work.told, seen.covered))
-        seen = engine.run(source, work, blocks)
-        try:
-            report(on_progress, taken, settings.iterations, said_steps(count - seen.active, count))
-        except CancelledError:
-            stopped = True
-            break
+        said = said_steps(count - seen.active, count)
+        seen = engine.run(source, work, blocks, partial(_tell, on_progress, taken, settings.iterations, said))
     arrived = engine.run(source, _Gather(work, work.keeps), blocks)
-    return disagreements(arrived, settings, guidance, stopped, time.perf_counter() - started)
+    return disagreements(arrived, settings, guidance, False, time.perf_counter() - started)
+
+
+def _tell(on_progress: Progress | None, taken: int, iterations: int, said: str, *_: object) -> bool | None:
+    """Tell how many steps are taken, whenever an engine tells how many inputs are done in one; return its answer."""
+    return on_progress is None or on_progress(taken, iterations, said)
 
 
 def _sent(criterion: Any, models: Sequence[Network]) -> tuple[int, Any]:

@@ -18,6 +18,9 @@ from idc_core.engines.attacks import attack_on
 from idc_core.engines.class_errors import count_on
 from idc_core.engines.criteria import fit_on, update_on
 from idc_core.engines.inspections import inspect_on
+from idc_core.engines.searches import search_on
+from idc_core.generation import differential_search
+from idc_core.generation.ascent import SearchSettings
 from idc_core.inspection import inspect, library
 from idc_core.models import load_model
 from idc_core.perturbation import attack
@@ -85,7 +88,7 @@ def assert_equal(found, names=tuple(CRITERIA)):
 
 
 def assert_others_equal(engine):
-    """Counts for confusion, an attack with random starts, inspection and an analysis, equal to one process."""
+    """Counts for confusion, an attack with random starts, a search, inspection, an analysis, equal to one process."""
     test = load_dataset(DATA, "test")
     statistics = collect_statistics(network(), test, LAYERS, batch_size=BATCH)
     counted = count_on(engine, TEST, LAYERS, 0.4, batch_size=BATCH)
@@ -100,6 +103,9 @@ def assert_others_equal(engine):
     assert found.complete
     for name in ("inputs", "targets", "before", "predictions", "success", "l0", "l2", "linf"):
         assert np.array_equal(getattr(found, name), getattr(one, name)), name
+
+    settings = search_settings()
+    assert_searches_equal(searched(engine, settings), settings)
 
     families, measures = ("labels", "regions"), ("pearson", "iou")
     seen = inspect_on(engine, TEST, network(), test, families, measures, ("conv2", "fc2"))
@@ -116,6 +122,37 @@ def assert_others_equal(engine):
     options = {"original": True, "priority": "absolute"}
     analysis = analyze_on(engine, IDC(network(), "fc1", 5, **options), TRAIN, TEST, test)
     assert_analyses_equal(analysis, analyze(network(), load_dataset(DATA, "train"), test, "fc1", 5, **options))
+
+
+SEARCHED = (MODEL, "lenet1-digits")
+
+
+def search_settings(**changed):
+    """Of a search in which seeds end at several steps, and what they cover steers the others."""
+    return SearchSettings(**{"constraint": "linf", "step": 10.0, "iterations": 5, "weight_coverage": 0.5, **changed})
+
+
+def searched(engine, settings, guidance=None, count=120, **progress):
+    """A search on an engine from the first tests."""
+    models = [network(), companion()]
+    return search_on(engine, TEST, SEARCHED, models, np.arange(count), settings, guidance, **progress)
+
+
+@cache
+def companion():
+    return load_model(SEARCHED[1])
+
+
+def assert_searches_equal(found, settings, guidance=None, count=120):
+    """All fields of a search in one process, but for how long it took."""
+    seeds = load_dataset(DATA, "test", count).inputs
+    one = differential_search([network(), companion()], seeds, **vars(settings), guidance=guidance)
+    assert 0 < len(one) < count
+    for name, value in vars(one).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(getattr(found, name), value), name
+        elif name != "seconds":
+            assert getattr(found, name) == value, name
 
 
 def assert_analyses_equal(found, expected):

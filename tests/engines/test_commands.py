@@ -85,6 +85,35 @@ def test_inspect_prints_the_same(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == here
 
 
+@pytest.mark.parametrize("models", [("lenet5-digits", "lenet1-digits"), ("lenet5-digits", "lenet5-digits:4")])
+def test_differential_writes_the_same(capsys, tmp_path, monkeypatch, models):
+    words = ("differential", "--models", *models, "--seeds", "40", "--constraint", "linf", "--guide", "tknc", "--csv")
+    written = []
+    for number, engine in enumerate(((), ("--engine", "local"))):
+        monkeypatch.setenv("IDC_HOME", str(tmp_path / str(number)))  # where the other one is not kept
+        file = tmp_path / f"{number}.csv"
+        assert main((*words, str(file), *engine)) == 0
+        written.append((file.read_text(encoding="utf-8"), capsys.readouterr().out.replace(str(file), "")))
+    assert written[0] == written[1]
+    assert len(written[0][0].splitlines()) > 2
+
+
+@pytest.mark.parametrize(("rule", "runs"), [("epsilon", 2), ("z", 3)])
+def test_report_writes_the_same(tmp_path, monkeypatch, rule, runs):
+    opened, local = [], ENGINES["local"]
+    monkeypatch.setitem(ENGINES, "local", replace(local, open=lambda address: opened.append(1) or LocalEngine()))
+    monkeypatch.chdir(tmp_path)
+    words = ("report", "--layer", "fc2", "--m", "3", "--limit-train", "500", "--rule", rule)
+    here, there = tmp_path / "here", tmp_path / "there"
+    for home, engine in ((here, ()), (there, ("--engine", "local"))):
+        monkeypatch.setenv("IDC_HOME", str(home))  # where the other one is not kept
+        assert main((*words, *engine, "--json", f"{home}.json")) == 0
+    assert len(opened) == runs
+    assert Path(f"{there}.json").read_text(encoding="utf-8") == Path(f"{here}.json").read_text(encoding="utf-8")
+    assert main((*words, "--engine", "local")) == 0
+    assert len(opened) == runs  # everything is kept
+
+
 def test_workers_open_the_setup_files_of_the_command(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(SETUP, encoding="utf-8")

@@ -18,9 +18,12 @@ from tests.engines.setups import (
     TEST,
     assert_equal,
     assert_others_equal,
+    assert_searches_equal,
     criteria,
     in_one_process,
     on_engine,
+    search_settings,
+    searched,
     worker_processes,
 )
 
@@ -86,6 +89,7 @@ class At:
         self.calls += 1
         if not self.done and self.calls >= self.number:
             self.done = self.act() is not False
+        return True
 
 
 def kill_a_worker(draw):
@@ -139,6 +143,14 @@ def test_a_worker_killed_at_any_moment_changes_nothing(engine, seed):
     draw = random.Random(seed)
     dies = At(draw.randrange(1, CALLS), lambda: kill_a_worker(draw))
     assert_equal(on_engine(engine, SOME, on_progress=dies), SOME)
+    assert dies.done
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_worker_killed_in_a_search_changes_nothing(engine, seed):
+    draw, settings = random.Random(seed), search_settings()
+    dies = At(draw.randrange(1, 20), lambda: kill_a_worker(draw))
+    assert_searches_equal(searched(engine, settings, on_progress=dies), settings)
     assert dies.done
 
 
