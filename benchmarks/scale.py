@@ -19,10 +19,12 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.clustering.sketch import Sketch
+from idc_core.clustering.sketch import CELLS, Sketch
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage.cells import CellCounts
 from idc_core.coverage.moments import Moments
+from idc_core.engines.engine import MOST_BLOCKS
+from idc_core.engines.tree import FAN_IN, Tree
 
 KEPT = Path(__file__).with_name("scale.json")
 PAGE = Path(__file__).parents[1] / "docs" / "SCALE.md"
@@ -50,6 +52,12 @@ PICTURE = 3 * 224 * 224  # bytes of a picture as it is read
 MERGING = 6
 """States that merging two of them takes beside: both tables of cells behind one another, sorted, and their sums."""
 
+SKETCH = 40 * CELLS
+"""Bytes of a sketch: number, count, sum and extremes of each cell."""
+
+LEVELS = len(Tree[object](MOST_BLOCKS).sizes) - 1
+"""Levels at which what blocks have found is merged."""
+
 NODE_GPUS, NODE_BYTES = 8, 25e9 / 8  # GPUs of a node, and bytes a second that reach it: 25 Gbit/s
 
 
@@ -63,6 +71,7 @@ class Constants:
     merged_cell: float  # seconds to merge two states, per covered cell of one
     merged_state: float  # seconds to merge two states without cells
     sketched_value: float  # seconds per value of a sketch of ten million values
+    merged_sketch: float  # seconds to merge two sketches
     parted_sketch: float  # seconds to find the clusters of a sketch
     simulated_bytes: int  # of a worker's state in the simulation
     simulated_peak: int  # most bytes that merging 1,000 of them held
@@ -142,7 +151,7 @@ def rate(network: str, gpu: str) -> float:
 
 
 def terms(measured: Constants, network: str, gpu: str, gpus: int, inputs: int = INPUTS) -> dict[str, float]:
-    """Return the seconds that each part of an analysis takes: inputs to learn from, and as many tests."""
+    """Return the seconds that each part takes: so many inputs to learn from, and as many tests."""
     speed = gpus * rate(network, gpu)
     size = state_bytes(NEURONS[network], M)
     merging = measured.merged_state + 4**M * measured.merged_cell + size / measured.unpickled
@@ -150,10 +159,15 @@ def terms(measured: Constants, network: str, gpu: str, gpus: int, inputs: int = 
         "learning": inputs / (speed * SHARE["learn"]),
         "tests": inputs / (speed * SHARE["test"]),
         "reading": 2 * inputs * PICTURE / (gpus / NODE_GPUS * NODE_BYTES),
-        "clustering": M * (inputs * measured.sketched_value + measured.parted_sketch),
+        "clustering": M * (inputs / gpus * measured.sketched_value + _joined(measured) + measured.parted_sketch),
         "merging": math.ceil(math.log2(gpus)) * merging,
         "merging by the driver": gpus * merging,
     }
+
+
+def _joined(measured: Constants) -> float:
+    """Return the seconds in which the sketches of a neuron come together, level by level."""
+    return LEVELS * (FAN_IN * SKETCH / NODE_BYTES + (FAN_IN - 1) * measured.merged_sketch)
 
 
 def whole(parts: dict[str, float]) -> float:
@@ -180,7 +194,7 @@ def measure(machine: str) -> Constants:
     full = [CellCounts([4] * 10).update(_every_cell(4, 10)) for _ in range(2)]
     content = pickle.dumps(full[0].codes, protocol=5)
     values = np.random.default_rng(0).standard_normal(10**7, np.float32)
-    sketch = Sketch.of(values)
+    sketch, other = Sketch.of(values), Sketch.of(values + np.float32(0.1))
     peak, held, size = simulate(1_000)[:3]
     return Constants(
         machine,
@@ -189,6 +203,7 @@ def measure(machine: str) -> Constants:
         merged_cell=_seconds(lambda: full[0].merge(full[1])) / 4**10,
         merged_state=_seconds(lambda: empty[0].merge(empty[1])),
         sketched_value=_seconds(lambda: Sketch.of(values), 3) / len(values),
+        merged_sketch=_seconds(lambda: sketch.merge(other)),
         parted_sketch=_seconds(lambda: SketchedPartitions.of(sketch, (2, 3, 4)).choose((2, 3, 4)), 3),
         simulated_bytes=size,
         simulated_peak=peak,
@@ -237,6 +252,7 @@ def _constants(measured: Constants) -> str:
         ("merging two states, per covered cell", f"{measured.merged_cell * 1e9:.0f} ns"),
         ("merging two states without cells", f"{measured.merged_state * 1e6:.0f} \N{MICRO SIGN}s"),
         ("sketching the values of a neuron, per value", f"{measured.sketched_value * 1e9:.0f} ns"),
+        ("merging two sketches", f"{measured.merged_sketch * 1e3:.0f} ms"),
         ("finding the clusters of a sketch", f"{measured.parted_sketch:.2g} s"),
     ]
     return _table((f"measured on {measured.machine}", "median"), rows)

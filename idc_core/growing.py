@@ -205,7 +205,7 @@ def row_blocks(array: Array) -> Iterator[tuple[int, Array]]:
         give_back(array)
 
 
-def give_back(array: Array) -> None:
+def give_back(array: Any) -> None:
     """Let the pages of a mapped array go, which else count as this process's memory; they are read again if needed."""
     mapping = _mapping(array)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):

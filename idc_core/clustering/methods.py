@@ -20,6 +20,7 @@ from idc_core.clustering.kmeans import (
     partition,
 )
 from idc_core.clustering.points import Ints, Partition, Points
+from idc_core.clustering.sketch import Sketch
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.errors import SettingError
 from idc_core.guarded import limits
@@ -48,14 +49,18 @@ class Clustering:
                 f"Leave the number to it, or choose another way to cluster."
             )
 
+    def sketches(self, count: int) -> bool:
+        """Whether it parts a sketch of so many values: k-means, from ``sketch_from`` of the config file on."""
+        return self.sketched and count >= limits().sketch_from
+
     def partition(
-        self, values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False
+        self, values: ArrayLike | Sketch, clusters: Sequence[int], drop_zeros: bool = False
     ) -> Partitions | SketchedPartitions:
         """Part activations into every one of several numbers of clusters, as `idc_core.clustering.kmeans.partition`.
 
-        From ``sketch_from`` values on, a number of the config file, k-means parts a sketch of them.
+        Very many are parted by a sketch of them, as `sketches` says, and what is a sketch already in any case.
         """
-        if self.sketched and np.size(values) >= limits().sketch_from:
+        if isinstance(values, Sketch) or self.sketches(np.size(values)):
             return SketchedPartitions.of(values, clusters, drop_zeros)
         return partition(values, clusters if self.takes_k else self.numbers(clusters), drop_zeros, self.split)
 
@@ -63,8 +68,10 @@ class Clustering:
         """Return the numbers of clusters that may come out where these are asked for."""
         return clusters if self.takes_k else range(2, MAX_CLUSTERS + 1)
 
-    def cluster(self, values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
-        """Split one neuron's activations (n,), in any order, into clusters."""
+    def cluster(
+        self, values: ArrayLike | Sketch, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False
+    ) -> Clusters:
+        """Split one neuron's activations (n,), in any order, or a sketch of them, into clusters."""
         self.check(clusters)
         return self.partition(values, clusters, drop_zeros).choose(self.numbers(clusters))
 

@@ -16,7 +16,7 @@ from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, most_important
-from idc_core.importance.training_pass import RankedLayer, rank_layers
+from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
@@ -176,18 +176,19 @@ class IDC(Criterion):
                 f"clusters per neuron: at least {max(numbers) + 1} are needed. Use more training inputs."
             )
 
-    def cluster(self, ranked: RankedLayer, *, on_progress: Progress | None = None) -> Self:
+    def cluster(self, ranked: RankedLayer | SketchedLayer, *, on_progress: Progress | None = None) -> Self:
         """Find the clusters of the important neurons that a pass over the training inputs has given."""
-        if not len(ranked.activations):
+        if not ranked.inputs:
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
-        self.check_inputs(len(ranked.activations))
+        self.check_inputs(ranked.inputs)
         self.importance, self.important = ranked.importance, ranked.important
         drop = self.drop_zeros or (self.original and ranked.dense)
         found: list[Clusters] = []
         for place in range(self.m):
             report(on_progress, place, self.m, "neurons clustered")
-            found.append(self.clustering.cluster(ranked.activations[:, place], self.cluster_numbers, drop))
-            give_back(ranked.activations)
+            values = ranked.values(place)
+            found.append(self.clustering.cluster(values, self.cluster_numbers, drop))
+            give_back(values)
         self.clusters = tuple(found)
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from idc_core.analysis.analysis import Measured, assembled, timed
-from idc_core.engines.importance import fit_idc
+from idc_core.engines.importance import fit_and_rank
 from idc_core.engines.traces import collect_on
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def analyze_on(
     """
     seconds: dict[str, float] = {}
     with timed(seconds, "run the training inputs and cluster"):
-        ranked = fit_idc(engine, criterion, train, batch_size, on_progress)
+        ranked = fit_and_rank(engine, criterion, train, batch_size, on_progress)
     with timed(seconds, "run the tests"):
         found = collect_on(
             engine,

@@ -3,42 +3,88 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.idc import IDC
 from idc_core.engines.engine import Block, Engine
-from idc_core.engines.rows import Rows
+from idc_core.engines.rows import ColumnSketches, Rows
 from idc_core.engines.sizes import find_blocks
 from idc_core.engines.source import Opened, Source
 from idc_core.growing import ShelvedRows
 from idc_core.importance.important_neurons import most_important
-from idc_core.importance.training_pass import RankedLayer, RelevanceSums, sum_relevance
+from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
+
+Gathered = TypeVar("Gathered", Rows, ColumnSketches)
 
 
 def fit_idc(
     engine: Engine, criterion: IDC, source: Source, batch_size: int | None = None, on_progress: Progress | None = None
-) -> RankedLayer:
-    """Fit IDC as its `fit` does, and return the important neurons with their activations.
+) -> None:
+    """Fit IDC as its `fit` does; of very many inputs sketches come here, not the important neurons' activations."""
+    found = _first_round(engine, criterion, source, batch_size, on_progress)
+    # How many inputs are classified correctly, and so clustered, is known only once they are here.
+    sketched = criterion.clustering.sketches(found.blocks[-1][1]) and not criterion.original
+    criterion.cluster(found.sketched() if sketched else found.ranked(), on_progress=on_progress)
 
-    Relevance says which neurons are important; then the workers are asked for what these were.
-    """
-    settings, layer, keeps = criterion.settings, criterion.layer, uuid.uuid4().hex
-    cutting = find_blocks(engine, source, (layer,), settings, batch_size)
-    first = _Relevance(
-        layer, criterion.m, settings, criterion.priority.name, criterion.original, cutting.batch_size, keeps
-    )
-    sums = engine.run(source, first, cutting.blocks, on_progress)
-    important = most_important(sums.importance[layer], criterion.m)
-    rows = engine.run(source, _Important(first, important, keeps), cutting.blocks, on_progress)
-    ranked = RankedLayer(layer, sums.importance[layer], important, rows.joined(), sums.dense[layer])
+
+def fit_and_rank(
+    engine: Engine, criterion: IDC, source: Source, batch_size: int | None = None, on_progress: Progress | None = None
+) -> RankedLayer:
+    """Fit IDC as its `fit` does, and return the important neurons with their activations."""
+    ranked = _first_round(engine, criterion, source, batch_size, on_progress).ranked()
     criterion.cluster(ranked, on_progress=on_progress)
     return ranked
+
+
+def _first_round(
+    engine: Engine, criterion: IDC, source: Source, batch_size: int | None, on_progress: Progress | None
+) -> _FirstRound:
+    """Sum relevance, which says which neurons are important; the workers keep what all neurons were."""
+    settings, layer, keeps = criterion.settings, criterion.layer, uuid.uuid4().hex
+    cutting = find_blocks(engine, source, (layer,), settings, batch_size)
+    work = _Relevance(
+        layer, criterion.m, settings, criterion.priority.name, criterion.original, cutting.batch_size, keeps
+    )
+    sums = engine.run(source, work, cutting.blocks, on_progress)
+    important = most_important(sums.importance[layer], criterion.m)
+    return _FirstRound(engine, source, cutting.blocks, work, sums, important, on_progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstRound:
+    """What the first round has found, and what the workers can still be asked for, once."""
+
+    engine: Engine
+    source: Source
+    blocks: list[Block]
+    work: _Relevance
+    sums: RelevanceSums
+    important: NDArray[np.int64]
+    on_progress: Progress | None
+
+    def ranked(self) -> RankedLayer:
+        """Return the important neurons with their activations."""
+        layer = self.work.layer
+        rows = self._second_round(Rows).joined()
+        return RankedLayer(layer, self.sums.importance[layer], self.important, rows, self.sums.dense[layer])
+
+    def sketched(self) -> SketchedLayer:
+        """Return the important neurons with sketches of their activations."""
+        layer = self.work.layer
+        sketches = self._second_round(ColumnSketches).joined()
+        return SketchedLayer(layer, self.sums.importance[layer], self.important, sketches, self.sums.dense[layer])
+
+    def _second_round(self, gather: Callable[[list[NDArray[Any]]], Gathered]) -> Gathered:
+        work = _Important(self.work, self.important, self.work.keeps, gather)
+        return self.engine.run(self.source, work, self.blocks, self.on_progress)
 
 
 @dataclass(frozen=True)
@@ -77,16 +123,17 @@ class _Relevance:
 
 
 @dataclass(frozen=True)
-class _Important:
+class _Important(Generic[Gathered]):
     """Work of the second round: a block's activations of the important neurons, as the first round has seen them."""
 
     first: _Relevance
     important: NDArray[np.int64]
     keeps: str
+    gather: Callable[[list[NDArray[Any]]], Gathered]  # `Rows`, or what else takes rows in parts
 
-    def __call__(self, opened: Opened, block: Block) -> Rows:
+    def __call__(self, opened: Opened, block: Block) -> Gathered:
         """Return what the worker kept; one that took over from another runs the block again."""
         shelf = self.first.shelf(opened)
         if block not in shelf:
             self.first(opened, block)
-        return Rows([part[:, self.important] for part in shelf.take(block)])
+        return self.gather([part[:, self.important] for part in shelf.take(block)])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.clustering.sketch import Sketch
 from idc_core.errors import DataError
 from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
@@ -35,6 +36,15 @@ class RankedLayer:
     """(train inputs, k), of these neurons, in their order; read-only, a large one mapped from a file. float32, of a
     float64 network float64."""
     dense: bool  # whether the layer's neurons are units, not channels
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs took part."""
+        return len(self.activations)
+
+    def values(self, place: int) -> Floats:
+        """Return the activations (train inputs,) of the important neuron at a place in their order."""
+        return self.activations[:, place]
 
     @classmethod
     def of(
@@ -71,6 +81,26 @@ class RankedLayer:
         for block in blocks:
             kept.append(layer, block[:, important])
         return cls(layer, importance, important, kept.joined(layer), dense)
+
+
+@dataclass(frozen=True, eq=False)
+class SketchedLayer:
+    """The important neurons of a layer, with a sketch of each one's activations in place of these."""
+
+    layer: str
+    importance: NDArray[np.float64]  # (neurons,)
+    important: NDArray[np.int64]  # (k,), most important first
+    sketches: Sequence[Sketch]  # k
+    dense: bool
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs took part."""
+        return self.sketches[0].n_values
+
+    def values(self, place: int) -> Sketch:
+        """Return the sketch of the important neuron at a place in their order."""
+        return self.sketches[place]
 
 
 def rank_layers(

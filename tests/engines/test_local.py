@@ -4,14 +4,29 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from idc_core import growing
-from idc_core.engines import ENGINES
+from idc_core.coverage.streamed import fit_all
+from idc_core.datasets import load_dataset
+from idc_core.engines import ENGINES, rows
 from idc_core.engines.class_errors import count_on
+from idc_core.engines.criteria import fit_on
 from idc_core.engines.engine import MOST_BLOCKS, cut
 from idc_core.errors import CancelledError, DataError, SettingError
-from tests.engines.setups import LAYERS, TEST, assert_equal, assert_others_equal, network, on_engine
+from tests.engines.setups import (
+    BATCH,
+    DATA,
+    LAYERS,
+    TEST,
+    TRAIN,
+    assert_equal,
+    assert_others_equal,
+    criteria,
+    network,
+    on_engine,
+)
 
 
 def test_blocks_are_whole_batches():
@@ -49,6 +64,26 @@ def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeyp
     assert 0 < max(held) <= 20_000
     assert any(on_disk)
     assert not any(one._held for one in shelves)  # everything was taken
+
+
+@pytest.mark.parametrize("rows_kept", [100, 1 << 20])
+def test_sketches_of_very_many_values_are_merged_to_that_of_one_process(tmp_path, monkeypatch, rows_kept):
+    (tmp_path / "config.toml").write_text("[limits]\nsketch_from = 1000\n", encoding="utf-8")
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(rows, "SKETCHED", rows_kept)
+    found, expected = criteria(("idc",)), criteria(("idc",))
+    with ENGINES["local"].open("") as engine:
+        fit_on(engine, found, TRAIN, batch_size=BATCH)
+    fit_all(expected, load_dataset(DATA, "train"), batch_size=BATCH)
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one.important, other.important)
+        for mine, theirs in zip(one.clusters, other.clusters, strict=True):
+            assert mine.sketch is not None
+            assert (mine.n_values, mine.sketch.cells) == (theirs.n_values, theirs.sketch.cells)
+            assert mine.silhouettes == pytest.approx(theirs.silhouettes, rel=1e-9)
+            assert np.array_equal(mine.counts, theirs.counts)
+            np.testing.assert_allclose(mine.centroids, theirs.centroids, rtol=1e-12)
+            np.testing.assert_allclose(mine.sketch.centroids, theirs.sketch.centroids, rtol=1e-6)
 
 
 def test_a_worker_with_other_weights_or_data_ends_the_run():
