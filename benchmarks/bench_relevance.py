@@ -13,6 +13,7 @@ from functools import partial
 
 import torch
 from captum.attr import LRP
+from captum.attr._utils.custom_modules import Addition_Module
 from torch import Tensor, nn
 
 import idc_core
@@ -61,7 +62,7 @@ SUBJECTS = (
     ),
     Subject(
         "ResNet-18, 256 x 3 x 32 x 32",
-        resnet18,
+        partial(resnet18, Addition_Module),
         lambda: torch.randn(256, 3, 32, 32),
         (16, 32, 64, 128),
         (0.95, 1.1, 2.3),
@@ -71,7 +72,7 @@ SUBJECTS = (
     ),
     Subject(
         "ResNet-50, 16 x 3 x 224 x 224",
-        resnet50,
+        partial(resnet50, Addition_Module),
         lambda: torch.randn(16, 3, 224, 224),
         (4, 8, 16),
         (1.05, 1.15, 2.5),

@@ -3,14 +3,23 @@
 from collections.abc import Sequence
 
 import torch
-from captum.attr._utils.custom_modules import Addition_Module
 from torch import Tensor, nn
 
 
-class Block(nn.Module):
-    """A residual block; every activation function and the sum are modules of their own, as captum needs them."""
+class Sum(nn.Module):
+    """Adds two values."""
 
-    def __init__(self, before: int, inner: int, after: int, stride: int, kernels: Sequence[int]) -> None:
+    def forward(self, one: Tensor, other: Tensor) -> Tensor:
+        """Return their sum."""
+        return one + other
+
+
+class Block(nn.Module):
+    """A residual block; activation functions and the sum are modules of their own; captum needs its own kind of sum."""
+
+    def __init__(
+        self, before: int, inner: int, after: int, stride: int, kernels: Sequence[int], add: type[nn.Module]
+    ) -> None:
         super().__init__()
         widths = [before, *[inner] * (len(kernels) - 1), after]
         strided = kernels.index(3)
@@ -26,7 +35,7 @@ class Block(nn.Module):
         self.shortcut: nn.Module | None = None
         if stride > 1 or before != after:
             self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
-        self.add = Addition_Module()
+        self.add = add()
         self.relu = nn.ReLU()
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -50,27 +59,29 @@ class ResNet(nn.Module):
         return found
 
 
-def _resnet(stem: Sequence[nn.Module], depths: Sequence[int], kernels: Sequence[int], widening: int) -> nn.Module:
+def _resnet(
+    stem: Sequence[nn.Module], depths: Sequence[int], kernels: Sequence[int], widening: int, add: type[nn.Module]
+) -> nn.Module:
     blocks: list[nn.Module] = []
     before = 64
     for stage, depth in enumerate(depths):
         inner = 64 * 2**stage
         for place in range(depth):
-            blocks.append(Block(before, inner, inner * widening, 2 if stage and not place else 1, kernels))
+            blocks.append(Block(before, inner, inner * widening, 2 if stage and not place else 1, kernels, add))
             before = inner * widening
     return ResNet(nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1)), nn.Linear(before, 10))
 
 
-def resnet18() -> nn.Module:
+def resnet18(add: type[nn.Module] = Sum) -> nn.Module:
     """Return a ResNet-18 for small pictures: a first convolution of 3 x 3 and no pooling behind it."""
     stem = (nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU())
-    return _resnet(stem, (2, 2, 2, 2), (3, 3), 1)
+    return _resnet(stem, (2, 2, 2, 2), (3, 3), 1, add)
 
 
-def resnet50() -> nn.Module:
+def resnet50(add: type[nn.Module] = Sum) -> nn.Module:
     """Return a ResNet-50 for pictures of 224 x 224."""
     stem = (nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
-    return _resnet(stem, (3, 4, 6, 3), (1, 3, 1), 4)
+    return _resnet(stem, (3, 4, 6, 3), (1, 3, 1), 4, add)
 
 
 def vit_small() -> nn.Module:

@@ -43,6 +43,7 @@ class OwnReader:
     def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
         self.name, self.read, self.task, self.class_names = name, read, task, class_names
         self._kept: dict[str, Items] = {}
+        self._firsts: dict[str, Items] = {}  # the first input alone, which tells shape, task and classes
         self._naming: Naming | None = None
         self._lock = threading.RLock()
         self._takes = sum(
@@ -54,8 +55,12 @@ class OwnReader:
         """Return one split, or the first `limit` items of it."""
         with self._lock:
             if split not in self._kept:
-                found = self._read(split, limit, on_progress)
+                found = self._firsts.get(split) if limit == 1 else None
+                if found is None:
+                    found = self._read(split, limit, on_progress)
                 if limit is not None and not found.whole:
+                    if limit == 1:
+                        self._firsts[split] = found
                     return self._with_vocabulary(_first(found, limit))
                 self._kept[split] = found
             return self._with_vocabulary(_first(self._kept[split], limit))
