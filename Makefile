@@ -74,6 +74,10 @@ lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
 types: $(DEV_READY) ## check the types of all but the tests (mypy, strict)
 	@$(ENV_PYTHON) -m mypy
 
+# Data lie there where continuous integration finds them too, see .ci/run.
+ifneq ($(wildcard ../shared/data),)
+bench: export IDC_DATA ?= $(abspath ../shared/data)
+endif
 bench: $(DEV_READY) ## measure speed as ratios and write benchmarks/RESULTS.md
 	@$(MAKE) --no-print-directory peers || echo "Peers that could not be installed are named in benchmarks/RESULTS.md." >&2
 	@$(ENV_PYTHON) -m benchmarks
