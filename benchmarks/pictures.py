@@ -68,7 +68,7 @@ def write(folder: Path, count: int) -> None:
     """Write so many pictures: noise of 28 x 28, enlarged."""
 
     def one(number: int) -> None:
-        path = folder / ("test" if number % 5 == 4 else "train") / f"class {number % CLASSES}" / f"{number:06}.jpg"
+        path = folder / ("test" if number % 5 == 4 else "train") / f"class {number // 5 % CLASSES}" / f"{number:06}.jpg"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             noise = np.random.default_rng(number).integers(0, 256, (28, 28, 3), np.uint8)

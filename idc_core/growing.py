@@ -84,7 +84,7 @@ class ShelvedRows:
     """Rows by name, put here part by part and taken once.
 
     Past ``activations_mib`` of the config file they lie in one file in the cache folder, which has no name there and is
-    gone with this object.
+    gone when everything is taken, or with this object.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class ShelvedRows:
         parts = self._parts.setdefault(name, [])
         if self._held + rows.nbytes <= self._most:
             self._held += rows.nbytes
-            parts.append(rows)
+            parts.append(rows.copy())  # a view would keep all that it is a part of
             return
         with keeping(cache_folder(), "Activations that memory has no room for"):
             if self._stream is None:
@@ -124,6 +124,9 @@ class ShelvedRows:
             elif self._stream is not None:
                 self._stream.seek(part.start)
                 yield np.fromfile(self._stream, part.dtype, math.prod(part.shape)).reshape(part.shape)
+        if not self._parts and self._stream is not None:
+            self._stream.close()
+            self._stream = None
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,7 @@ def test_shelved_rows_are_taken_once_in_any_order(home, monkeypatch, most):
         assert list(shelf.take(name)) == []
         shelf.put("late", parts[name][2])
     assert np.array_equal(np.concatenate(list(shelf.take("late")))[:, 0], np.repeat([23, 3, 33, 13], 3))
-    del shelf
-    assert not open_files(home)
+    assert not open_files(home)  # everything is taken
     assert list(home.iterdir()) == []
 
 

@@ -42,6 +42,7 @@ class OwnReader:
 
     def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
         self.name, self.read, self.task, self.class_names = name, read, task, class_names
+        self._path: Path | None = None  # where the function says that the data lie
         self._kept: dict[str, Items] = {}
         self._firsts: dict[str, Items] = {}  # the first input alone, which tells shape, task and classes
         self._naming: Naming | None = None
@@ -100,6 +101,12 @@ class OwnReader:
         found = self.read(*given[: self._takes])
         if isinstance(found, str | Path):
             path = local_path(found, on_progress)
+            if path != (self._path or path):
+                raise DataError(
+                    f"{where}: `read` returned {path}, and {self._path} for the other split; expected one path for "
+                    "both, of files that hold or give the splits. Or read the files and return (inputs, targets)."
+                )
+            self._path = path
             items = format_of(path).read(path, Preparation(), split, limit, on_progress)
             self.class_names = self.class_names or items.class_names
             return items

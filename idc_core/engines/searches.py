@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from idc_core.engines.criteria import with_model, without
 from idc_core.engines.engine import Block, Engine, cut
 from idc_core.engines.source import Opened, Source
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 from idc_core.generation.ascent import Arrived, JointAscent, SearchSettings, said_steps
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Covered
@@ -75,6 +75,8 @@ def search_on(
     """
     started = time.perf_counter()
     settings.check_models(models)
+    if not len(positions):
+        raise DataError("A search starts from pictures: expected at least one seed, got none.")
     blocks, count = cut(len(positions), SEEDS), len(positions)
     work = _Step(
         tuple(names),
@@ -85,7 +87,8 @@ def search_on(
         None if guidance is None else [_sent(one, models) for one in guidance],
         uuid.uuid4().hex,
     )
-    seen = engine.run(source, work, blocks)
+    begun = partial(_tell, on_progress, 0, settings.iterations, said_steps(0, count))
+    seen = engine.run(source, work, blocks, begun)
     for taken in range(settings.iterations):
         if not seen.active:
             break
@@ -130,7 +133,7 @@ class _Seen:
 class _Step:
     """Work: one more step of a block's seeds; `told` is what all seeds together had covered before each step.
 
-    What the seeds have come to stays with the worker. One that takes over from another makes all steps again.
+    How far the seeds are stays with the worker. One that takes over from another makes all steps again.
     """
 
     names: tuple[str, ...]

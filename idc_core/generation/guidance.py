@@ -53,7 +53,7 @@ class Guide(Protocol):
     model: nn.Module
     layers: tuple[str, ...]
     covered: Covered
-    """Of what is covered it knows: more is added in place."""
+    """What it knows to be covered; changed in place."""
 
     def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
         """Return aims from one random number in 0..1 a picture; `activations` gives the seeds' (n, neurons)."""

@@ -180,6 +180,14 @@ def test_a_function_may_return_the_path_and_then_decodes_no_more_than_is_asked_f
     assert found.fingerprint == loaded(folder).fingerprint
 
 
+def test_a_function_that_returns_another_path_for_each_split_is_refused(tmp_path):
+    folder = write(tmp_path / "photos", made(["train/cat", "train/dog", "test/cat", "test/dog"]))
+    idc.dataset("two-paths")(lambda split: folder / split)
+    assert len(idc.load_dataset("two-paths", "train")) > 0
+    with pytest.raises(DataError, match="expected one path for both, of files"):
+        idc.load_dataset("two-paths", "test")
+
+
 def test_stopping_keeps_what_was_decoded(tmp_path, monkeypatch, decoded):
     read = pictures.read_photo
     monkeypatch.setattr(pictures, "read_photo", lambda *args, **given: time.sleep(0.002) or read(*args, **given))

@@ -79,8 +79,8 @@ def test_progress_counts_steps_and_stop_is_heard_within_one():
         assert told[0][2] == "steps; 0 of 120 seeds done"
         told.clear()
         with pytest.raises(CancelledError):
-            searched(engine, search_settings(), on_progress=lambda *now: told.append(now) or len(told) < 12)
-    assert len(told) == 12
+            searched(engine, search_settings(), on_progress=lambda *now: told.append(now) or len(told) < 20)
+    assert len(told) == 20
     assert 0 < told[-1][0] < 5
 
 
@@ -92,5 +92,7 @@ def test_what_does_not_fit_is_refused():
             search_on(engine, TEST, SEARCHED[:1], models[:1], np.arange(4), settings)
         with pytest.raises(DataError, match="has another network 'lenet4-digits'"):
             search_on(engine, TEST, (SEARCHED[0], "lenet4-digits"), models, np.arange(4), settings)
+        with pytest.raises(DataError, match="at least one seed"):
+            searched(engine, settings, count=0)
         with pytest.raises(SettingError, match="belongs to none of the models"):
             searched(engine, settings, strangers)
