@@ -21,7 +21,7 @@ from idc_core.parameters import MOST_WHOLE, Parameter, shown
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.generation import Constraint, Disagreements
-    from idc_core.generation.ascent import SearchSettings
+    from idc_core.generation.ascent import AscentSettings
     from idc_core.progress import Progress
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
@@ -165,10 +165,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(arguments: argparse.Namespace) -> SearchSettings:
-    from idc_core.generation.ascent import SearchSettings
+def _settings(arguments: argparse.Namespace) -> AscentSettings:
+    from idc_core.generation.ascent import AscentSettings
 
-    return SearchSettings(
+    return AscentSettings(
         _constraint(arguments.constraint, arguments.set),
         arguments.lambda1,
         0.0 if arguments.guide == "none" else arguments.lambda2,

@@ -17,11 +17,10 @@ from idc_core.cli.engines import add_engine, engine_of, source_of
 
 if TYPE_CHECKING:
     from idc_core.analysis.filtering import Conditions
-    from idc_core.engines import Engine, Source
+    from idc_core.engines import Engine
     from idc_core.models import Network
     from idc_core.progress import Progress
     from idc_core.runs import PlannedAnalysis
-    from idc_core.tracing.traces import Traces
 
 OUT = "report.html"
 
@@ -98,25 +97,17 @@ def _pass_on(
     progress: Progress,
 ) -> None:
     """Make on an engine, and keep, passes and analysis that a report needs; what is kept is not made again."""
+    from idc_core.engines.traces import usual_traces
     from idc_core.runs import planned_traces
 
     train = source_of(arguments, model, plan.train, "train", arguments.limit_train)
     tests = source_of(arguments, model, plan.test, "test", arguments.limit_test)
     for source, data in ((train, plan.train), (tests, plan.test)):
-        make = partial(_traced, open_engine, source, plan.layer)
+        make = partial(usual_traces, open_engine, source, plan.layer)
         replace(planned_traces(model.card, lambda: model, data, plan.layer), make=make).kept(progress)
     if not plan.traced_alike:
         make_all = made_on(arguments, open_engine, model, plan.train, plan.test, plan.layer)
         replace(plan.planned(lambda: model), make=make_all).kept(progress)
-
-
-def _traced(open_engine: Callable[[], Engine], source: Source, layer: str, on_progress: Progress | None) -> Traces:
-    """Return what a layer shows, with the usual rule."""
-    from idc_core.engines.traces import collect_on
-    from idc_core.lrp.rules import RelevanceSettings
-
-    with open_engine() as engine:
-        return collect_on(engine, source, (layer,), RelevanceSettings(), on_progress=on_progress)
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:

@@ -83,7 +83,7 @@ class _FirstRound:
         return SketchedLayer(layer, self.sums.importance[layer], self.important, sketches, self.sums.dense[layer])
 
     def _second_round(self, gather: Callable[[list[NDArray[Any]]], Gathered]) -> Gathered:
-        work = _Important(self.work, self.important, self.work.keeps, gather)
+        work = _Important(self.work, self.important, gather)
         return self.engine.run(self.source, work, self.blocks, self.on_progress)
 
 
@@ -130,8 +130,12 @@ class _Important(Generic[Gathered]):
 
     first: _Relevance
     important: NDArray[np.int64]
-    keeps: str
     gather: Callable[[list[NDArray[Any]]], Gathered]  # `Rows`, or what else takes rows in parts
+
+    @property
+    def keeps(self) -> str:
+        """The word of both rounds."""
+        return self.first.keeps
 
     def __call__(self, opened: Opened, block: Block) -> Gathered:
         """Return what the worker kept; one that took over from another runs the block again."""

@@ -16,7 +16,7 @@ from idc_core.engines.criteria import with_model, without
 from idc_core.engines.engine import Block, Engine, cut
 from idc_core.engines.source import Opened, Source
 from idc_core.errors import DataError, SettingError
-from idc_core.generation.ascent import Arrived, JointAscent, SearchSettings, said_steps
+from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, said_steps
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Covered
 from idc_core.generation.search import Disagreements, disagreements
@@ -37,7 +37,7 @@ def search_on(
     names: Sequence[str],
     models: Sequence[Network],
     positions: NDArray[np.int64],
-    settings: SearchSettings,
+    settings: AscentSettings,
     guidance: Sequence[Criterion] | None = None,
     *,
     open_model: Callable[[str], Network] = load_model,
@@ -56,7 +56,7 @@ def search_on(
         The same, opened here: the workers' are to have their fingerprints.
     positions : ndarray of int64, shape (n,)
         Which of the tests are the seeds.
-    settings : SearchSettings
+    settings : AscentSettings
     guidance : sequence of Criterion, optional
         As `differential_search` takes it, of `models`.
     on_progress : Progress, optional
@@ -95,7 +95,7 @@ def search_on(
         work = replace(work, told=(*work.told, seen.covered))
         said = said_steps(count - seen.active, count)
         seen = engine.run(source, work, blocks, partial(_tell, on_progress, taken, settings.iterations, said))
-    arrived = engine.run(source, _Gather(work, work.keeps), blocks)
+    arrived = engine.run(source, _Gather(work), blocks)
     return disagreements(arrived, settings, guidance, False, time.perf_counter() - started)
 
 
@@ -140,7 +140,7 @@ class _Step:
     prints: tuple[str, ...]
     open_model: Callable[[str], Network]
     positions: NDArray[np.int64]
-    settings: SearchSettings
+    settings: AscentSettings
     guidance: list[tuple[int, Any]] | None
     keeps: str
     told: tuple[list[Covered | None], ...] = ()
@@ -182,7 +182,11 @@ class _Gather:
     """Work: what a block's seeds have led to."""
 
     last: _Step
-    keeps: str
+
+    @property
+    def keeps(self) -> str:
+        """The word of all rounds."""
+        return self.last.keeps
 
     def __call__(self, opened: Opened, block: Block) -> Arrived:
         """Return it, and forget the block."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -35,6 +35,12 @@ def collect_on(
     for values in (found.scores, *found.activations.values(), *found.relevance.values()):
         values.setflags(write=False)
     return found
+
+
+def usual_traces(open_engine: Callable[[], Engine], source: Source, layer: str, on_progress: Progress | None) -> Traces:
+    """Return what a layer shows with the usual rule of relevance, on an engine that is opened for it."""
+    with open_engine() as engine:
+        return collect_on(engine, source, (layer,), RelevanceSettings(), on_progress=on_progress)
 
 
 @dataclass(eq=False)

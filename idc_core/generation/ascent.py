@@ -22,7 +22,7 @@ from idc_core.tracing.neurons import countable_layers
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class AscentSettings:
     """Settings of a differential search, as `differential_search` takes them; SettingError where one is refused."""
 
     constraint: str | Constraint = "light"
@@ -99,7 +99,7 @@ class JointAscent:
     models : sequence of Module
     seeds : Tensor, float32 (n, C, H, W)
         Pictures of 8 bits.
-    settings : SearchSettings
+    settings : AscentSettings
     guidance, batch_size
         As `differential_search` takes them.
     first : int
@@ -117,7 +117,7 @@ class JointAscent:
         self,
         models: Sequence[nn.Module],
         seeds: Tensor,
-        settings: SearchSettings,
+        settings: AscentSettings,
         guidance: Sequence[Criterion] | None = None,
         batch_size: int | None = None,
         first: int = 0,

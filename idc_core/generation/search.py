@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.coverage.registry import Criterion
-from idc_core.generation.ascent import Arrived, JointAscent, SearchSettings
+from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
 from idc_core.progress import Progress
 
@@ -129,7 +129,7 @@ def differential_search(
        SOSP 2017, Algorithm 1, equations 2 and 3.
     """
     started = time.perf_counter()
-    settings = SearchSettings(
+    settings = AscentSettings(
         constraint, weight_difference, weight_coverage, step, iterations, threshold, seed, objective, turn, bound
     )
     ascent = JointAscent(models, as_seeds(seeds), settings, guidance, batch_size)
@@ -142,7 +142,7 @@ def differential_search(
 
 
 def disagreements(
-    arrived: Arrived, settings: SearchSettings, guidance: Sequence[Criterion] | None, stopped: bool, seconds: float
+    arrived: Arrived, settings: AscentSettings, guidance: Sequence[Criterion] | None, stopped: bool, seconds: float
 ) -> Disagreements:
     """Return what the seeds have led to, with how it was searched for."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from idc_core import setup_files
@@ -53,11 +54,9 @@ def engine_traces(
 
     def make(report: Progress) -> Traces:
         from idc_core.engines import ENGINES, Source
-        from idc_core.engines.traces import collect_on
-        from idc_core.lrp.rules import RelevanceSettings
+        from idc_core.engines.traces import usual_traces
 
         source = Source(model, inputs, split, limit, SameServer(environment), prints)
-        with ENGINES[name].open(address) as engine:
-            return collect_on(engine, source, (layer,), RelevanceSettings(), on_progress=report)
+        return usual_traces(partial(ENGINES[name].open, address), source, layer, report)
 
     return make

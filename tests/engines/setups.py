@@ -20,7 +20,7 @@ from idc_core.engines.criteria import fit_on, update_on
 from idc_core.engines.inspections import inspect_on
 from idc_core.engines.searches import search_on
 from idc_core.generation import differential_search
-from idc_core.generation.ascent import SearchSettings
+from idc_core.generation.ascent import AscentSettings
 from idc_core.inspection import inspect, library
 from idc_core.models import load_model
 from idc_core.perturbation import attack
@@ -129,7 +129,7 @@ SEARCHED = (MODEL, "lenet1-digits")
 
 def search_settings(**changed):
     """Of a search in which seeds end at several steps, and what they cover steers the others."""
-    return SearchSettings(**{"constraint": "linf", "step": 10.0, "iterations": 5, "weight_coverage": 0.5, **changed})
+    return AscentSettings(**{"constraint": "linf", "step": 10.0, "iterations": 5, "weight_coverage": 0.5, **changed})
 
 
 def searched(engine, settings, guidance=None, count=120, **progress):
