@@ -72,7 +72,9 @@ def write(folder: Path, count: int) -> None:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             noise = np.random.default_rng(number).integers(0, 256, (28, 28, 3), np.uint8)
-            Image.fromarray(noise).resize((SIZE, SIZE), Image.Resampling.BICUBIC).save(path)
+            unfinished = path.with_suffix(".part")
+            Image.fromarray(noise).resize((SIZE, SIZE), Image.Resampling.BICUBIC).save(unfinished, "JPEG")
+            unfinished.rename(path)
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(one, range(count)))
@@ -134,6 +136,7 @@ def tell(what: str, found: Watched) -> None:
 
 
 def main(count: int, folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it puts behind ignore interrupts
     write(folder, count)
     (folder / READ).unlink(missing_ok=True)
     tell("stopped", watch(folder, 0.2))

@@ -55,8 +55,8 @@ MERGING = 6
 SKETCH = 40 * CELLS
 """Bytes of a sketch: number, count, sum and extremes of each cell."""
 
-LEVELS = len(Tree[object](MOST_BLOCKS).sizes) - 1
-"""Levels at which what blocks have found is merged."""
+MERGES = Tree[object](MOST_BLOCKS).sizes[1:]
+"""Merges of what blocks have found, level by level."""
 
 NODE_GPUS, NODE_BYTES = 8, 25e9 / 8  # GPUs of a node, and bytes a second that reach it: 25 Gbit/s
 
@@ -159,15 +159,16 @@ def terms(measured: Constants, network: str, gpu: str, gpus: int, inputs: int = 
         "learning": inputs / (speed * SHARE["learn"]),
         "tests": inputs / (speed * SHARE["test"]),
         "reading": 2 * inputs * PICTURE / (gpus / NODE_GPUS * NODE_BYTES),
-        "clustering": M * (inputs / gpus * measured.sketched_value + _joined(measured) + measured.parted_sketch),
+        "clustering": M * (inputs / gpus * measured.sketched_value + _joined(measured, gpus) + measured.parted_sketch),
         "merging": math.ceil(math.log2(gpus)) * merging,
         "merging by the driver": gpus * merging,
     }
 
 
-def _joined(measured: Constants) -> float:
-    """Return the seconds in which the sketches of a neuron come together, level by level."""
-    return LEVELS * (FAN_IN * SKETCH / NODE_BYTES + (FAN_IN - 1) * measured.merged_sketch)
+def _joined(measured: Constants, gpus: int) -> float:
+    """Return the seconds in which the sketches of a neuron come together; workers share the merges of a level."""
+    rounds = sum(math.ceil(merges / gpus) for merges in MERGES)
+    return rounds * (FAN_IN * SKETCH / NODE_BYTES + (FAN_IN - 1) * measured.merged_sketch)
 
 
 def whole(parts: dict[str, float]) -> float:

@@ -131,19 +131,11 @@ def run(arguments: argparse.Namespace) -> int:
                 return differential_search(models, seeds, **chosen, guidance=guidance, on_progress=on_progress)
             from idc_core.engines.searches import search_on
 
-            source = replace(source_of(arguments, models[0], test, "test", None), prints=("", test.fingerprint))
+            named = [_anywhere(name) for name in arguments.models]
+            opened = source_of(arguments, models[0], test, "test", None)
+            source = replace(opened, model=named[0], open_model=open_named)
             with open_engine() as engine:
-                return search_on(
-                    engine,
-                    source,
-                    arguments.models,
-                    models,
-                    positions,
-                    settings,
-                    guidance,
-                    open_model=open_named,
-                    on_progress=on_progress,
-                )
+                return search_on(engine, source, named, models, positions, settings, guidance, on_progress=on_progress)
 
         told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
         prints = tuple(model.card.fingerprint for model in models)
@@ -193,6 +185,12 @@ def open_named(text: str) -> Any:
     if not colon:
         return load_model(name)
     return rounded(load_model(name), int(bits))
+
+
+def _anywhere(text: str) -> str:
+    """Return the name of a network as a process in another folder takes it."""
+    name, _, file = text.partition("=")
+    return f"{name}={Path(file).absolute()}" if file else text
 
 
 def _check_task(names: list[str], models: list[Any]) -> None:

@@ -35,9 +35,9 @@ class Work(Protocol[Found_co]):
 
     @property
     def keeps(self) -> str:
-        """Empty, or the word of two rounds of which the second needs what the first has left in `Opened.kept`.
+        """Empty, or the word of rounds of which the later ones need what the first has left in `Opened.kept`.
 
-        The blocks of the second round then go to the workers that had them.
+        The blocks of the later ones then go to the workers that had them.
         """
 
     def __call__(self, opened: Opened, block: Block) -> Found_co:
@@ -53,9 +53,17 @@ class Engine(ABC):
 
     @abstractmethod
     def run(
-        self, source: Source, work: Work[Found], blocks: Sequence[Block], on_progress: Progress | None = None
+        self,
+        source: Source,
+        work: Work[Found],
+        blocks: Sequence[Block],
+        on_progress: Progress | None = None,
+        *,
+        moving: bool = False,
     ) -> Found:
         """Return what all blocks give, merged.
+
+        With `moving` a worker that has joined since the first round takes its share of the blocks from the others.
 
         Raises
         ------

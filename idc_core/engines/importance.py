@@ -117,11 +117,8 @@ class _Relevance:
         )
 
     def shelf(self, opened: Opened) -> ShelvedRows:
-        """Return where a worker puts the activations of all its blocks; what another run has left goes."""
-        for other in [key for key, one in opened.kept.items() if isinstance(one, ShelvedRows) and key != self.keeps]:
-            del opened.kept[other]
-        found: ShelvedRows = opened.kept.setdefault(self.keeps, ShelvedRows())
-        return found
+        """Return where a worker puts the activations of all its blocks."""
+        return opened.kept.of(self.keeps, ShelvedRows)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,7 @@ class _Sum:
 
     def __call__(self, opened: Opened, block: Block) -> StateSums:
         """Sum over a block of the records, in the order in which they are read."""
-        if self not in opened.kept:
-            opened.kept[self] = self.prepared(opened.model, opened.data)[1]
-        state: ExtractionState = opened.kept[self]
+        state = opened.kept.of((self, opened), lambda: self.prepared(opened.model, opened.data)[1])
         first = int(np.searchsorted(state.stream.ends, block[0], "right"))
         last = int(np.searchsorted(state.stream.ends, block[1], "left"))
         return state.sum_blocks(range(first, last + 1), PILOT)

@@ -23,7 +23,13 @@ class LocalEngine(Engine):
         self._open = Opener()
 
     def run(
-        self, source: Source, work: Work[Found], blocks: Sequence[Block], on_progress: Progress | None = None
+        self,
+        source: Source,
+        work: Work[Found],
+        blocks: Sequence[Block],
+        on_progress: Progress | None = None,
+        *,
+        moving: bool = False,
     ) -> Found:
         """Return what all blocks give, merged."""
         tree: Tree[Any] = Tree(len(blocks))

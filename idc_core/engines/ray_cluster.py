@@ -114,19 +114,31 @@ class RayEngine(Engine):
         self.homes: dict[str, dict[int, int]] = defaultdict(dict)
         self._numbers = itertools.count()
         self._device = devices.said().partition(":")[0]  # which GPU a worker has is Ray's to say
+        self._kind = self._kind_of_workers()
         self._head = _place(self.ray.get_runtime_context().gcs_address)
         self._lost = False
-        self._looked = self._reached = self._served = 0.0
+        self._looked, self._served = float("-inf"), time.monotonic()
+        self._silent: float | None = None  # since when the head has not answered: short runs go on without it
+
+    def _kind_of_workers(self) -> str:
+        """Say what each worker is to have: a GPU or a CPU; the same to the end, since devices round differently."""
+        gpus = self._device == devices.AUTO and self.ray.cluster_resources().get("GPU", 0) >= 1
+        return "GPU" if gpus or self._device == "cuda" else "CPU"
 
     def run(
-        self, source: Source, work: Work[Found], blocks: Sequence[Block], on_progress: Progress | None = None
+        self,
+        source: Source,
+        work: Work[Found],
+        blocks: Sequence[Block],
+        on_progress: Progress | None = None,
+        *,
+        moving: bool = False,
     ) -> Found:
         """Return what all blocks give, merged; progress counts inputs, and says how many each worker has done."""
-        self._looked, self._reached = float("-inf"), time.monotonic()
-        self._served = self._reached
+        self._looked, self._served = float("-inf"), time.monotonic()
         errors = self.ray.exceptions
         try:
-            found: Found = _Run(self, source, work, blocks, on_progress).result()
+            found: Found = _Run(self, source, work, blocks, on_progress, moving).result()
         except BaseException as error:
             self.dismiss([one for one in self.workers.values() if one.job is not None])  # they would go on with it
             if isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError):
@@ -165,13 +177,11 @@ class RayEngine(Engine):
                 "machines cannot start this program. Look at `ray status`, then start again."
             )
         there = self.ray.cluster_resources()
-        on_gpus = self._device != devices.PROCESSOR and there.get("GPU", 0) >= 1
-        kind = "GPU" if on_gpus else "CPU"
         late = [one for one in self.workers.values() if one.starting and now > one.hired + START_S]
-        if late and self.ray.available_resources().get(kind, 0) >= 1:
+        if late and self.ray.available_resources().get(self._kind, 0) >= 1:
             self.dismiss(late)
-        needs = {"num_cpus": 1, "num_gpus": int(on_gpus), "max_restarts": 0}
-        for _ in range(len(self.workers), int(there.get(kind, 0))):
+        needs = {"num_cpus": 1, "num_gpus": int(self._kind == "GPU"), "max_restarts": 0}
+        for _ in range(len(self.workers), int(there.get(self._kind, 0))):
             number = next(self._numbers)
             actor = self.ray.remote(_Worker).options(**needs).remote(self._device)
             self.workers[number] = _Hired(number, actor, actor.ready.remote(), now)
@@ -181,14 +191,15 @@ class RayEngine(Engine):
         try:
             socket.create_connection(self._head, LOOK_S).close()
         except OSError as error:
-            if now > self._reached + LOST_S:
+            self._silent = now if self._silent is None else self._silent
+            if now > self._silent + LOST_S:
                 self._lost = True
                 raise EngineError(
                     f"The Ray cluster is lost: its head at {':'.join(map(str, self._head))} has not answered for "
                     f"{LOST_S:.0f} seconds ({_said(error)}). Start it again, then this run."
                 ) from error
             return False
-        self._reached = now
+        self._silent = None
         return True
 
     def dismiss(self, workers: Sequence[_Hired]) -> None:
@@ -204,12 +215,18 @@ class _Run:
     """One run, as the driver leads it."""
 
     def __init__(
-        self, engine: RayEngine, source: Source, work: Work[Any], blocks: Sequence[Block], on_progress: Progress | None
+        self,
+        engine: RayEngine,
+        source: Source,
+        work: Work[Any],
+        blocks: Sequence[Block],
+        on_progress: Progress | None,
+        moving: bool,
     ) -> None:
         self._engine, self._ray, self._errors = engine, engine.ray, engine.ray.exceptions
         self._blocks, self._on_progress = blocks, on_progress
         self._homes = engine.homes[work.keeps] if work.keeps else {}
-        self._tree: Tree[Any] = Tree(len(blocks), dict(self._homes))
+        self._tree: Tree[Any] = Tree(len(blocks), self._homes, moving)
         self._source, self._work = source, [self._ray.put(work)]
         self._did: dict[int, int] = {}  # the worker that did each block
         self._failures: Counter[Node | None] = Counter()  # by job; None: before a worker had one

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,9 +18,8 @@ from idc_core.engines.source import Opened, Source
 from idc_core.errors import DataError, SettingError
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, said_steps
 from idc_core.generation.constraints import as_seeds
-from idc_core.generation.guidance import Covered
+from idc_core.generation.guidance import Targets
 from idc_core.generation.search import Disagreements, disagreements
-from idc_core.models import load_model
 from idc_core.progress import Progress
 
 if TYPE_CHECKING:
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
 
 SEEDS = 16
 """Seeds of a block: few, so that a search of hundreds has work for many workers."""
+
+EARLY = 0.25
+"""Part of the steps within which a worker that joins is given seeds.
+
+It makes their earlier steps again while the others wait: that pays in the first half where it joins as many as are
+there, in the first third where one joins two."""
 
 
 def search_on(
@@ -40,7 +45,6 @@ def search_on(
     settings: AscentSettings,
     guidance: Sequence[Criterion] | None = None,
     *,
-    open_model: Callable[[str], Network] = load_model,
     on_progress: Progress | None = None,
 ) -> Disagreements:
     """Search as `differential_search` does.
@@ -51,7 +55,7 @@ def search_on(
     source : Source
         What the workers open: the first network, and the tests that hold the seeds.
     names : sequence of str
-        Names of all networks, as `open_model`, a function of a module, takes them.
+        Names of all networks, as the source's `open_model` takes them.
     models : sequence of Network
         The same, opened here: the workers' are to have their fingerprints.
     positions : ndarray of int64, shape (n,)
@@ -78,24 +82,27 @@ def search_on(
     if not len(positions):
         raise DataError("A search starts from pictures: expected at least one seed, got none.")
     blocks, count = cut(len(positions), SEEDS), len(positions)
+    firsts = [next(at for at, one in enumerate(models) if one is model) for model in models]
     work = _Step(
+        source,
         tuple(names),
         tuple(model.card.fingerprint for model in models),
-        open_model,
+        tuple(firsts),
         positions,
         settings,
         None if guidance is None else [_sent(one, models) for one in guidance],
         uuid.uuid4().hex,
     )
-    begun = partial(_tell, on_progress, 0, settings.iterations, said_steps(0, count))
-    seen = engine.run(source, work, blocks, begun)
-    for taken in range(settings.iterations):
-        if not seen.active:
-            break
+
+    def tell(done: int) -> Progress:
+        return partial(_tell, on_progress, len(work.told), settings.iterations, said_steps(done, count))
+
+    seen = engine.run(source, work, blocks, tell(0))
+    while seen.active and len(work.told) < settings.iterations:
+        early, now = len(work.told) < EARLY * settings.iterations, tell(count - seen.active)
         work = replace(work, told=(*work.told, seen.covered))
-        said = said_steps(count - seen.active, count)
-        seen = engine.run(source, work, blocks, partial(_tell, on_progress, taken, settings.iterations, said))
-    arrived = engine.run(source, _Gather(work), blocks)
+        seen = engine.run(source, work, blocks, now, moving=early)
+    arrived = engine.run(source, _Gather(work), blocks, tell(count - seen.active))
     return disagreements(arrived, settings, guidance, False, time.perf_counter() - started)
 
 
@@ -116,65 +123,85 @@ def _sent(criterion: Any, models: Sequence[Network]) -> tuple[int, Any]:
 
 @dataclass(eq=False)
 class _Seen:
-    """What is covered, by each network's guide, and how many seeds are without a disagreement."""
+    """What a step has covered, by each network's guide, and how many seeds are without a disagreement."""
 
-    covered: list[Covered | None]
+    covered: list[list[Targets]]
     active: int
 
     def merge(self, other: _Seen) -> Self:
         """Take in what the next seeds have shown."""
         pairs = zip(self.covered, other.covered, strict=True)
-        self.covered = [None if mine is None else mine | theirs for mine, theirs in pairs]
+        self.covered = [_joined(mine + theirs) for mine, theirs in pairs]
         self.active += other.active
         return self
 
 
+def _joined(parts: list[Targets]) -> list[Targets]:
+    return [np.unique(np.concatenate(parts))] if len(parts) > 1 else parts
+
+
+@dataclass(eq=False)
+class _Ascents:
+    """A worker's networks, and how far the seeds of each of its blocks have come."""
+
+    models: list[Network]
+    by_block: dict[Block, JointAscent] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class _Step:
-    """Work: one more step of a block's seeds; `told` is what all seeds together had covered before each step.
+    """Work: one more step of a block's seeds; `told` is what all seeds together had newly covered before each step.
 
-    How far the seeds are stays with the worker. One that takes over from another makes all steps again.
+    How far the seeds are stays with the worker. One that takes over from another makes all steps again. `firsts` are
+    the places at which each network comes first.
     """
 
+    source: Source
     names: tuple[str, ...]
     prints: tuple[str, ...]
-    open_model: Callable[[str], Network]
+    firsts: tuple[int, ...]
     positions: NDArray[np.int64]
     settings: AscentSettings
     guidance: list[tuple[int, Any]] | None
     keeps: str
-    told: tuple[list[Covered | None], ...] = ()
+    told: tuple[list[list[Targets]], ...] = ()
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
         """Take the step."""
         ascent = self.ascent(opened, block)
-        return _Seen(ascent.covered, len(ascent.active))
+        return _Seen([_joined(parts) for parts in ascent.covered], len(ascent.active))
 
     def ascent(self, opened: Opened, block: Block) -> JointAscent:
         """Return how far a block's seeds have come, after as many steps as `told` is long."""
-        ascent: JointAscent | None = opened.kept.get((self.keeps, block))
-        if ascent is None:
-            ascent = opened.kept[self.keeps, block] = self._begun(opened, block)
+        kept = self.kept(opened)
+        if block not in kept.by_block:
+            kept.by_block[block] = self._begun(kept.models, opened, block)
+        ascent = kept.by_block[block]
         for covered in self.told[ascent.taken :]:
             ascent.cover(covered)
+            ascent.covered = [[] for _ in self.names]
             ascent.step()
         return ascent
 
-    def _begun(self, opened: Opened, block: Block) -> JointAscent:
-        models = self._models(opened)
+    def kept(self, opened: Opened) -> _Ascents:
+        """Return what the worker keeps."""
+        return opened.kept.of(self.keeps, lambda: _Ascents(self._models(opened)))
+
+    def _begun(self, models: list[Network], opened: Opened, block: Block) -> JointAscent:
         guidance = None if self.guidance is None else [with_model(one, models[at]) for at, one in self.guidance]
         seeds = as_seeds(opened.data.inputs[self.positions[slice(*block)]])
         return JointAscent(models, seeds, self.settings, guidance, first=block[0])
 
     def _models(self, opened: Opened) -> list[Network]:
-        """Return the networks, each opened once."""
-        found: dict[str, Network] = opened.kept.setdefault("searched networks", {})
-        for name, fingerprint in zip(self.names, self.prints, strict=True):
-            if name not in found:
-                found[name] = self.open_model(name)
-            asked = Source(name, opened.data.name, prints=(fingerprint, ""))
-            asked.check(Opened(found[name], opened.data))
-        return [found[name] for name in self.names]
+        """Return the networks, each opened once; the first is there."""
+        models: list[Network] = []
+        for at, (name, first, fingerprint) in enumerate(zip(self.names, self.firsts, self.prints, strict=True)):
+            if first < at:
+                models.append(models[first])
+                continue
+            models.append(self.source.open_model(name) if at else opened.model)
+            replace(self.source, model=name, prints=(fingerprint, "")).check(Opened(models[at], opened.data))
+        return models
 
 
 @dataclass(frozen=True)
@@ -191,5 +218,5 @@ class _Gather:
     def __call__(self, opened: Opened, block: Block) -> Arrived:
         """Return it, and forget the block."""
         ascent = self.last.ascent(opened, block)
-        del opened.kept[self.keeps, block]
+        del self.last.kept(opened).by_block[block]
         return ascent.arrived()

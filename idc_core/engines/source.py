@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
@@ -24,7 +24,7 @@ class Source:
     Attributes
     ----------
     model, data : str
-        As `load_model` and `load_dataset` take them: names of the registries, or paths that every machine has.
+        As `open_model` and `load_dataset` take them: names of the registries, or paths that every machine has.
     split, limit
         As `load_dataset` takes them.
     prepare : callable, optional
@@ -32,6 +32,8 @@ class Source:
         can be pickled.
     prints : pair of str
         Fingerprints of network and data, empty where any will do; a worker that finds others ends the run.
+    open_model : callable
+        A function of a module, `load_model` unless named.
     """
 
     model: str
@@ -40,6 +42,7 @@ class Source:
     limit: int | None = None
     prepare: Callable[[], None] | None = None
     prints: tuple[str, str] = ("", "")
+    open_model: Callable[[str], Network] = load_model
 
     def of(self, split: Split, limit: int | None = None, data: str = "") -> Source:
         """Return the same network with other inputs."""
@@ -56,21 +59,42 @@ class Source:
                 )
 
 
+Left = TypeVar("Left")
+
+
+@dataclass(eq=False)
+class Kept:
+    """What blocks leave with a worker for later blocks or rounds of the same work."""
+
+    word: Hashable = None
+    left: Any = None
+
+    def of(self, word: Hashable, begin: Callable[[], Left]) -> Left:
+        """Return what work of this word has left, at first what `begin` gives; what other work has left goes."""
+        if word != self.word:
+            self.word = self.left = None
+            self.left = begin()
+            self.word = word
+        left: Left = self.left
+        return left
+
+
 @dataclass(eq=False)
 class Opened:
-    """A network and data that a worker holds; `kept` is what blocks leave there for a later round."""
+    """A network and data that a worker holds."""
 
     model: Network
     data: Dataset
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
 
 class Opener:
     """Opens what sources name, each network and each data set once."""
 
     def __init__(self) -> None:
+        self.kept = Kept()
         self._prepared: set[Hashable] = set()
-        self._models: dict[str, Network] = {}
+        self._models: dict[tuple[Hashable, str], Network] = {}
         self._opened: dict[Source, Opened] = {}
 
     def __call__(self, source: Source) -> Opened:
@@ -79,10 +103,11 @@ class Opener:
             if source.prepare is not None and source.prepare not in self._prepared:
                 source.prepare()
                 self._prepared.add(source.prepare)
-            if source.model not in self._models:
-                self._models[source.model] = load_model(source.model)
+            name = source.open_model, source.model
+            if name not in self._models:
+                self._models[name] = source.open_model(source.model)
             data = load_dataset(source.data, source.split, source.limit)
-            opened = Opened(self._models[source.model], data)
+            opened = Opened(self._models[name], data, self.kept)
             source.check(opened)
             self._opened[source] = opened
         return self._opened[source]

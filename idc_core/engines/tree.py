@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -35,15 +35,17 @@ class Tree(Generic[State]):
         Number of blocks, at least one.
     homes : mapping of int to int, optional
         By block, the worker that alone is to run it while it is alive.
+    moving : bool
+        Whether a worker that is the home of none becomes that of its share.
     """
 
-    def __init__(self, blocks: int, homes: Mapping[int, int] | None = None) -> None:
+    def __init__(self, blocks: int, homes: Mapping[int, int] | None = None, moving: bool = False) -> None:
         self.sizes = [blocks]
         while self.sizes[-1] > 1:
             self.sizes.append(-(-self.sizes[-1] // FAN_IN))
         self.top = Node(len(self.sizes) - 1, 0)
         self.found: dict[Node, State] = {}
-        self._homes = homes or {}
+        self._homes, self._moving = dict(homes or {}), moving
         self._blocks = deque(Node(0, index) for index in range(blocks))
         self._merges: deque[Node] = deque()
 
@@ -62,12 +64,30 @@ class Tree(Generic[State]):
         """Return the next job of a worker: a merge, else a block of its own or of nobody alive."""
         if self._merges:
             return self._merges.popleft()
+        found = self._block(worker, alive)
+        if found is None and self._moving and worker not in self._homes.values():
+            self._move(worker, len(alive))
+            found = self._block(worker, alive)
+        return found
+
+    def _block(self, worker: int, alive: set[int]) -> Node | None:
         for place, node in enumerate(self._blocks):
             home = self._homes.get(node.index)
             if home is None or home == worker or home not in alive:
                 del self._blocks[place]
                 return node
         return None
+
+    def _move(self, worker: int, workers: int) -> None:
+        """Make a worker the home of its share of the blocks that wait, taken from the homes of most."""
+        held, waiting = Counter(self._homes.values()), [node.index for node in self._blocks]
+        for _ in range(max(1, self.sizes[0] // workers)):
+            index = max(waiting, key=lambda one: held[self._homes[one]], default=None)
+            if index is None or held[self._homes[index]] < 2:
+                return
+            waiting.remove(index)
+            held[self._homes[index]] -= 1
+            self._homes[index] = worker
 
     def states(self, node: Node) -> list[State]:
         """Return what a merge takes."""

@@ -10,7 +10,7 @@ from idc_core.gate.limits import NumberLimit, labelled, limit
 from idc_core.gate.verdicts import Measured
 from idc_core.limits import ATTACKED, SEED
 from idc_core.parameters import settle, whole_number
-from idc_core.perturbation.attacks import ATTACKS, attack
+from idc_core.perturbation.attacks import ATTACKS
 
 if TYPE_CHECKING:
     from idc_core.gate.bench import Bench
@@ -44,17 +44,7 @@ class RobustAccuracy(NumberLimit):
     def measure(self, bench: Bench) -> Measured:
         """Attack the tests; return the share that is correct before and after."""
         bench.check_classes("robust-accuracy")
-        inputs, targets = bench.test.inputs[: self.inputs], bench.test.targets[: self.inputs]
-        found = attack(
-            bench.model,
-            inputs,
-            targets,
-            self.attack,
-            seed=self.seed,
-            numbers=bench.test.ids[: self.inputs],
-            on_progress=bench.on_progress,
-            **self.parameters,
-        )
+        found = bench.attack(self.attack, self.inputs, self.seed, self.parameters)
         if not found.complete:
             raise CancelledError(f"Stopped on request after {found.done:,} of {found.total:,} tests were attacked.")
         right = found.before == found.targets

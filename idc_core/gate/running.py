@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 
+from idc_core.engines import Engine
 from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
+from idc_core.gate.engine_bench import EngineBench
 from idc_core.gate.limits import Limit
 from idc_core.gate.opening import open_names
-from idc_core.gate.settings import Check, Gate, place
+from idc_core.gate.settings import Gate, place
 from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Verdict
 from idc_core.progress import Progress
 from idc_core.runs import Planned
 from idc_core.setup_files import open_setup
 
 
-def run_gate(gate: Gate, *, renew: bool = False, on_progress: Progress | None = None) -> GateReport:
+def run_gate(
+    gate: Gate,
+    *,
+    renew: bool = False,
+    open_engine: Callable[[], Engine] | None = None,
+    on_progress: Progress | None = None,
+) -> GateReport:
     """Run every check of a gate, and judge its limits.
 
     A check that cannot run does not stop the others: its limits could not be judged then.
@@ -29,6 +38,8 @@ def run_gate(gate: Gate, *, renew: bool = False, on_progress: Progress | None = 
         From `read_gate`.
     renew : bool
         Compare what is measured with itself instead of a baseline, for `write_baseline`.
+    open_engine : callable, optional
+        Opens the engine on which passes run, where one is needed; by default they run in one piece.
     on_progress : Progress, optional
 
     Returns
@@ -47,8 +58,11 @@ def run_gate(gate: Gate, *, renew: bool = False, on_progress: Progress | None = 
             open_names(check, gate.folder)
     needed = any(limit.needs_baseline for check in gate.checks for limit in check.limits)
     baseline = read_baseline(gate.baseline) if needed and not renew else None
-    checks = (_run_check(check, gate.folder, baseline, on_progress) for check in gate.checks)
-    return GateReport(str(gate.file), tuple(checks))
+    with ExitStack() as stack:
+        find_engine = None if open_engine is None else cache(lambda: stack.enter_context(open_engine()))
+        numbers = range(len(gate.checks))
+        checks = tuple(_run_check(gate, number, baseline, find_engine, on_progress) for number in numbers)
+    return GateReport(str(gate.file), checks)
 
 
 def measure(limit: Limit, bench: Bench) -> Measured:
@@ -62,10 +76,19 @@ def measure(limit: Limit, bench: Bench) -> Measured:
     return Planned("limits", key, lambda _: limit.measure(bench)).kept(bench.on_progress)
 
 
-def _run_check(check: Check, folder: Path, baseline: Baseline | None, on_progress: Progress | None) -> CheckReport:
-    started = time.perf_counter()
+def _run_check(
+    gate: Gate,
+    number: int,
+    baseline: Baseline | None,
+    find_engine: Callable[[], Engine] | None,
+    on_progress: Progress | None,
+) -> CheckReport:
+    started, check = time.perf_counter(), gate.checks[number]
     try:
-        bench = Bench(check, folder, on_progress)
+        if find_engine is None:
+            bench = Bench(check, gate.folder, on_progress)
+        else:
+            bench = EngineBench(gate, number, find_engine, on_progress)
         facts, settings = bench.facts, bench.decisive
     except CancelledError:
         raise

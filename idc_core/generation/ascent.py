@@ -13,7 +13,7 @@ from idc_core.coverage.neuron import NC
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.generation.constraints import Constraint, find_constraint
-from idc_core.generation.guidance import Aims, Covered, Guide, make_guide
+from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
 from idc_core.limits import ITERATIONS
 from idc_core.parameters import whole_number
@@ -111,6 +111,8 @@ class JointAscent:
         Steps taken.
     active : Tensor, int64 (k,)
         Positions of the seeds without a disagreement.
+    covered : list of (list of ndarray), one a model
+        Targets that the disagreements have covered, as its guide numbers them, until the caller takes them away.
     """
 
     def __init__(
@@ -149,6 +151,7 @@ class JointAscent:
         self.active, self.taken = torch.arange(len(seeds)), 0
         self.activations: dict[int, NDArray[np.float32]] = {}
         self.disagreements: list[tuple[Tensor, Tensor, Tensor, int]] = []
+        self.covered: list[list[Targets]] = [[] for _ in models]
         self._keep(seeds, self.predictions)
 
     def run(self, on_progress: Progress | None, publish: Callable[[], None] | None) -> bool:
@@ -170,16 +173,12 @@ class JointAscent:
         """Number of disagreements so far."""
         return sum(len(rows) for rows, *_ in self.disagreements)
 
-    @property
-    def covered(self) -> list[Covered | None]:
-        """What each model's guide knows to be covered, copied; None of a model without a guide."""
-        return [None if guide is None else guide.covered.copy() for guide in self.guides]
-
-    def cover(self, covered: Sequence[Covered | None]) -> None:
-        """Have the guides know what else is covered."""
-        for guide, more in zip(self.guides, covered, strict=True):
+    def cover(self, covered: Sequence[Sequence[Targets]]) -> None:
+        """Have the guide of each model know which targets others have covered."""
+        for guide, parts in zip(self.guides, covered, strict=True):
             if guide is not None:
-                guide.covered |= more
+                for targets in parts:
+                    guide.note(targets)
 
     def step(self) -> None:
         """Move every active seed one step up the gradient, and keep the pictures that the models disagree on."""
@@ -252,9 +251,9 @@ class JointAscent:
         differ = self.task.disagree(predictions)
         if differ.any():
             self.disagreements.append((self.active[differ], pictures[differ], predictions[differ], self.taken))
-            for guide in self.guides:
+            for guide, covered in zip(self.guides, self.covered, strict=True):
                 if guide is not None:
-                    guide.account(pictures[differ])
+                    covered.append(guide.account(pictures[differ]))
             self.active = self.active[~differ]
         return ~differ
 

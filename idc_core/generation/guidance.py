@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-Covered = Any
-"""What a guide knows to be covered: bool (targets,), or a set of cells' codes; both can be joined by ``|``."""
+Targets = NDArray[Any]
+"""Numbers of a criterion's targets, int32 (k,), or codes of cells, as `encode` returns them; each once, ascending."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +52,15 @@ class Guide(Protocol):
 
     model: nn.Module
     layers: tuple[str, ...]
-    covered: Covered
-    """What it knows to be covered; changed in place."""
 
     def aims(self, draws: Floats, activations: Callable[[], NDArray[np.float32]]) -> Aims:
         """Return aims from one random number in 0..1 a picture; `activations` gives the seeds' (n, neurons)."""
 
-    def account(self, pictures: Tensor) -> None:
-        """Note the targets that new pictures cover."""
+    def account(self, pictures: Tensor) -> Targets:
+        """Note the targets that new pictures cover; return those that were not covered."""
+
+    def note(self, targets: Targets) -> Targets:
+        """Note that targets are covered; return those that were not."""
 
 
 class TargetGuide:
@@ -88,9 +89,15 @@ class TargetGuide:
         units = np.ones(len(draws)) if self.span is None else self.span[neurons]
         return _aims(neurons[:, None], goals[:, None], units[:, None])
 
-    def account(self, pictures: Tensor) -> None:
-        """Note the targets that new pictures cover."""
-        self.covered[self.criterion.profile(pictures).targets] = True
+    def account(self, pictures: Tensor) -> Targets:
+        """Note the targets that new pictures cover; return those that were not covered."""
+        return self.note(self.criterion.profile(pictures).targets)
+
+    def note(self, targets: Targets) -> Targets:
+        """Note that targets are covered; return those that were not."""
+        new = np.unique(targets[~self.covered[targets]])
+        self.covered[new] = True
+        return new
 
 
 class CellGuide:
@@ -116,9 +123,16 @@ class CellGuide:
         shape = (len(draws), len(sizes))
         return _aims(np.broadcast_to(self.space.important, shape), goals, np.broadcast_to(self.space.units, shape))
 
-    def account(self, pictures: Tensor) -> None:
-        """Note the cells that new pictures reach."""
-        self.covered |= {int(code) for code in self.space.codes(self.model, pictures)}
+    def account(self, pictures: Tensor) -> Targets:
+        """Note the cells that new pictures reach; return those that were not covered."""
+        return self.note(self.space.codes(self.model, pictures))
+
+    def note(self, targets: Targets) -> Targets:
+        """Note that cells are covered; return those that were not."""
+        codes = np.unique(targets)
+        new = codes[[int(code) not in self.covered for code in codes]]
+        self.covered.update(map(int, new))
+        return new
 
 
 def make_guide(criterion: Criterion, example: Tensor) -> Guide:

@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from contextlib import chdir
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from safetensors.torch import save_file
 
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
+from idc_core.engines import ENGINES
+from idc_core.engines.local import LocalEngine
 from idc_core.generation import differential_search, rounded
 from idc_core.models import load_model
 from idc_core.models.card import WEIGHTS_FOLDER
@@ -81,6 +84,27 @@ def test_a_persons_own_weights(capsys, own):
     assert len(found) > 0
     assert out.startswith(found.message)
     assert str(own) in out
+
+
+class Elsewhere(LocalEngine):
+    """Works in another folder than the command."""
+
+    def run(self, *work, **options):
+        with chdir("/"):
+            return super().run(*work, **options)
+
+
+def test_workers_find_weights_that_a_relative_path_names(capsys, own, monkeypatch):
+    monkeypatch.setitem(ENGINES, "local", replace(ENGINES["local"], open=lambda _: Elsewhere()))
+    monkeypatch.chdir(own.parent)
+    words = (*FEW, "--models", f"lenet5-digits={own.name}", "lenet5-digits", "--constraint", "linf")
+    outs = []
+    for number, engine in enumerate(((), ("--engine", "local"))):
+        monkeypatch.setenv("IDC_HOME", str(own.parent / str(number)))  # where the other one is not kept
+        status, out, _ = run(capsys, *words, *engine)
+        assert status == 0
+        outs.append(out)
+    assert outs[0] == outs[1]
 
 
 def test_models_that_agree_everywhere_are_told_so(capsys, tmp_path):

@@ -63,7 +63,7 @@ def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeyp
     held, on_disk = zip(*told, strict=True)
     assert 0 < max(held) <= 20_000
     assert any(on_disk)
-    assert not any(one._held for one in shelves)  # everything was taken
+    assert not any(one._held or one._stream for one in shelves)  # everything was taken, and no file is open
 
 
 @pytest.mark.parametrize("rows_kept", [100, 1 << 20])

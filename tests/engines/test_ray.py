@@ -80,10 +80,21 @@ def test_stop_ends_the_workers(engine):
 
 
 def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "LOST_S", -1.0)  # at the first look
+    monkeypatch.setattr(ray_cluster, "LOST_S", 0.5)
     monkeypatch.setattr(engine, "_head", ("127.0.0.1", 9))  # nothing listens there
     with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
-        update_on(engine, criteria(("nc",)), TEST)
+        for _ in range(1_000):  # runs that are shorter than that, as those of a search
+            update_on(engine, criteria(("nc",)), TEST)
+
+
+def test_gpus_that_come_later_change_nothing(engine, monkeypatch):
+    monkeypatch.setenv(devices.VARIABLE, "auto")
+    with monkeypatch.context() as before:
+        before.setattr(engine.ray, "cluster_resources", lambda: {"CPU": 2.0})
+        late = ENGINES["ray"].open("")
+    late.hire()
+    assert len(late.workers) == 2  # one per CPU, of the cluster whose one GPU is known by now
+    late.close()
 
 
 def test_a_worker_has_a_gpu_of_its_own_where_one_is_asked_for(engine, monkeypatch):

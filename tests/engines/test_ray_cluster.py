@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,24 @@ def test_a_machine_that_dies_loses_nothing_and_one_that_joins_is_used(cluster, e
     assert dies.done
     cluster.add_node(**MACHINE)
     assert any(both_used(engine) for _ in range(200))  # the second one needs seconds to begin
+
+
+def test_a_machine_that_joins_while_a_search_is_young_has_its_share(cluster, engine):
+    kill_the_other_machine(cluster)
+    settings, joined = search_settings(iterations=12, step=3.0), []
+
+    def join(taken, *_):
+        """Add a machine after the first step, and wait until its worker is there."""
+        if taken >= 1 and not joined:
+            joined.append(cluster.add_node(**MACHINE))
+            while not (starting := [one.signal for one in engine.workers.values() if one.starting]):
+                time.sleep(0.2)
+                engine.hire()
+            ray.wait(starting, timeout=60)
+
+    assert_searches_equal(searched(engine, settings, on_progress=join), settings)
+    homes = list(engine.homes.values())[-1]
+    assert len(set(homes.values())) == 2
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,6 +1,7 @@
 """The account of blocks and merges: every block counts once, in its order, whoever dies."""
 
 import random
+from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,3 +59,23 @@ def test_a_block_waits_for_the_worker_that_had_it_unless_that_has_died():
     assert tree.take(8, {7, 8}) == Node(0, 2)
     assert tree.take(8, {7, 8}) is None
     assert tree.take(8, {8, 9}) == Node(0, 0)
+
+
+@given(st.integers(1, 60), st.integers(1, 6), st.integers(0, 1_000))
+def test_a_worker_that_joins_has_its_share_where_blocks_may_move(blocks, workers, seed):
+    draw = random.Random(seed)
+    homes = {index: draw.randrange(workers) for index in range(blocks)}
+    alive, joins = {*homes.values(), workers}, workers
+    assert Tree(blocks, homes).take(joins, alive) is None
+    tree, taken = Tree(blocks, homes, moving=True), []
+    while (node := tree.take(joins, alive)) is not None:
+        taken.append(node.index)
+    share, most = max(1, blocks // len(alive)), max(Counter(homes.values()).values())
+    assert len(taken) <= share
+    assert len(taken) == share or most == 1
+    left = Counter(home for index, home in homes.items() if index not in taken)
+    assert set(left) == set(homes.values())  # nobody is left without a block
+    for worker in left:
+        while (node := tree.take(worker, alive)) is not None:
+            taken.append(node.index)
+    assert sorted(taken) == list(range(blocks))

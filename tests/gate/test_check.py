@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,8 @@ from idc_core.cli import main
 from idc_core.confusion import collect_statistics, countable_layers, find_errors, network_evidence
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.streamed import measure
+from idc_core.engines import ENGINES
+from idc_core.engines.local import LocalEngine
 from idc_core.gate.limits import LIMITS
 from tests.library.small_files import digits_onnx
 
@@ -246,6 +249,25 @@ def test_networks_and_data_from_files(check, tmp_path):
     assert status == 2
     assert "is not written" in err
     assert not (tmp_path / "idc-baseline.json").exists()
+
+
+def test_an_engine_finds_the_same_and_is_opened_once(check, tmp_path, monkeypatch):
+    opened, local = [], ENGINES["local"]
+    monkeypatch.setitem(ENGINES, "local", replace(local, open=lambda address: opened.append(1) or LocalEngine()))
+    (tmp_path / "setup.py").write_text(SETUP)
+    (tmp_path / "net.onnx").write_bytes(digits_onnx())
+    text = WHOLE + SMALL.replace("lenet1-digits", "net.onnx").replace("\nlimit", '\ndata = "digits"\nlimit', 1)
+    text += LIMIT.replace("0.1", "0.0")
+    written = []
+    for number, engine in enumerate(((), ("--engine", "local"))):
+        monkeypatch.setenv("IDC_HOME", str(tmp_path / str(number)))  # where the other one is not kept
+        status, out, err = check(text, "--write-baseline", *engine)
+        assert (status, err) == (0, ""), out
+        written.append((tmp_path / "idc-baseline.json").read_bytes())
+    assert written[1] == written[0]
+    assert opened == [1]
+    assert check(text, "--engine", "local")[0] == 0
+    assert opened == [1]  # everything is kept
 
 
 BASED = LIMIT + "may_fall_by = 0.1\n"
