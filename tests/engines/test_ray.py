@@ -82,9 +82,14 @@ def test_stop_ends_the_workers(engine):
 def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
     monkeypatch.setattr(ray_cluster, "LOST_S", 0.5)
     monkeypatch.setattr(engine, "_head", ("127.0.0.1", 9))  # nothing listens there
-    with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
-        for _ in range(1_000):  # runs that are shorter than that, as those of a search
+
+    def short_runs():
+        """Runs that are shorter than that, as those of a search."""
+        for _ in range(1_000):
             update_on(engine, criteria(("nc",)), TEST)
+
+    with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
+        short_runs()
 
 
 def test_gpus_that_come_later_change_nothing(engine, monkeypatch):
