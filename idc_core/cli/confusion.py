@@ -108,16 +108,16 @@ def run(arguments: argparse.Namespace) -> int:
             found = plan.make(progress)
         else:
             open_engine = engine_of(arguments)
-            if open_engine is not None and arguments.groups:
-                raise SettingError("--groups needs activations of every input: leave it out with --engine.")
             model, data, layers = _opened(arguments, progress)
             names = DATASETS[model.card.dataset].class_names
             groups, limits = _asked(arguments, names)
 
             def gather(on_progress: Progress | None) -> Evidence:
-                if open_engine is not None:
-                    return _counted(arguments, open_engine, model, data, layers, names, on_progress)
-                return _of_network(model, data, layers, names, on_progress).grouped(groups)
+                if open_engine is None:
+                    found = _of_network(model, data, layers, names, on_progress)
+                else:
+                    found = _counted(arguments, open_engine, model, data, layers, names, on_progress)
+                return found.grouped(groups)
 
             found = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
             title = _title(model, data, layers, found)

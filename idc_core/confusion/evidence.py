@@ -28,7 +28,8 @@ class Evidence:
     """Predictions, and how strongly the inputs behind them activate the neurons; DataError if the parts do not fit.
 
     `predicted` and `true` are classes, int64 (n,), or bool (n, classes) with several labels per input; None where not
-    known. `values` (n, neurons) are mean scaled outputs; `probability` (neurons, classes) is given instead.
+    known. `values` (n, neurons) are mean scaled outputs; `probability` (neurons, classes) is given instead, with the
+    `counts` that it was made from where they are known.
     """
 
     class_names: tuple[str, ...]
@@ -36,6 +37,7 @@ class Evidence:
     true: NDArray[Any] | None = None
     values: NDArray[np.floating[Any]] | None = None
     probability: NDArray[np.floating[Any]] | None = None
+    counts: ActivationCounts | None = None
 
     def __post_init__(self) -> None:
         classes = len(self.class_names)
@@ -80,7 +82,8 @@ class Evidence:
         if not groups:
             return self
         target, names = _mapping(self.class_names, groups)
-        if self.values is None:
+        counts = None if self.counts is None else self.counts.together(target, len(names))
+        if self.values is None and counts is None:
             raise DataError(
                 "Classes cannot be taken together in a probability matrix: it does not say how often each was "
                 "predicted. Load activations and predictions instead."
@@ -90,6 +93,8 @@ class Evidence:
             class_names=names,
             predicted=_together(self.predicted, target, len(names)),
             true=_together(self.true, target, len(names)),
+            probability=None if counts is None else counts.probability,
+            counts=counts,
         )
 
 
@@ -117,7 +122,7 @@ def counted_evidence(
 ) -> Evidence:
     """Return the evidence of counts over a data set, at their threshold; as `network_evidence`."""
     true = _true_classes(len(predicted), data, class_names)
-    return Evidence(tuple(class_names), predicted, true, probability=counts.probability)
+    return Evidence(tuple(class_names), predicted, true, probability=counts.probability, counts=counts)
 
 
 def _true_classes(count: int, data: Dataset, class_names: Sequence[str]) -> NDArray[Any] | None:

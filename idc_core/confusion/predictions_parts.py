@@ -46,10 +46,17 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def evidence_of(where: str, names: Sequence[str], labels: dict[str, NDArray[Any]], **values: NDArray[Any]) -> Evidence:
+def evidence_of(
+    where: str,
+    names: Sequence[str],
+    labels: dict[str, NDArray[Any]],
+    *,
+    values: NDArray[Any] | None = None,
+    probability: NDArray[Any] | None = None,
+) -> Evidence:
     """Return the evidence of a file; what does not fit is refused by the file's name."""
     try:
-        return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), **values)
+        return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), values, probability)
     except DataError as error:
         raise DataError(f"{where}: {error}") from error
 

@@ -70,6 +70,14 @@ class ActivationCounts:
             self.images += count_classes(labels, self.classes)
         return self
 
+    def together(self, target: Ints, classes: int) -> Self:
+        """Return the counts with classes joined: each becomes its `target`, int64 (classes,); of one class an input."""
+        found, active = type(self)(classes, self.threshold), np.zeros((classes, len(self.active)), np.int64)
+        np.add.at(found.images, target, self.images)
+        np.add.at(active, target, self.active.T)
+        found._active = active
+        return found
+
     def merge(self, other: Self) -> Self:
         """Add what another worker has counted; SettingError if threshold, classes or neurons differ."""
         if (self.threshold, self.classes) != (other.threshold, other.classes):

@@ -60,8 +60,9 @@ def test_what_an_engine_found_is_kept_for_every_engine(capsys, tmp_path, monkeyp
     assert "lenet5-digits" in capsys.readouterr().out
 
 
-def test_confusion_finds_the_same_and_keeps_it(tmp_path, monkeypatch):
-    words = ("confusion", "--threshold", "0.4")
+@pytest.mark.parametrize("groups", [(), ("--groups", "even: 0, 2, 4; round: 6, 8, 9")])
+def test_confusion_finds_the_same_and_keeps_it(tmp_path, monkeypatch, groups):
+    words = ("confusion", "--threshold", "0.4", *groups)
     made, kept = [], []
     for number, engine in enumerate(((), ("--engine", "local"))):
         home = tmp_path / str(number)
@@ -131,7 +132,6 @@ def test_workers_open_the_setup_files_of_the_command(tmp_path):
     [
         (("analyze", "--address", "10.0.0.1:6379"), "add --engine ray"),
         (("analyze", "--engine", "spark"), "expected one of local, ray"),
-        (("confusion", "--engine", "local", "--groups", "odd: 1, 3"), "--groups needs"),
         (("inspect", "lenet5-digits", "--engine", "local", "--error", "0.1"), "--error"),
         (("inspect", "lenet5-digits", "--engine", "local", "--measures", "logistic"), "groups of units"),
     ],
