@@ -14,7 +14,6 @@ ENV_PYTHON := $(ENV)/bin/python
 PEERS := .venv-peers
 RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' ' -f 1)
 DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-cluster.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
-AXE := tests/browser/node_modules/.ready-$(shell cksum < tests/browser/package.json | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 # The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
 PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -27,18 +26,21 @@ test test-slow test-all test-fast fuzz: export PYTHONDONTWRITEBYTECODE :=
 # Packages from elsewhere on the machine must not stand in for the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
-# Says in one line what is missing to make an environment, and how to get it.
+# Says in one line what is missing to make an environment, and how to get it; on Debian, root gets the venv module.
 define check_python
 	@command -v "$(PYTHON)" >/dev/null || \
 	{ echo "Python 3.11 or newer is needed and there is no '$(PYTHON)' here: apt-get install python3 python3-venv" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo "Python 3.11 or newer is needed and '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1): name a newer one, for example: make run PYTHON=python3.12" >&2; exit 1; }
-	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || \
-	{ echo "The venv module of '$(PYTHON)' is missing: apt-get install $$("$(PYTHON)" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; exit 1; }
+	@has_venv() { "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null; }; has_venv || \
+	{ package=$$("$(PYTHON)" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'); \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then echo "Installing $$package."; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" >/dev/null; fi; \
+	has_venv || { echo "The venv module of '$(PYTHON)' is missing: apt-get install $$package" >&2; exit 1; }; }
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-all test-fast fuzz lint types bench peers clean chromium
+.PHONY: help run test test-slow test-all test-fast fuzz lint types bench peers clean browser
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -48,17 +50,17 @@ run: $(RUN_READY) ## install what is missing and open the dashboard (PORT=8502 o
 	{ echo "Port $(PORT) is already in use: stop what runs there, or choose another one: make run PORT=8502" >&2; exit 1; }
 	@exec $(ENV_PYTHON) -m idc_core studio --port $(PORT) $(SETUP)
 
-test: $(DEV_READY) chromium $(AXE) ## install what is missing; run linter, types and all tests but the slow ones
+test: $(DEV_READY) browser ## install what is missing; run linter, types and all tests but the slow ones
 	@echo "Running unit tests, page tests and browser tests, and beside them linter and types, which are told at the end."
 	@status=0; said=$$(mktemp); $(MAKE) --no-print-directory --keep-going lint types >$$said 2>&1 & checks=$$!; \
 	trap 'kill $$checks 2>/dev/null; rm -f $$said; exit 1' INT TERM; \
 	$(PYTEST) -m "not slow" tests || status=1; \
 	wait $$checks || status=1; echo "Linter and types:"; cat $$said; rm -f $$said; exit $$status
 
-test-slow: $(DEV_READY) chromium $(AXE) ## run the slow tests: memory at full size, whole trainings, large data sets
+test-slow: $(DEV_READY) browser ## run the slow tests: memory at full size, whole trainings, large data sets
 	@$(PYTEST) -m "slow and not rare" tests
 
-test-all: $(DEV_READY) chromium $(AXE) ## run every slow test: all architectures, pages and networks; more examples
+test-all: $(DEV_READY) browser ## run every slow test: all architectures, pages and networks; more examples
 	@$(PYTEST) -m slow tests
 
 test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no pages, no browser, no experiments
@@ -90,21 +92,11 @@ peers: $(DEV_READY) ## install what the benchmarks alone are compared with into 
 	@$(PEERS)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r benchmarks/requirements-peers.txt
 
 clean: ## remove the environment and every cache; weights, data and results stay
-	@rm -rf $(ENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/browser/node_modules
+	@rm -rf $(ENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-chromium: $(DEV_READY)
-	@for name in chromium-headless-shell chromium chromium-browser google-chrome chrome; do command -v $$name >/dev/null && exit 0; done; \
-	$(ENV_PYTHON) -c 'import pathlib; from playwright.sync_api import sync_playwright as start; \
-	play = start().start(); path = play.chromium.executable_path; play.stop(); raise SystemExit(not pathlib.Path(path).exists())' || \
-	{ echo "Chromium is missing and the browser tests drive it: apt-get install chromium" >&2; exit 1; }
-
-$(AXE):
-	@command -v npm >/dev/null || \
-	{ echo "npm is missing and the accessibility tests get their checker from it: apt-get install npm" >&2; exit 1; }
-	@echo "Installing tests/browser/package.json."
-	@npm install --prefix tests/browser --no-package-lock --no-audit --no-fund --loglevel=error </dev/null
-	@touch $@
+browser: $(DEV_READY)
+	@$(ENV_PYTHON) tests/browser/browsers.py
 
 # An empty recipe: an environment whose interpreter has gone makes the stamps below out of date.
 $(ENV_PYTHON): ;

@@ -1,4 +1,4 @@
-"""`python -m idc_core`: the command line."""
+"""`python -m idc_core`: the command line, which is `idc-studio` where the package is installed."""
 
 import sys
 

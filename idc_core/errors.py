@@ -1,5 +1,8 @@
 """The one error family of the engine: what was expected, what came, where, and what to do about it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class IdcError(Exception):
     """Any mistake the engine can explain to a person; its message is a complete sentence."""
@@ -31,3 +34,15 @@ class EngineError(IdcError):
 
 class CancelledError(IdcError):
     """The caller's progress callback asked the work to stop."""
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """Import packages of an extra of idc-studio; SettingError where they are not installed, naming what needs them."""
+    try:
+        yield
+    except ImportError as error:
+        raise SettingError(
+            f'{what} needs {error.name}, which is not installed: pip install "idc-studio[{extra}]", in a clone '
+            f"pip install -r requirements{'-cluster' if extra == 'cluster' else ''}.txt."
+        ) from error

@@ -23,6 +23,13 @@ from idc_core.parameters import shown
 LEFT = 0.8
 """Share of a folder's limit that is left when old files go."""
 
+_INSTALLED = Path(__file__).with_name("shipped")
+SHIPPED = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[1]
+"""Folder of app.py, pages, assets and the server's settings: a wheel has them in the package, a clone at its root."""
+
+COMMAND = "idc-studio" if _INSTALLED.is_dir() else "python -m idc_core"
+"""How the command line is called; the second way works in a wheel, too, but the first one not in a clone."""
+
 ANOTHER_HOME = "name another folder by the environment variable IDC_HOME"
 
 

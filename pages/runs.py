@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from idc_core.errors import IdcError
+from idc_core.files import COMMAND
 from studio.runs import listing, one_run, over_time, side_by_side
 from studio.shell import tabs
 from studio.shell.frame import enter
@@ -24,7 +25,7 @@ if not runs:
     )
     st.caption("The first one comes by itself: open Coverage, and its analysis is listed here.")
     draw_link("coverage")
-    st.caption("On the command line, `python -m idc_core analyze` makes one too.")
+    st.caption(f"On the command line, `{COMMAND} analyze` makes one too.")
     st.stop()
 finding.markdown(listing.sentence(runs))
 

@@ -7,11 +7,11 @@ import socket
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from idc_core.errors import SetupError
+from idc_core.files import SHIPPED
 from idc_core.live import enter_live
 from studio.starting import send_at_once
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from idc_core.explained import Explain
 
-APP = Path(__file__).parents[1] / "app.py"
 ADDRESS = "127.0.0.1"
 STARTED_S, STOPPED_S, ASKED_S = 60.0, 15.0, 0.05
 """Seconds to wait for the server's start and end, and between two looks."""
@@ -138,7 +137,7 @@ class _Server:
         shelf.clear()  # one that was used before may have workers
         found = socket.create_server((ADDRESS, 0))
         send_at_once(found)
-        app = st.App(APP)
+        app = st.App(SHIPPED / "app.py")
         # Read anew, now with the studio's own: a program that has asked Streamlit for a setting has read others. The
         # address is no setting here, and pages tell by it whether other computers reach them.
         settings.get_config_options(force_reparse=True, options_from_flags={"server.address": ADDRESS})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from idc_core import devices
+from idc_core import __version__, devices
 from idc_core.cli import (
     analyze,
     check,
@@ -31,10 +31,11 @@ from idc_core.cli import (
 from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
-from idc_core.files import cache_folder, sweep
+from idc_core.files import COMMAND, cache_folder, sweep
 from idc_core.threads import wait_briefly
 
 FAILED = 2
+_OF_THE_WHOLE = ("-h", "--help", "--version")
 INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
 
 
@@ -69,10 +70,12 @@ COMMANDS: dict[str, Command] = {
 def make_parser() -> Parser:
     """Return the parser of the whole command line, with a sub-parser for every command."""
     parser = Parser(
-        prog="python -m idc_core",
-        description="Shows which behaviour of a neural network its tests have not exercised.",
+        prog=COMMAND,
+        description="Shows which behaviour of a neural network its tests have not exercised. Without a command, opens "
+        "the dashboard.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"IDC Studio {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         command.add_parser(subparsers)
@@ -101,19 +104,19 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
 
 def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Return the setup files named anywhere on a command line, and the command line without them."""
-    first = Parser(add_help=False, allow_abbrev=False, prog="python -m idc_core")
+    first = Parser(add_help=False, allow_abbrev=False, prog=COMMAND)
     _add_setup(first)
     found, others = first.parse_known_args(list(argv))
     return getattr(found, "setup", []), others
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command; the dashboard's, `studio`, where none is named.
 
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after `python -m idc_core`; those of this process unless given.
+        The arguments after `idc-studio`, which is `python -m idc_core`; those of this process unless given.
 
     Returns
     -------
@@ -127,6 +130,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from idc_core.setup_files import open_setup  # it needs the registries, which help does not
 
             open_setup(setup)
+        if not others or (others[0].startswith("-") and others[0] not in _OF_THE_WHOLE):
+            others.insert(0, "studio")
         arguments = make_parser().parse_args(others)
         arguments.setup, arguments.words = setups, others
         cache_folder()  # refused before the work, even where a command may not come to need it

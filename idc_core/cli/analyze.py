@@ -37,8 +37,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "analyze",
         help="measure which combinations of important-neuron behaviour a test set reaches",
         description="Ranks the neurons of a layer by relevance, splits the activations of the first m into "
-        "clusters, and counts which combinations of clusters the tests reach. `python -m idc_core list` "
-        "shows the names of models, data sets and layers.",
+        "clusters, and counts which combinations of clusters the tests reach. `list` shows the names of models, data "
+        "sets and layers.",
         allow_abbrev=False,
     )
     add_options(parser)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.cli.arguments import Name, Text
 from idc_core.cli.console import Subparsers, table
+from idc_core.files import COMMAND
 
 if TYPE_CHECKING:
     from idc_core.runs import Run
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif found:
         print(table([HEADING, *map(_row, found)], "<<<<<><><<"))
     else:
-        print("No runs are kept that fit. `python -m idc_core analyze` makes one, and so does the dashboard.")
+        print(f"No runs are kept that fit. `{COMMAND} analyze` makes one, and so does the dashboard.")
     return 0
 
 

@@ -9,15 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import urlencode
 
 from idc_core.cli.arguments import Distinct, FileToOpen, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
+from idc_core.files import SHIPPED
 from idc_core.parameters import Parameter
 
-ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"
 PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
 
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         "--logger.hideWelcomeMessage=true",
     )
     command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
-    server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    server = subprocess.Popen(command, cwd=SHIPPED, env=environment)
     before = signal.signal(signal.SIGTERM, lambda *_: server.terminate())  # who ends this ends the server
     try:
         return server.wait()

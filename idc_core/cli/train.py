@@ -15,7 +15,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "train",
         help="train a network by its recipe and write its weights and card",
         description="Trains a network from its seed. On the CPU the default seed gives the weights that come "
-        "with the project. `python -m idc_core list` shows the names.",
+        "with the project. `list` shows the names.",
         allow_abbrev=False,
     )
     add = parser.add_argument

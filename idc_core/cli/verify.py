@@ -6,6 +6,7 @@ import argparse
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
+from idc_core.files import COMMAND
 from idc_core.limits import INPUTS, PAIRS, SEED, SETS, UNITS
 
 
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.hypothesis not in known:
             raise SettingError(
                 f"There is no hypothesis {arguments.hypothesis!r} about {data.name}; its names are printed by: "
-                f"python -m idc_core inspect {arguments.model} --most {len(known)}"
+                f"{COMMAND} inspect {arguments.model} --most {len(known)}"
             )
         hypothesis = known[arguments.hypothesis]
         swapped_by_grammar(data, hypothesis, arguments.swaps)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.errors import DataError, IdcError
+from idc_core.errors import DataError, IdcError, needing
 from idc_core.guarded import member, read_json, read_text
 
 TOKENIZER, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
@@ -77,7 +77,8 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
 
 def open_tokenizer(folder: Path) -> Any:
     """Return the `tokenizers.Tokenizer` of a folder; DataError where there is none, or it is damaged."""
-    from tokenizers import Tokenizer  # takes a moment
+    with needing("huggingface", f"The tokenizer in {folder}"):
+        from tokenizers import Tokenizer  # takes a moment
 
     path = member(folder, TOKENIZER)
     if path is None:

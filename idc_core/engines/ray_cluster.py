@@ -18,7 +18,7 @@ from idc_core import devices
 from idc_core.engines.engine import Block, Engine, Found, Work, engine
 from idc_core.engines.source import Opener, Source
 from idc_core.engines.tree import Node, Tree
-from idc_core.errors import EngineError, IdcError, SettingError
+from idc_core.errors import EngineError, IdcError, SettingError, needing
 from idc_core.progress import Progress, report
 
 MOST_FAILURES = 5
@@ -337,13 +337,9 @@ def _said(error: BaseException) -> str:
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report its use to its makers
-    try:
+    with needing("cluster", "The engine ray"):
         import ray
         import ray.exceptions
-    except ImportError as error:
-        raise SettingError(
-            "The engine ray needs Ray, which is not installed: pip install -r requirements-cluster.txt"
-        ) from error
     return ray
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import DataError, ModelError
+from idc_core.files import SHIPPED
 from idc_core.layer_parts import split_layer
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 
-WEIGHTS_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "weights"
+WEIGHTS_FOLDER = SHIPPED / "assets" / "weights"
 """Where the weights trained for this project, and their cards, are kept."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

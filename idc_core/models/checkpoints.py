@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.files import cache_folder
+from idc_core.files import SHIPPED, cache_folder
 from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Stored = Literal["float32", "float16", "seed", "weights"]
 """How weights are kept: in a file, as the seed they follow from, or as the project's own weights."""
 
-SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "checkpoints"
+SHIPPED_FOLDER = SHIPPED / "assets" / "checkpoints"
 """Where the checkpoints that come with the project are, a folder a network."""
 
 EVERY = 10

@@ -7,6 +7,7 @@ from pathlib import Path
 from idc_core.devices import choose
 from idc_core.errors import ModelError
 from idc_core.explained import Explain
+from idc_core.files import COMMAND
 from idc_core.models.card import WEIGHTS_FOLDER, ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
@@ -94,7 +95,7 @@ def _load_complete(entry: OwnModel, weights: Path | None) -> Network:
 def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
     path = weights if weights is not None else WEIGHTS_FOLDER / f"{entry.name}.safetensors"
     if not path.exists():
-        raise ModelError(f"The weights file {path} does not exist; `python -m idc_core train {entry.name}` trains it.")
+        raise ModelError(f"The weights file {path} does not exist; `{COMMAND} train {entry.name}` trains it.")
     network = entry.build()
     read_weights(network, path)
     description = path.with_suffix(".json")

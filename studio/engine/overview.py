@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,11 @@ from idc_core.analysis.overview import Overview, overview_of, worst_tests
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import encode
 from idc_core.errors import DataError
+from idc_core.files import SHIPPED
 from studio.engine.results import View
 from studio.state.setup import DEFAULT
 
-ASSETS = Path(__file__).parents[2] / "assets"
+ASSETS = SHIPPED / "assets"
 SNAPSHOT = ASSETS / "overview.json"
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import epochs as figures
+from idc_core.files import COMMAND
 from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
@@ -145,7 +146,7 @@ def offer(view: View, part: Series | None) -> None:
             f"{text} Training again takes {duration(seconds)} on this machine under its present load. To run it "
             "in a terminal:"
         )
-        st.code(f"python -m idc_core train {name} --checkpoints", language=None)
+        st.code(f"{COMMAND} train {name} --checkpoints", language=None)
         return
     st.caption(
         f"{text} Training again takes {duration(seconds)} on this machine (estimated from a few steps), plus the "

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from idc_core.analysis.overview import Overview
+from idc_core.files import SHIPPED
 from studio.engine.overview import misclassified
 from studio.engine.results import View
 from studio.widgets.gallery import draw_tiles, make_tiles, note
 
-KEPT = Path(__file__).parents[2] / "assets" / "overview-tests.json"
+KEPT = SHIPPED / "assets" / "overview-tests.json"
 """The default setup's, beside the numbers of the Overview."""
 
 SHOWN, SHOWN_TEXTS = 10, 3

@@ -14,6 +14,7 @@ from idc_core.experiments.retraining_results import CONFIDENCE, Difference, Retr
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
 from idc_core.figures import input_images
 from idc_core.figures import robustness as figures
+from idc_core.files import COMMAND
 from idc_core.models.registry import find_entry
 from idc_core.suites import SUITES
 from studio.engine.results import View, clustered
@@ -179,7 +180,7 @@ def draw_command(run: RQ6Run) -> None:
         return
     name = run.view.card.name
     with st.expander("In a terminal"):
-        st.code(f"python -m idc_core experiment rq6 --models {name} --seeds {len(run.seeds)}", language=None)
+        st.code(f"{COMMAND} experiment rq6 --models {name} --seeds {len(run.seeds)}", language=None)
         st.caption("Results appear here on reload.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,11 +24,10 @@ from studio.state import address, device, visitor
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT, Setup, arrive, choose, fitting_data, not_found, parse, setup_line, untouched
 from studio.text import literal, plural
-from studio.widgets.charts import follow_theme
+from studio.widgets.charts import ASSETS, follow_theme
 
 wait_briefly()  # torch is first imported after the first paint
 
-ASSETS = Path(__file__).parents[2] / "assets"
 LAST_GOOD = "last-good-setup"
 TRIED = "front-door-tried"
 SHOWN = "shown-setup"

@@ -11,12 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
+from idc_core.files import SHIPPED
 from idc_core.registry import Registry
 from studio.shell.needs import Need, classes, first_unmet, pictures, true_classes
 from studio.state import address
 from studio.state.setup import Setup
 
-FOLDER = Path(__file__).parents[2] / "pages"
+FOLDER = SHIPPED / "pages"
 GO = "go-to-page"
 """The page that a callback asked for: callbacks cannot change the page themselves."""
 PARAMETERS = "go-to-parameters"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import streamlit as st
 
 from idc_core.figures.palette import palette
+from idc_core.files import SHIPPED
 from studio.engine.results import View
 from studio.state import address, visitor
 from studio.state.choices import choose_one
@@ -25,7 +25,7 @@ Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 SCALES = {"linear": "linear", "log": "log"}
 """Scales that an axis can be switched to: name and label."""
 
-ASSETS = Path(__file__).parents[2] / "assets"
+ASSETS = SHIPPED / "assets"
 _follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
 
 

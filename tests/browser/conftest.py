@@ -1,6 +1,5 @@
 """A server and a browser for the whole session, and pages that tell when they are idle."""
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,10 +16,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, e
 from studio.engine.results import View, open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
+from tests.browser import browsers
 
 ROOT = Path(__file__).parents[2]
-# The shell without windows takes less processor time than the whole browser.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 OWN = ("http://127.0.0.1:", "data:", "blob:", "file:")
 """Beginnings of addresses that need no network."""
 # Other work on the machine makes single steps slow, which says nothing about the code.
@@ -114,26 +112,12 @@ def _answers(url: str) -> bool:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium, or the one that Playwright installed."""
-    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    """The browser that `make test` found or installed."""
     with sync_playwright() as playwright:
         try:
-            started = playwright.chromium.launch(
-                executable_path=found,
-                args=[
-                    "--no-sandbox",
-                    "--disable-gpu",
-                    "--disable-quic",
-                    "--no-first-run",
-                    "--disable-background-networking",
-                    "--disable-component-update",
-                    "--disable-sync",
-                    # Pages are looked at for seconds: optimising their scripts takes longer than it saves.
-                    "--js-flags=--max-optimized-bytecode-size=0",
-                ],
-            )
+            started = browsers.start(playwright)
         except Error as error:
-            pytest.fail(f"no browser could be started; install Chromium (apt-get install chromium): {error}")
+            pytest.fail(f"no browser could be started, `make test` gets one: {error}")
         yield started
         started.close()
 

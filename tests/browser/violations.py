@@ -1,9 +1,9 @@
 """What axe-core finds serious about a page in a browser."""
 
 import json
-from pathlib import Path
+from importlib.resources import files
 
-AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+AXE = files("axe_playwright_python") / "axe.min.js"
 SERIOUS = ("serious", "critical")
 COLOURS = ["color-contrast", "link-in-text-block"]
 """Rules that look at colours, of those that are in force."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from idc_core import __version__
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
 from idc_core.cli.registries import KINDS
@@ -38,6 +39,21 @@ def test_help_names_every_command_and_loads_no_torch():
     assert torch_loaded == "False"
     for name in COMMANDS:
         assert any(line.split()[:1] == [name] for line in text)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--port", "8502"]])
+def test_without_a_command_it_opens_the_dashboard(monkeypatch, arguments):
+    opened = []
+    monkeypatch.setattr(COMMANDS["studio"], "run", lambda arguments: opened.append(arguments.port) or 0)
+    assert main(arguments) == 0
+    assert opened == [int(arguments[-1]) if arguments else 8501]
+
+
+def test_it_says_its_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"IDC Studio {__version__}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -122,7 +138,7 @@ def test_what_goes_wrong_becomes_a_sentence_and_a_status(capsys, monkeypatch, ra
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["measure"], ["list", "x"], ["analyze", "--unknown"], ["analyze", "--mod", "x"]]
+    "arguments", [["measure"], ["--unknown"], ["list", "x"], ["analyze", "--unknown"], ["analyze", "--mod", "x"]]
 )
 def test_unknown_arguments(capsys, arguments):
     assert main(arguments) == 2

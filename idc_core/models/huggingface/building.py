@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from idc_core.errors import IdcError, ModelError
+from idc_core.errors import IdcError, ModelError, needing
 from idc_core.files import cache_folder
 from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
 from idc_core.models.huggingface.members import MOST_SAID, one_line
@@ -93,7 +93,8 @@ def quiet() -> Iterator[None]:
     with _ONE_AT_A_TIME, warnings.catch_warnings(), _kept_in_our_folder():
         for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
             os.environ.setdefault(name, "1")  # read once, when transformers is imported
-        from transformers.utils import logging as their
+        with needing("huggingface", "A network from a Hugging Face folder"):
+            from transformers.utils import logging as their
 
         warnings.simplefilter("ignore")
         level, bars = their.get_verbosity(), their.is_progress_bar_enabled()
