@@ -1,6 +1,9 @@
 """Cluster-based coverage: how many inputs are far from every input before them."""
 
+import copy
+import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -80,7 +83,8 @@ class CC(StreamedCriterion):
     By definition the centres depend on the order of the tests; they do not depend on batches. `merge` joins the centres
     of two workers, and the score then counts those that are left when the joined centres, in the order of their
     coordinates, are taken in one after the other: it does not depend on who merged with whom, and can differ from that
-    of one worker who saw all tests. TensorFuzz looks at the last layer with an approximate search for neighbours; here
+    of one worker who saw all tests. A profile goes on from the tests seen so far: their centres have the first numbers.
+    TensorFuzz looks at the last layer with an approximate search for neighbours; here
     distances are exact. Kept are the centres, 8 bytes per neuron each, and no other activations.
 
     References
@@ -88,6 +92,8 @@ class CC(StreamedCriterion):
     .. [1] A. Odena, C. Olsson, D. Andersen, I. Goodfellow, "TensorFuzz: Debugging Neural Networks with Coverage-Guided
        Fuzzing", ICML 2019.
     """
+
+    counted = ("_centres", "_joined")
 
     def __init__(
         self, model: nn.Module, layers: Layers, threshold: float = 10.0, *, batch_size: int | None = None
@@ -128,13 +134,18 @@ class CC(StreamedCriterion):
             centres.admit(values)
 
     def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
-        layers = self._empty()
+        layers = tuple(map(copy.copy, self._centres))
+        digests = [hashlib.blake2b(centres.points.tobytes(), digest_size=16) for centres in layers]
 
         def profile(batch: ActivationBatch) -> Profiles:
-            parts = zip(layers, batch.by_layer(batch.values), strict=True)
-            # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
-            codes = [centres.admit(values) * len(layers) + place for place, (centres, values) in enumerate(parts)]
-            return Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
+            before, codes = _said(digests), []
+            for place, values in enumerate(batch.by_layer(batch.values)):
+                centres, known = layers[place], len(layers[place])
+                # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
+                codes.append(centres.admit(values) * len(layers) + place)
+                digests[place].update(centres.points[known:].tobytes())
+            found = Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
+            return replace(found, chain=(before, _said(digests)))
 
         return profile
 
@@ -144,3 +155,8 @@ class CC(StreamedCriterion):
             if both:
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
+
+
+def _said(digests: list[Any]) -> str:
+    """Return what tells the centres of all layers, however these were cut into batches."""
+    return "".join(digest.hexdigest() for digest in digests)

@@ -1,5 +1,6 @@
 """Coverage by the distribution of a layer's activations: NLC."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
@@ -23,6 +24,11 @@ class LayerMoments:
 
     def __init__(self, layers: int) -> None:
         self.found = tuple(Moments() for _ in range(layers))
+
+    def __copy__(self) -> "LayerMoments":
+        other = LayerMoments(0)
+        other.found = tuple(map(copy.copy, self.found))
+        return other
 
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of inputs."""
@@ -81,6 +87,8 @@ class NLC(StreamedCriterion):
     .. [1] Y. Yuan, Q. Pang, S. Wang, "Revisiting Neuron Coverage for DNN Testing: A Layer-Wise and Distribution-Aware
        Criterion", ICSE 2023.
     """
+
+    counted = ("_tests",)
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -10,9 +9,10 @@ from torch import nn
 
 from idc_core.clustering.kmeans import Clusters
 from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.activations import not_finite
 from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
-from idc_core.coverage.registry import Criterion, criterion
+from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
 from idc_core.errors import DataError, SettingError
 from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, most_important
@@ -88,6 +88,8 @@ class IDC(Criterion):
     .. [1] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing",
        ICSE 2020, Algorithms 1 and 2, equations 1 to 6.
     """
+
+    counted = ("_counts",)
 
     def __init__(
         self,
@@ -181,7 +183,6 @@ class IDC(Criterion):
         if not ranked.inputs:
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.check_inputs(ranked.inputs)
-        self.importance, self.important = ranked.importance, ranked.important
         drop = self.drop_zeros or (self.original and ranked.dense)
         found: list[Clusters] = []
         for place in range(self.m):
@@ -189,6 +190,7 @@ class IDC(Criterion):
             values = ranked.values(place)
             found.append(self.clustering.cluster(values, self.cluster_numbers, drop))
             give_back(values)
+        self.importance, self.important = ranked.importance, ranked.important
         self.clusters = tuple(found)
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
@@ -199,10 +201,21 @@ class IDC(Criterion):
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Count the cells that more test inputs, as `fit` takes them, reach; SettingError before `fit`."""
+        """Count the cells that more test inputs, as `fit` takes them, reach.
+
+        An update that fails or is stopped counts none.
+
+        Raises
+        ------
+        SettingError
+            Before `fit`.
+        ModelError, DataError
+            As `idc_core.tracing.trace.trace`; DataError also where activations are not finite.
+        """
         self._fitted()
-        for active in self._observe(inputs, on_progress):
-            self.count(active)
+        with all_or_nothing(self):
+            for active in self._observe(inputs, on_progress):
+                self.count(active)
         return self
 
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
@@ -213,13 +226,11 @@ class IDC(Criterion):
         return assignments
 
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
-        """Find the cell of each input, without counting it: one target each, numbered from 0 by the cells' codes."""
-        total, codes = self.total, []
-        for active in self._observe(inputs, on_progress):
-            assignments = assign(active, self.centroids, self._boundaries)
-            codes.append(encode(assignments, [len(centroids) for centroids in self.centroids]))
-        numbers = np.unique(np.concatenate(codes), return_inverse=True)[1]
-        return Profiles.of_codes(numbers.reshape(-1, 1), total)
+        """Find the cell of each input, without counting it: one target each, named by the cell's code."""
+        sizes = self._fitted().sizes
+        observed = self._observe(inputs, on_progress)
+        codes = [encode(assign(active, self.centroids, self._boundaries), sizes) for active in observed]
+        return Profiles.of_names(np.concatenate(codes), self.total)
 
     def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
         """Yield the activations (batch, m) of the important neurons."""
@@ -229,13 +240,20 @@ class IDC(Criterion):
             for batch in batches
         )
         for _, arrays in brought_back(reduced):
-            yield arrays["active"][:, self.important]
+            active = arrays["active"]
+            if active.shape[1] != len(self.importance):
+                raise DataError(
+                    f"Layer {self.layer!r} has {active.shape[1]} neurons for these inputs and had "
+                    f"{len(self.importance)} before: give inputs of one shape."
+                )
+            if not np.isfinite(active).all():
+                raise not_finite(self.layer)
+            yield active[:, self.important]
 
     def fresh(self) -> Self:
         """Return another with the same clusters and nothing covered."""
-        sizes = self._fitted().sizes
-        other = copy.copy(self)
-        other._counts = CellCounts(sizes)
+        other = alike(self)
+        other._counts = CellCounts(self._fitted().sizes)
         return other
 
     def merge(self, other: Self) -> Self:

@@ -168,6 +168,8 @@ class TKNP(_TopK):
     in `TKNC`, where the paper is named.
     """
 
+    counted = ("_patterns",)
+
     def __init__(
         self, model: nn.Module, layers: Layers, k: int = 3, ordered: bool = False, *, batch_size: int | None = None
     ) -> None:
@@ -189,24 +191,17 @@ class TKNP(_TopK):
         super()._begin(sizes)
         self._patterns = set()
 
-    def _found(self, batch: ActivationBatch) -> list[bytes]:
-        """Return each input's pattern."""
+    def _found(self, batch: ActivationBatch) -> NDArray[np.uint32]:
+        """Return each input's pattern: numbers of neurons, counted through all layers, (n, k * layers)."""
         rows = self._top(batch).astype(np.uint32)
-        rows = np.ascontiguousarray(rows if self.ordered else np.sort(rows, axis=1))
-        patterns: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-        return patterns
+        return np.ascontiguousarray(rows if self.ordered else np.sort(rows, axis=1))
 
     def _count(self, batch: ActivationBatch) -> None:
-        self._patterns.update(self._found(batch))
+        rows = self._found(batch)
+        self._patterns.update(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist())
 
     def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
-        numbers: dict[bytes, int] = {}
-
-        def profile(batch: ActivationBatch) -> Profiles:
-            found = [numbers.setdefault(pattern, len(numbers)) for pattern in self._found(batch)]
-            return Profiles.of_codes(np.array(found)[:, None], None)
-
-        return profile
+        return lambda batch: Profiles.of_names(self._found(batch), None)
 
     def _merge(self, other: Self) -> None:
         self._patterns |= other._patterns

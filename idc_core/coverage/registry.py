@@ -1,8 +1,10 @@
 """The registry of coverage criteria: one decorated class adds a criterion; menus, command line and tests list them."""
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
@@ -49,6 +51,15 @@ class Criterion(ABC):
     card: ClassVar[CriterionCard]
     unmerged: ClassVar[tuple[str, ...]] = ("model",)
     """Attributes that `merge` does not look at, so that they need not be sent to whom merges."""
+    counted: ClassVar[tuple[str, ...]] = ()
+    """Attributes that tests change: every copy has its own."""
+
+    def __copy__(self) -> Self:
+        other = alike(self)
+        for name in self.counted:
+            value = getattr(self, name)
+            setattr(other, name, tuple(map(copy.copy, value)) if isinstance(value, tuple) else copy.copy(value))
+        return other
 
     @abstractmethod
     def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
@@ -56,7 +67,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def update(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
-        """Account for more test inputs; may be called any number of times."""
+        """Account for more test inputs; may be called any number of times. If it fails, none of them counts."""
 
     @abstractmethod
     def profile(self, inputs: Any, *, on_progress: Progress | None = None) -> Profiles:
@@ -74,6 +85,29 @@ class Criterion(ABC):
     @abstractmethod
     def score(self) -> float:
         """Coverage in 0..1, or in the unit on the card."""
+
+
+One = TypeVar("One", bound=Criterion)
+
+
+def alike(criterion: One) -> One:
+    """Return another with the same attributes, what tests change included."""
+    other = object.__new__(type(criterion))
+    vars(other).update(vars(criterion))
+    return other
+
+
+@contextmanager
+def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
+    """Put criteria back as they were where the work with them fails or is stopped."""
+    before = [vars(copy.copy(one)) for one in criteria]
+    try:
+        yield
+    except BaseException:
+        for one, attributes in zip(criteria, before, strict=True):
+            vars(one).clear()
+            vars(one).update(attributes)
+        raise
 
 
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")

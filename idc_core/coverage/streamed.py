@@ -12,7 +12,7 @@ from torch import nn
 
 from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
 from idc_core.coverage.profiles import Profiles
-from idc_core.coverage.registry import Criterion
+from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import check_layers
 from idc_core.progress import Progress
@@ -82,7 +82,7 @@ class StreamedCriterion(Criterion):
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Account for more tests."""
+        """Account for more tests; an update that fails or is stopped changes nothing."""
         update_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
         return self
 
@@ -93,14 +93,16 @@ class StreamedCriterion(Criterion):
     def fresh(self) -> Self:
         """Return another that has learned the same and has seen no tests."""
         self._ready()
-        other = copy.copy(self)
-        if self.sizes is not None:
-            other._begin(self.sizes)  # gives it marks of its own
+        if self.sizes is None:
+            return copy.copy(self)
+        other = alike(self)
+        other._begin(self.sizes)  # gives it marks of its own
         return other
 
     def merge(self, other: Self) -> Self:
         """Add what another worker has seen; SettingError if settings, layers or what was learned differ."""
-        if type(self) is not type(other) or not _same(self._learned(), other._learned()):
+        same = type(self) is type(other) and _same(self._learned(), other._learned())
+        if not same or (self.sizes and other.sizes and self.sizes != other.sizes):
             raise SettingError(
                 f"Only criteria with the same settings, layers and training can be merged. Fit one {self._name}, copy "
                 "it to each worker, and merge what they have seen."
@@ -149,6 +151,8 @@ class StreamedCriterion(Criterion):
 
 class TargetCriterion(StreamedCriterion):
     """A criterion with a known number of targets; a target is covered once one test reaches it."""
+
+    counted = ("_hit",)
 
     def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
@@ -229,12 +233,16 @@ def measure(
 def fit_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch."""
+    """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch.
+
+    Where one of them refuses, all stay as they were.
+    """
     streamed = _streamed(criteria, inputs)
-    adopt_all(streamed, learn_all(streamed, inputs, batch_size=batch_size, on_progress=on_progress))
-    for other in criteria:
-        if not isinstance(other, StreamedCriterion):
-            other.fit(inputs, on_progress=on_progress)
+    with all_or_nothing(*criteria):
+        adopt_all(streamed, learn_all(streamed, inputs, batch_size=batch_size, on_progress=on_progress))
+        for other in criteria:
+            if not isinstance(other, StreamedCriterion):
+                other.fit(inputs, on_progress=on_progress)
 
 
 def learn_all(
@@ -268,16 +276,17 @@ def adopt_all(criteria: Sequence[StreamedCriterion], learned: Learned) -> None:
 def update_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Account for more tests by several criteria in one pass."""
+    """Account for more tests by several criteria in one pass; where one of them refuses, all stay as they were."""
     streamed = _streamed(criteria, inputs)
     for criterion in streamed:
         criterion._ready()
-    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
-        for criterion in streamed:
-            criterion._count(_expected(criterion, batch_of(criterion.layers)))
-    for other in criteria:
-        if not isinstance(other, StreamedCriterion):
-            other.update(inputs, on_progress=on_progress)
+    with all_or_nothing(*criteria):
+        for batch_of in _batches(streamed, inputs, batch_size, on_progress):
+            for criterion in streamed:
+                criterion._count(_expected(criterion, batch_of(criterion.layers)))
+        for other in criteria:
+            if not isinstance(other, StreamedCriterion):
+                other.update(inputs, on_progress=on_progress)
 
 
 def profile_all(
