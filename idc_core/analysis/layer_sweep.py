@@ -4,6 +4,7 @@ One pass over the training inputs and one over each test set serve all layers. A
 for the largest number of neurons: the important neurons of a smaller number are the first ones of a larger.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,9 +61,14 @@ class LayerCoverage:
     total: int  # cells there are; can pass 2**64
 
     @property
+    def coverable(self) -> bool:
+        """Whether there is anything to cover: not where none of the neurons varies, so that there is one cell."""
+        return self.total > 1
+
+    @property
     def score(self) -> float:
-        """IDC, 0..1."""
-        return self.covered / self.total
+        """IDC, 0..1; NaN where nothing can be covered."""
+        return self.covered / self.total if self.coverable else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +89,7 @@ class Sweep:
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == wanted), None)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1)."""
+        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell)."""
         return [
             {
                 "tests": cell.suite,
@@ -92,7 +98,7 @@ class Sweep:
                 "used": cell.used,
                 "covered": cell.covered,
                 "total": cell.total,
-                "idc": cell.score,
+                "idc": cell.score if cell.coverable else None,
             }
             for cell in self.cells
         ]
@@ -102,7 +108,7 @@ def cluster_layer(
     model: nn.Module,
     ranked: RankedLayer,
     *,
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,
@@ -112,8 +118,8 @@ def cluster_layer(
     criterion = IDC(
         model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
     )
-    criterion.cluster(ranked, on_progress=on_progress)
-    return LayerClusters(ranked.layer, len(ranked.importance), important, criterion.clusters)
+    found = criterion.find_clusters(ranked, on_progress=on_progress)
+    return LayerClusters(ranked.layer, len(ranked.importance), important, found)
 
 
 def run_tests(
@@ -184,7 +190,7 @@ def sweep(
     settings: RelevanceSettings | None = None,
     *,
     priority: str = "sum",
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.clustering.kmeans import Clusters
+from idc_core.clustering.kmeans import Clusters, check_clusters
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.activations import not_finite
 from idc_core.coverage.cells import CellCounts, assign, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
-from idc_core.errors import DataError, SettingError
+from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.growing import give_back
-from idc_core.importance.important_neurons import PRIORITIES, most_important
+from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
@@ -44,12 +44,12 @@ class IDC(Criterion):
         Any network that returns scores.
     layer : str
         A name from ``named_modules()``.
-    m : int
-        Number of important neurons.
+    m : int, optional
+        Number of important neurons. Default 6, or all neurons of a layer that has fewer.
     rule : str or RelevanceSettings
         Relevance rule: a name from `RULES`, or the rule with its parameters.
-    clusters : sequence of int
-        Numbers of clusters to choose from, by silhouette.
+    clusters : sequence of int, or int
+        Numbers of clusters to choose from, by silhouette; or the number of clusters.
     drop_zeros : bool
         Leave activations of exactly zero out of the clustering.
     clustering : str
@@ -95,9 +95,9 @@ class IDC(Criterion):
         self,
         model: nn.Module,
         layer: str,
-        m: int = 6,
+        m: int | None = None,
         rule: str | RelevanceSettings = "epsilon",
-        clusters: Sequence[int] = (2, 3, 4),
+        clusters: int | Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,
         clustering: str = "k-means",
@@ -107,10 +107,11 @@ class IDC(Criterion):
         in_memory: int | None = None,
         **parameters: Any,
     ) -> None:
-        self.model, self.layer, self.m = model, layer, int(M.check(m))
+        self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
+        self.least = 1 if m is None else self.m  # neurons that the layer must have
         self.settings = RelevanceSettings.of(rule, **parameters)
         self.priority = PRIORITIES[priority]
-        self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
+        self.cluster_numbers, self.drop_zeros, self.original = tuple(check_clusters(clusters)), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
         self.batch_size, self.in_memory = batch_size, in_memory
@@ -131,6 +132,8 @@ class IDC(Criterion):
         ------
         ModelError, UnsupportedOperationError, DataError
             As `idc_core.tracing.trace.trace`.
+        ModelError
+            If each important neuron has one cluster only, so that nothing can be covered.
         SettingError
             If m is larger than the layer, or targets are missing.
         """
@@ -143,7 +146,7 @@ class IDC(Criterion):
             self.settings,
             priority=self.priority.name,
             truth=truth,
-            exactly=True,
+            least=self.least,
             batch_size=self.batch_size,
             in_memory=self.in_memory,
             on_progress=on_progress,
@@ -162,9 +165,14 @@ class IDC(Criterion):
 
         `importance` (neurons,) is summed over the inputs; `original` drops zeros only of `dense` layers.
         """
-        important = most_important(importance, self.m)
+        important = most_important(importance, self.m_of(len(importance)))
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
         return self.cluster(ranked, on_progress=on_progress)
+
+    def m_of(self, neurons: int) -> int:
+        """Return how many of a layer's neurons are important; SettingError where it has fewer than were asked for."""
+        check_m(self.least, neurons)
+        return min(self.m, neurons)
 
     def check_inputs(self, count: int) -> None:
         """Raise DataError where so many training inputs are too few to choose a number of clusters from.
@@ -179,19 +187,24 @@ class IDC(Criterion):
             )
 
     def cluster(self, ranked: RankedLayer | SketchedLayer, *, on_progress: Progress | None = None) -> Self:
-        """Find the clusters of the important neurons that a pass over the training inputs has given."""
-        if not ranked.inputs:
-            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
-        self.check_inputs(ranked.inputs)
-        drop = self.drop_zeros or (self.original and ranked.dense)
-        found: list[Clusters] = []
-        for place in range(self.m):
-            report(on_progress, place, self.m, "neurons clustered")
-            values = ranked.values(place)
-            found.append(self.clustering.cluster(values, self.cluster_numbers, drop))
-            give_back(values)
-        self.importance, self.important = ranked.importance, ranked.important
-        self.clusters = tuple(found)
+        """Find the clusters of the important neurons that a pass over the training inputs has given.
+
+        ModelError where each has one cluster only, so that nothing can be covered.
+        """
+        found = self.find_clusters(ranked, on_progress=on_progress)
+        if all(one.k == 1 for one in found):
+            same = self.clustering.name == "k-means" and not self._drops(ranked)
+            raise ModelError(
+                f"Nothing can be covered in layer {self.layer!r}: each of its {len(found)} important neurons has one "
+                "cluster only, so that there is one cell. "
+                + (
+                    "They give the same for all training inputs: choose another layer, or look for what silences this."
+                    if same
+                    else "They vary too little for this way to cluster: choose another way, or another layer."
+                )
+            )
+        self.m, self.importance, self.important = len(found), ranked.importance, ranked.important
+        self.clusters = found
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
         )
@@ -199,6 +212,24 @@ class IDC(Criterion):
         self._boundaries = None if self.original else tuple(one.boundaries for one in self.clusters)
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
+
+    def find_clusters(
+        self, ranked: RankedLayer | SketchedLayer, *, on_progress: Progress | None = None
+    ) -> tuple[Clusters, ...]:
+        """Return the clusters of important neurons without taking them over."""
+        if not ranked.inputs:
+            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
+        self.check_inputs(ranked.inputs)
+        found: list[Clusters] = []
+        for place in range(len(ranked.important)):
+            report(on_progress, place, len(ranked.important), "neurons clustered")
+            values = ranked.values(place)
+            found.append(self.clustering.cluster(values, self.cluster_numbers, self._drops(ranked)))
+            give_back(values)
+        return tuple(found)
+
+    def _drops(self, ranked: RankedLayer | SketchedLayer) -> bool:
+        return self.drop_zeros or (self.original and ranked.dense)
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
         """Count the cells that more test inputs, as `fit` takes them, reach.

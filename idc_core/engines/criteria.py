@@ -53,7 +53,7 @@ def update_on(
 
     Criteria whose score depends on the order of the tests see all of them in one block, which one worker runs.
     """
-    seen = []
+    seen: list[tuple[Criterion, Criterion]] = []
     for ordered in (False, True):
         some = [one for one in criteria if one.card.order_matters == ordered]
         if not some:

@@ -112,21 +112,21 @@ def rank_layers(
     *,
     priority: str = "sum",
     truth: NDArray[np.int64] | None = None,
-    exactly: bool = False,
+    least: int | None = None,
     batch_size: int | None = None,
     in_memory: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, RankedLayer]:
     """Find the important neurons of several layers in one pass over the training inputs.
 
-    `truth`: int64 (n,), true classes: only inputs that are classified correctly take part.
+    `truth`: int64 (n,), true classes: only inputs that are classified correctly take part. A layer of fewer neurons
+    than `least` is refused; one of fewer than `most` gives all.
 
     Which neurons are important is known only at the end of the pass, so until then it holds one float32 an input and
     neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs; past `in_memory` bytes (default:
     ``activations_mib`` of the config file) in files. Relevance is summed on the way.
     """
     held = GrowingArrays(in_memory)
-    least = most if exactly else None
     sums = _summed(model, train, layers, settings, priority, truth, least, batch_size, on_progress, held.append)
     found = {}
     for layer, total in sums.importance.items():

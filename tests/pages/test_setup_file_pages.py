@@ -1,6 +1,7 @@
 """All pages open on the networks of a setup file: small pictures, feature vectors, and a regression."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +134,20 @@ def test_a_mistake_is_shown_with_its_line_and_the_last_good_result_stays(setup):
     app.run()
     assert not app.error
     assert "page-mlp · page-wine · layer 0 · m = 5" in text(app)
+
+
+@pytest.fixture
+def small_layers():
+    setup_files.open_setup(Path(__file__).parents[1] / "analysis" / "small_layers.py")
+    yield "small-layers"
+    setup_files.close_all()
+
+
+def test_a_layer_in_which_nothing_can_be_covered_is_named(small_layers):
+    said = text(open_page("layers", model=small_layers))
+    assert "Nothing can be covered in layer dead: no important neuron varies over the training inputs." in said
+    assert "weakest in layer wide" in said or "weakest in layer three" in said
+    for page in ("coverage", "overview", "layers"):
+        said = text(open_page(page, model=small_layers, layer="dead"))
+        assert "Nothing can be covered in layer 'dead': each of its 6 important neurons has one cluster only" in said
+    assert "Layer three has 3 neurons: all are used." in text(open_page("coverage", model=small_layers))
