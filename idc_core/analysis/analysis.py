@@ -103,7 +103,8 @@ def analyze(
 
 def usual_m(model: nn.Module, train: Dataset, layer: str) -> int:
     """Return how many important neurons `analyze` takes where no number is asked for: 6, or all of fewer."""
-    return min(int(M.default), collect(model, train.inputs[:1], [layer]).activations[layer].shape[1])
+    neurons = int(collect(model, train.inputs[:1], [layer]).activations[layer].shape[1])
+    return min(int(M.default), neurons)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,12 @@
 """Cluster-based coverage: how many inputs are far from every input before them."""
 
+from __future__ import annotations
+
 import copy
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -155,6 +160,21 @@ class CC(StreamedCriterion):
             if both:
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        if self.sizes is None:
+            return {}
+        points = [one.points.reshape(-1, size) for one, size in zip(self._centres, self.sizes, strict=True)]
+        found = {f"centres{place}": array for place, array in enumerate(points)}
+        return {"sizes": np.array(self.sizes), "joined": np.array(int(self._joined)), **found}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            self._begin(sizes)
+            self._joined = bool(saved.take("joined", "i"))
+            for place, (centres, size) in enumerate(zip(self._centres, sizes, strict=True)):
+                centres.points = saved.take(f"centres{place}", "f", None, size)
 
 
 def _said(digests: list[Any]) -> str:

@@ -10,9 +10,10 @@ from torch import nn
 from idc_core.clustering.kmeans import Clusters, check_clusters
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.activations import not_finite
-from idc_core.coverage.cells import CellCounts, assign, encode
+from idc_core.coverage.cells import CellCounts, assign, decode, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
+from idc_core.coverage.saved import Saved, pack_clusters, read_clusters
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
@@ -203,8 +204,12 @@ class IDC(Criterion):
                     else "They vary too little for this way to cluster: choose another way, or another layer."
                 )
             )
-        self.m, self.importance, self.important = len(found), ranked.importance, ranked.important
-        self.clusters = found
+        return self._adopt(ranked.importance, ranked.important, found)
+
+    def _adopt(
+        self, importance: NDArray[np.float64], important: NDArray[np.int64], clusters: tuple[Clusters, ...]
+    ) -> Self:
+        self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
         )
@@ -324,6 +329,33 @@ class IDC(Criterion):
         if self._counts is None:
             raise SettingError("IDC has no clusters yet: call fit with training inputs first.")
         return self._counts
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer,
+            "m": self.m,
+            **self.settings.as_dict(),
+            "clusters": list(self.cluster_numbers),
+            "drop_zeros": self.drop_zeros,
+            "clustering": self.clustering.name,
+            "priority": self.priority.name,
+            "original": self.original,
+            "batch_size": self.batch_size,
+            "in_memory": self.in_memory,
+        }
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        counts = self._fitted()
+        cells: dict[str, NDArray[Any]] = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
+        return {"importance": self.importance, "important": self.important, **pack_clusters(self.clusters), **cells}
+
+    def _restore(self, saved: Saved) -> None:
+        importance = saved.take("importance", "f", None)
+        important = saved.indices("important", len(importance), self.m)
+        self._adopt(importance, important, read_clusters(saved, self.m))
+        counts = self._fitted()
+        cells = saved.take("cells", "u", None, self.m).astype(np.uint8)
+        counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
 
     def _truth(self, targets: Any) -> NDArray[np.int64] | None:
         if not self.original:

@@ -1,7 +1,9 @@
 """Criteria on which neurons are active: neuron coverage, top-k neurons and top-k patterns."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
 from idc_core.errors import SettingError
 from idc_core.parameters import Parameter, whole_number
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Scale = Literal["none", "layer", "positions"]
 
@@ -194,17 +199,38 @@ class TKNP(_TopK):
     def _found(self, batch: ActivationBatch) -> NDArray[np.uint32]:
         """Return each input's pattern: numbers of neurons, counted through all layers, (n, k * layers)."""
         rows = self._top(batch).astype(np.uint32)
-        return np.ascontiguousarray(rows if self.ordered else np.sort(rows, axis=1))
+        return rows if self.ordered else np.sort(rows, axis=1)
 
     def _count(self, batch: ActivationBatch) -> None:
-        rows = self._found(batch)
-        self._patterns.update(rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist())
+        self._patterns.update(_bytes(self._found(batch)))
 
     def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
         return lambda batch: Profiles.of_names(self._found(batch), None)
 
     def _merge(self, other: Self) -> None:
         self._patterns |= other._patterns
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        if self.sizes is None:
+            return {}
+        rows = np.frombuffer(b"".join(sorted(self._patterns)), np.uint32).reshape(-1, self._width(self.sizes))
+        return {"sizes": np.array(self.sizes), "patterns": rows}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            rows = saved.indices("patterns", sum(sizes), None, self._width(sizes)).astype(np.uint32)
+            self._begin(sizes)
+            self._patterns = set(_bytes(rows))
+
+    def _width(self, sizes: tuple[int, ...]) -> int:
+        return sum(min(self.k, size) for size in sizes)
+
+
+def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
+    """Return each row of numbers as bytes."""
+    found: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return found
 
 
 def most_active(values: Floats, k: int) -> NDArray[np.int64]:

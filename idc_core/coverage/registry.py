@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
 from idc_core.progress import Progress
 from idc_core.registry import Registry
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Aim = Callable[[Any, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float64]]]
 """From a criterion and targets (n,): the neuron behind each target, and the activation that covers it (inf: a large
@@ -85,6 +89,38 @@ class Criterion(ABC):
     @abstractmethod
     def score(self) -> float:
         """Coverage in 0..1, or in the unit on the card."""
+
+    def save(self, path: str | Path) -> None:
+        """Write settings and what was learned and counted into a file that `idc_core.load_criterion` reads.
+
+        The network is not in it; it is known again by its fingerprint.
+
+        Raises
+        ------
+        SettingError
+            If the file cannot be written, or the criterion's class does not say what it has learned.
+        """
+        from idc_core.coverage.saved import save
+
+        save(self, path)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments besides the network, as plain values."""
+        raise self._unsaved()
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned and counted, as arrays by name."""
+        raise self._unsaved()
+
+    def _restore(self, saved: "Saved") -> None:
+        """Take over what `_state` has given."""
+        raise self._unsaved()
+
+    def _unsaved(self) -> SettingError:
+        return SettingError(
+            f"{self.card.label} cannot be saved: its class does not say what it has learned and counted. Give it "
+            "_settings, _state and _restore."
+        )
 
 
 One = TypeVar("One", bound=Criterion)

@@ -1,10 +1,12 @@
 """Criteria that look at one activation per neuron: one pass over the inputs feeds all of them."""
 
+from __future__ import annotations
+
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,9 @@ from idc_core.lrp.session import check_layers
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.traces import Traces
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Layers = str | Sequence[str]
 
@@ -39,7 +44,7 @@ class Learned:
     sizes: list[tuple[int, ...]]
     learners: list[Learner | None]
 
-    def merge(self, other: "Learned") -> Self:
+    def merge(self, other: Learned) -> Self:
         """Take in what was learned from the inputs that come next."""
         for mine, theirs in zip(self.learners, other.learners, strict=True):
             if mine is not None:
@@ -126,6 +131,9 @@ class StreamedCriterion(Criterion):
     def _adopt(self, learner: Any) -> None:
         """Take over what was learned."""
 
+    def _settings(self) -> dict[str, Any]:
+        return {"layers": list(self.layers), **{name: getattr(self, name) for name in self.card.defaults}}
+
     def _ready(self) -> None:
         if self.learns and self.sizes is None:
             raise SettingError(f"{self._name} has learned nothing yet: call fit with training inputs first.")
@@ -190,6 +198,19 @@ class TargetCriterion(StreamedCriterion):
         if total >= 2**31:
             raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
         self._hit = np.zeros(total, bool)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        self._ready()
+        if self.learns and type(self)._state is TargetCriterion._state:
+            raise self._unsaved()
+        return {} if self.sizes is None else {"sizes": np.array(self.sizes), "hit": np.packbits(self._hit)}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            packed = saved.take("hit", "u", -(-self._targets(sizes) // 8))  # before as much memory is taken
+            self._begin(sizes)
+            self._hit = np.unpackbits(packed, count=len(self._hit)).astype(bool)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         """Return the number of targets; unless overridden, one per neuron."""
