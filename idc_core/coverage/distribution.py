@@ -70,13 +70,14 @@ class LayerMoments:
 @criterion(
     "nlc",
     label="NeuraL coverage",
-    help="Sum of the absolute covariances of each layer's activations over the tests.",
+    help="Sum of the absolute covariances of each layer's activations; it can fall when tests are added.",
     citation="Yuan, Pang, Wang, ICSE 2023, NLC",
     parameters=(
         Parameter(
             "divide",
             "divided by",
-            "Divisor of a layer's covariance norm: its number of neurons, of their pairs, or nothing.",
+            "Divisor of a layer's covariance norm: its number of neurons (the paper), of their pairs (the published "
+            "program since November 2024), or nothing.",
             "neurons",
             offered=get_args(Divide),
         ),
@@ -103,10 +104,11 @@ class NLC(StreamedCriterion):
 
     Notes
     -----
-    The published program is written to divide by the number of neurons, but the array it divides has an axis of length
-    one in front, so that it divides by one ("nothing"). It also drops a batch that would lower a layer's norm, which
-    makes its value depend on the order of the tests and on how they are cut; here every test counts, so that the score
-    is that of the set. It can therefore fall when tests are added. Kept are mean and covariance of each layer.
+    Since November 2024 the published program divides by the square of the number of neurons ("pairs"). Before, it was
+    written to divide by their number, but the array it divided had an axis of length one in front, so that it divided
+    by one ("nothing"). It also drops a batch that would lower a layer's norm, which makes its value depend on the order
+    of the tests and on how they are cut; here every test counts, so that the score is that of the set, in any order. It
+    can therefore fall when tests are added. Kept are mean and covariance of each layer.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A setup file: a network with a layer of three neurons, and one whose neurons never fire."""
+"""A setup file: a network with dropout, a layer of three neurons, and one whose neurons never fire."""
 
 import numpy as np
 import torch
@@ -15,11 +15,11 @@ class SmallLayers(nn.Module):
         super().__init__()
         torch.manual_seed(3)
         self.three, self.dead = nn.Linear(4, 3), nn.Linear(4, 8)
-        self.wide, self.out = nn.Linear(3, 9), nn.Linear(17, 3)
+        self.wide, self.drop, self.out = nn.Linear(3, 9), nn.Dropout(0.3), nn.Linear(17, 3)
         self.dead.bias.data[:] = -1000
 
     def forward(self, x):
-        return self.out(torch.cat([relu(self.wide(relu(self.three(x)))), relu(self.dead(x))], 1))
+        return self.out(self.drop(torch.cat([relu(self.wide(relu(self.three(x)))), relu(self.dead(x))], 1)))
 
 
 @idc.dataset("small-rows", class_names=("a", "b", "c"))
