@@ -16,6 +16,7 @@ from idc_core.analysis.result import Analysis
 from idc_core.coverage.cells import encode
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
+from idc_core.errors import DataError
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
@@ -76,8 +77,23 @@ def analyze(
     """
     seconds: dict[str, float] = {}
     settings = RelevanceSettings.of(rule, **parameters)
+    for data in (train, test):
+        if not (hasattr(data, "inputs") and hasattr(data, "targets")):
+            raise DataError(
+                f"Expected train and test to be data sets, as load_dataset gives them, not {type(data).__name__}. "
+                "For arrays use IDC(model, layer).fit(train).update(test)."
+            )
     criterion = IDC(
-        model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
+        model,
+        layer,
+        m,
+        settings,
+        clusters,
+        drop_zeros,
+        priority=priority,
+        clustering=clustering,
+        original=original,
+        in_memory=in_memory,
     )
     criterion.check_inputs(len(train))
     if traces is None:

@@ -5,7 +5,7 @@ for the largest number of neurons: the important neurons of a smaller number are
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import layer_names
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -185,8 +186,8 @@ def sweep(
     model: nn.Module,
     train: Dataset,
     tests: Mapping[str, Dataset],
-    layers: Sequence[str],
-    ms: Sequence[int] = (2, 4, 6, 8, 10, 12),
+    layers: str | Sequence[str],
+    ms: int | Sequence[int] = (2, 4, 6, 8, 10, 12),
     settings: RelevanceSettings | None = None,
     *,
     priority: str = "sum",
@@ -201,7 +202,9 @@ def sweep(
     `settings`: default the epsilon rule; the rest as in `IDC`. The numbers are those that `analyze` gives for one
     combination after the other (S. Gerasimou et al., ICSE 2020, Table 5).
     """
-    layers, ms = tuple(dict.fromkeys(layers)), check_ms(ms)
+    layers, ms = layer_names(layers), check_ms(ms)
+    if not isinstance(tests, Mapping):
+        raise SettingError(f"Expected data sets by name as tests of a sweep, not {shown(tests)}.")
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
     ranked_layers = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
@@ -232,11 +235,12 @@ def sweep(
     )
 
 
-def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of important neurons ascending, each once."""
-    if not len(ms) or not all(is_whole(m, M.low, M.high) for m in ms):
+def check_ms(ms: int | Sequence[int]) -> tuple[int, ...]:
+    """Return numbers of important neurons, or the only one, ascending, each once."""
+    numbers = list(ms) if isinstance(ms, Iterable) else [ms]
+    if not numbers or not all(is_whole(m, M.low, M.high) for m in numbers):
         raise SettingError(
             f"Expected numbers of important neurons, each a whole number from {M.low} to {M.high}; "
-            f"got {shown(list(ms))}."
+            f"got {shown(numbers)}."
         )
-    return tuple(sorted({int(m) for m in ms}))
+    return tuple(sorted({int(m) for m in numbers}))

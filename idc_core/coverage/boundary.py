@@ -12,8 +12,7 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, TargetCriterion, finite
 from idc_core.parameters import Parameter, whole_number
 
 if TYPE_CHECKING:
@@ -162,9 +161,7 @@ class _BoundaryCriterion(_RangeCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(margin) and margin >= 0):
-            raise SettingError(f"margin must be a number of standard deviations of at least 0, not {margin!r}.")
-        self.margin, self.inclusive = float(margin), inclusive
+        self.margin, self.inclusive = finite("margin must be a number of standard deviations", margin, 0), inclusive
 
     def _above(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(values >= self.high if self.inclusive else values > self.high)

@@ -16,8 +16,7 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, StreamedCriterion, finite
 from idc_core.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -104,9 +103,7 @@ class CC(StreamedCriterion):
         self, model: nn.Module, layers: Layers, threshold: float = 10.0, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(threshold) and threshold >= 0):
-            raise SettingError(f"threshold must be a squared distance of at least 0, not {threshold!r}.")
-        self.threshold = float(threshold)
+        self.threshold = finite("threshold must be a squared distance", threshold, 0)
         self._centres = self._empty()
         self._joined = False
 

@@ -20,6 +20,8 @@ from idc_core.importance.important_neurons import PRIORITIES, check_m, most_impo
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import check_layers
+from idc_core.parameters import shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -108,14 +110,19 @@ class IDC(Criterion):
         in_memory: int | None = None,
         **parameters: Any,
     ) -> None:
+        if not isinstance(layer, str):
+            raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
         self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
         self.least = 1 if m is None else self.m  # neurons that the layer must have
         self.settings = RelevanceSettings.of(rule, **parameters)
+        if not isinstance(self.settings, RelevanceSettings):
+            raise SettingError(f"rule must be the name of a rule, or RelevanceSettings, not {shown(rule)}.")
         self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(check_clusters(clusters)), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
-        self.batch_size, self.in_memory = batch_size, in_memory
+        self.batch_size = batch_size
+        self.in_memory = None if in_memory is None else whole_number("in_memory", in_memory)
         self._axis = neuron_axes(model, [layer])[layer]
         self._counts: CellCounts | None = None
 
@@ -350,6 +357,7 @@ class IDC(Criterion):
         return {"importance": self.importance, "important": self.important, **pack_clusters(self.clusters), **cells}
 
     def _restore(self, saved: Saved) -> None:
+        check_layers(self.model, [self.layer])
         importance = saved.take("importance", "f", None)
         important = saved.indices("important", len(importance), self.m)
         self._adopt(importance, important, read_clusters(saved, self.m))

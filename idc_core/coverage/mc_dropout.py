@@ -100,6 +100,7 @@ def _drop(seed: int) -> Callable[..., Tensor]:
     def hook(module: Any, inputs: Any, output: Tensor) -> Tensor:
         each = (1,) * (output.dim() - 2) if isinstance(module, _CHANNELS) else output.shape[2:]
         kept = torch.rand((1, *output.shape[1:2], *each), generator=torch.Generator().manual_seed(seed)) >= module.p
-        return output * (kept.to(output) / max(1 - module.p, torch.finfo(output.dtype).tiny))
+        dropped: Tensor = output * (kept.to(output) / max(1 - module.p, torch.finfo(output.dtype).tiny))
+        return dropped
 
     return hook

@@ -12,8 +12,7 @@ from torch import nn
 from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word, finite
 from idc_core.parameters import Parameter, whole_number
 
 if TYPE_CHECKING:
@@ -85,9 +84,7 @@ class NC(TargetCriterion):
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         check_word("scale", scale, get_args(Scale))
-        if not np.isfinite(threshold):
-            raise SettingError(f"threshold must be a finite number, not {threshold!r}.")
-        self.threshold, self.scale = float(threshold), scale
+        self.threshold, self.scale = finite("threshold must be a finite number", threshold), scale
 
     def _active(self, batch: ActivationBatch) -> NDArray[np.bool_]:
         if self.scale == "none":

@@ -66,7 +66,7 @@ def _variation_ratio(probabilities: Floats) -> Floats:
 
 
 def _mutual_information(probabilities: Floats) -> Floats:
-    return np.maximum(_entropy(probabilities.mean(0)) - _entropy(probabilities).mean(0), 0.0)
+    return np.asarray(np.maximum(_entropy(probabilities.mean(0)) - _entropy(probabilities).mean(0), 0.0))
 
 
 UNCERTAINTIES: dict[str, Uncertainty] = {

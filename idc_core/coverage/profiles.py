@@ -77,6 +77,8 @@ class Profiles:
                     "What a test covers depends on the tests before it, and these profiles are of calls that started "
                     "anew. Profile all tests in one call, or call update with each part before the next is profiled."
                 )
+        if len(parts) == 1:
+            return cls(**vars(parts[0]))
         counts = np.concatenate([part.counts for part in parts])
         values = [part.values for part in parts if part.values is not None]
         targets, names = _renumbered(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from idc_core.errors import DataError, IdcError, ModelError, SettingError
 from idc_core.files import unwritable, write_whole
 from idc_core.guarded import check_sealed_zip, open_arrays, read_json, seal_zip
 from idc_core.models.weights import fingerprint
+from idc_core.parameters import shown
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -90,7 +92,7 @@ def save(criterion: Criterion, path: str | Path) -> None:
     SettingError
         If the criterion's class does not say what it has learned, or the file cannot be written.
     """
-    path = Path(path)
+    path = _path(path)
     if reason := unwritable(path):
         raise SettingError(f"{path} {reason}: save the criterion elsewhere.")
     about = _About(FORMAT, criterion.card.name, fingerprint(_network(criterion)), criterion._settings())
@@ -133,7 +135,7 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     """
     from idc_core.coverage import CRITERIA
 
-    path = Path(path)
+    path = _path(path)
     where = f"The criterion in {path}"
     check_sealed_zip(path, where)
     with open_arrays(path, where, kind="a saved criterion") as file:
@@ -157,6 +159,12 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
             f"{where} is damaged: it does not fit its settings ({error}). Fit and save it again."
         ) from error
     return criterion
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise SettingError(f"Expected the path of a file for a criterion, not {shown(path)}.")
+    return Path(path)
 
 
 def _network(criterion: Any) -> nn.Module:

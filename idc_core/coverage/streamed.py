@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_b
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
-from idc_core.lrp.session import check_layers
+from idc_core.lrp.session import check_layers, layer_names
+from idc_core.parameters import is_number, shown
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.traces import Traces
@@ -75,7 +77,7 @@ class StreamedCriterion(Criterion):
 
     def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         self.model, self.batch_size = model, batch_size
-        self.layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+        self.layers = layer_names(layers)
         if not self.layers:
             raise SettingError(f"{self._name} needs at least one layer; none was named.")
         check_layers(model, self.layers)
@@ -369,5 +371,12 @@ def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
-    if value not in words:
-        raise SettingError(f"{name} must be one of {', '.join(words)}, not {value!r}.")
+    if not isinstance(value, str) or value not in words:
+        raise SettingError(f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
+
+
+def finite(name: str, value: Any, low: float = -math.inf) -> float:
+    """Return a finite number of at least `low`; SettingError where it is none, `name` saying of what kind."""
+    if not is_number(value, low):
+        raise SettingError(f"{name}{'' if math.isinf(low) else f' of at least {low:g}'}, not {shown(value)}.")
+    return float(value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequac
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion
+from idc_core.coverage.streamed import Layers, TargetCriterion, check_word, finite
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, whole_number
+from idc_core.parameters import Parameter, is_number, shown, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
@@ -102,8 +103,10 @@ class _SurpriseCriterion(TargetCriterion):
         self, model: nn.Module, layers: Layers, upper: float, buckets: int, lower: float, batch_size: int | None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
-            raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
+        if not (is_number(lower, -math.inf) and is_number(upper, -math.inf) and lower < upper):
+            raise SettingError(
+                f"Expected finite bounds of surprise with lower < upper, not {shown(lower)} and {shown(upper)}."
+            )
         self.upper, self.buckets, self.lower = float(upper), whole_number("buckets", buckets, 1), float(lower)
 
     @property
@@ -198,7 +201,10 @@ class LSC(_SurpriseCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
-        self.variance, self.drop, self.most, self.per_class = variance, drop, most, per_class
+        self.variance = finite("variance must be a number", variance, 0)
+        check_word("drop", drop, get_args(Drop))
+        self.most = None if most is None else whole_number("most", most, 1)
+        self.drop, self.per_class = drop, per_class
 
     def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
@@ -249,6 +255,7 @@ class DSC(_SurpriseCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
+        check_word("second", second, get_args(Second))
         self.second = second
 
     def _adopt(self, learner: TrainingTraces) -> None:

@@ -1,7 +1,7 @@
 """The one way to run a network that belongs to somebody: under its lock, and left as it was found."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.devices import exact
-from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
+from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
+from idc_core.parameters import shown
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
@@ -29,6 +30,8 @@ def lock_of(model: nn.Module) -> threading.RLock:
 
 def named_layers(model: nn.Module) -> dict[str, nn.Module]:
     """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names."""
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(model)}; idc_core.load_model opens files.")
     return {
         ".".join(part for part in name.split(".") if part != "_orig_mod"): module
         for name, module in model.named_modules()
@@ -128,6 +131,15 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
             elif layer != INPUT or INPUT in modules:
                 hooks.enter_context(modules[holder].register_forward_hook(ran(layer)))
         yield
+
+
+def layer_names(layers: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of layers, each once, of one name or several; SettingError where they are none."""
+    names = [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else list(layers)
+    for name in names:
+        if not isinstance(name, str):
+            raise SettingError(f"Expected names of layers, such as those of named_modules(), not {shown(name)}.")
+    return tuple(dict.fromkeys(names))
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.lrp.session import run_watched, undisturbed, watching
+from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
 from idc_core.progress import Progress, report
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
@@ -91,7 +91,7 @@ def trace(
     DataError
         If there are no inputs, or targets and inputs do not match.
     """
-    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    layers = layer_names(layers)
     total = source(inputs)[1]
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
@@ -125,7 +125,7 @@ def collect(
     `unfinished`, of inputs that are an array, a stopped pass goes on where it stopped, and a killed one where it was
     some seconds before; the result is the same, bit for bit, as that of a pass in one go.
     """
-    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    layers = layer_names(layers)
     rows, axes = Rows(in_memory, unfinished), neuron_axes(model, layers)
 
     def reduced() -> Iterator[tuple[None, dict[tuple[str, str], Tensor]]]:

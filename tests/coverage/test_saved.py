@@ -205,8 +205,19 @@ class TestRefused:
     def test_settings_that_do_not_fit(self, settings, file):
         fitted("kmnc").update(TESTS).save(file)
         rewritten(file, settings)
-        with pytest.raises(IdcError, match=r"k must be|not fit its settings|at least one layer|fc9"):
+        with pytest.raises(IdcError, match=r"k must be|not fit its settings|at least one layer|names of layers|fc9"):
             load_criterion(file, NETWORK)
+
+    @pytest.mark.parametrize("name", ["idc", "nc"])
+    def test_a_layer_that_the_network_lacks(self, name, file):
+        made = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+        options = {"m": 3} if name == "idc" else {}
+        CRITERIA[name](made, "1", **options).fit(numbers(50, 6).float()).update(numbers(9, 6).float()).save(file)
+        other = nn.Sequential()
+        other.add_module("0", made[0])
+        other.add_module("2", made[2])
+        with pytest.raises(ModelError, match="The network has no layer '1': expected one of 0, 2"):
+            load_criterion(file, other)
 
     def test_other_files(self, file):
         file.write_bytes(b"PK" * 50)
