@@ -105,31 +105,6 @@ for _dimensions in (1, 2, 3):
     OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = partial(_adaptive_max_pool, _dimensions)
 
 
-def _extreme(name: str) -> tuple[Handler, Handler]:
-    """Return handlers of amax and max, or of amin and min.
-
-    Equal extremes share their relevance, as PyTorch's own gradient of amax does.
-    """
-    over_axes, index_of = getattr(torch, f"a{name}"), getattr(Tensor, f"arg{name}")
-
-    def extremes(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-        return over_axes(input, dim, keepdim)
-
-    def along(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
-        dim = options.get("dim", args[0] if args else None)
-        if not isinstance(dim, int):
-            raise UnsupportedOperationError(f"{name} without a dimension, or of two tensors")
-        keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
-        index = index_of(input.detach(), dim, keepdim=keepdim)
-        return getattr(torch.return_types, name)((over_axes(input, dim, keepdim), index))
-
-    return extremes, along
-
-
-for _name in ("max", "min"):
-    OPERATIONS[f"a{_name}"], OPERATIONS[_name] = _extreme(_name)
-
-
 NEAR = 1 << 19
 """Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
 
