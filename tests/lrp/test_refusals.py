@@ -210,7 +210,8 @@ def test_layers_that_cannot_be_watched(name):
         relevance(network, MANY, [layer])
     for word in words:
         assert word in str(caught.value)
-    assert set(counted) <= {1}
+    # Whether the rows of an input lie together is seen on two.
+    assert set(counted) <= ({1, 2} if name == "rows elsewhere" else {1})
 
 
 def test_relevance_of_whole_numbers_needs_an_embedding_of_just_them():
