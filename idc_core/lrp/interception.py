@@ -28,12 +28,23 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     power_pooling,
     products,
     recurrent,
+    winners,
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
-from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
+from idc_core.lrp.operations import (
+    ACTIVATIONS,
+    FASTER,
+    FILLING,
+    FUNCTIONS,
+    OPERATIONS,
+    SOFTMAX,
+    STRUCTURAL,
+    handled,
+    pass_on,
+)
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.scores import scores_of
 
@@ -337,7 +348,8 @@ class Watch(TorchFunctionMode):
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
-        if name in ACTIVATIONS or name in FUNCTIONS:
+        others = {key: value for key, value in kwargs.items() if key != "input"}
+        if (name in ACTIVATIONS or name in FUNCTIONS) and not any_tracked(args[1:], others):
             function = ACTIVATIONS.get(name) or FUNCTIONS[name]
             x, *rest = args if args else (kwargs.pop("input"),)
             return mark(pass_on(lambda value: function(value, *rest, **kwargs), x))
@@ -347,6 +359,8 @@ class Watch(TorchFunctionMode):
             return mark(handled(self.settings, name, args, kwargs))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
+        if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":
+            return mark(joining.filled(func, args, kwargs))
         result = func(*args, **kwargs)
         if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)

@@ -130,6 +130,7 @@ def probe(
         if watch.forked:
             return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
         check_captures(watch, scores, 1, layers)
+        _check_windows(model, one, settings, traits, watch)
         if settings is not None:
             check_way(watch, scores)
     for layer in watch.overwritten:
@@ -182,11 +183,41 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             raise UnsupportedOperationError(
                 f"Layer {layer!r} runs {len(shapes)} times with different shapes ({found}). Choose one that runs once."
             )
-        if shapes[0][:1] != (rows,):
-            raise UnsupportedOperationError(
-                f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row per input. "
-                "Choose a layer that keeps the inputs apart."
-            )
+        parted = len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0 and not split_layer(layer)[1]
+        if shapes[0][:1] != (rows,) and not parted:
+            raise _together(layer, shapes[0], rows)
+
+
+def _together(layer: str, shape: tuple[int, ...], rows: int) -> UnsupportedOperationError:
+    return UnsupportedOperationError(
+        f"Layer {layer!r} gives an array of shape {shape} for {rows} inputs; expected one row per input. "
+        "Choose a layer that keeps the inputs apart."
+    )
+
+
+def _check_windows(
+    model: nn.Module, one: Batch, settings: RelevanceSettings | None, traits: CaptureTraits | None, watch: Watch
+) -> None:
+    """Refuse layers that give several rows per input, such as the windows of a picture, unless these lie together.
+
+    The rows of an input are then the same, and come first, when another input is run behind it.
+    """
+    alone = [c for c in watch.captures if len(c.rows_first(c.value)) != 1]
+    if not alone:
+        return
+    main = main_of(one)
+    other = main.flip(*range(1, main.dim())) if main.dim() > 1 else main
+    both = torch.cat([main, other + 1 if main.is_floating_point() else other])
+    pair = one.each(lambda value: torch.cat([value, value])).with_main(both) if isinstance(one, NamedInputs) else both
+    layers = list(dict.fromkeys(c.layer for c in alone))
+    second = Watch(settings, traits)
+    with watching(model, layers, second):
+        run_watched(model, pair, second)
+    for before, after in zip(alone, second.captures, strict=False):
+        first, found = (c.rows_first(c.value).detach() for c in (before, after))
+        same = found[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
+        if len(found) != 2 * len(first) or not same or torch.equal(main, other):
+            raise _together(before.layer, tuple(first.shape), 1)
 
 
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:

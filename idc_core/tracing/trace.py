@@ -189,8 +189,8 @@ def _run(
         relevances = None if settings is None else _propagated(watch, scores, target)
     kept = kept_tokens(model, portion.inputs)
     values = [in_full(capture.value.detach()) for capture in watch.captures]
-    activations = _combined(watch, values, layers, kept, torch.mean)
-    relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum)
+    activations = _combined(watch, values, layers, kept, torch.mean, len(scores))
+    relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum, len(scores))
     if INPUT in layers and not main_of(portion.inputs).is_floating_point():
         activations[INPUT] = main_of(portion.inputs)
         if relevance:
@@ -215,11 +215,17 @@ def _propagated(watch: Watch, scores: Tensor, target: str | Tensor) -> list[Tens
     return propagate(watch, scores, start_relevance(scores, chosen))
 
 
-def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: Any) -> dict[str, Tensor]:
-    """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel."""
+def _combined(
+    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: Any, rows: int
+) -> dict[str, Tensor]:
+    """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
+
+    So is each of several rows that a layer gives per input, such as the windows of a picture.
+    """
     found: dict[str, Tensor] = {}
     for layer in layers:
-        uses = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
+        runs = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
+        uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
         part = part_of(layer)
         if part is not None:
             uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
