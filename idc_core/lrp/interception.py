@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
 
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.explained import WAYS
@@ -30,18 +31,23 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     recurrent,
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, made_inside, mark
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
 from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
+from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 from idc_core.scores import scores_of
 
 _READS = """
 .shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
 is_floating_point get_device element_size __len__ __repr__ __format__
 """
-READS = frozenset(_READS.split())
+GRADIENTS = frozenset(("requires_grad_", "retain_grad", "register_hook"))
+"""What a network does for its own gradients, which a pass takes no part in."""
+
+READS = frozenset(_READS.split()) | GRADIENTS
 """What only asks about a tensor, so that a captured layer still waits for its activation function."""
 
 WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
@@ -73,6 +79,7 @@ class Watch(TorchFunctionMode):
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
     of the same shape."""
     forked: set[str] = field(default_factory=set)
+    unseen: Unseen = field(default_factory=Unseen)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -87,6 +94,8 @@ class Watch(TorchFunctionMode):
         self._within: list[str] = []
         self._attended: set[str] = set()
         self._finder = HeadFinder(1)
+        self._randomness = Randomness()
+        self.detached: list[str] = []  # where values that relevance comes back through were cut off
 
     @property
     def overwritten(self) -> list[str]:
@@ -102,6 +111,7 @@ class Watch(TorchFunctionMode):
         tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
+        self._randomness.check([tensor])
         capture = Capture(layer, self._now(tensor))
         if not isinstance(module, nn.RNNBase):
             self._pending.append(capture)
@@ -154,7 +164,7 @@ class Watch(TorchFunctionMode):
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
-        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs
+        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs.detach()
         self._given = Capture(INPUT, inputs, version=inputs._version)
         self._rows = len(inputs)
         if not self.watch_input or not inputs.is_floating_point():
@@ -170,6 +180,7 @@ class Watch(TorchFunctionMode):
         self._pending.clear()
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
+        self._randomness.check([output])
         scores = self._now(output)
         self._note_forks([scores])
         if id(scores) in self._before_softmax:
@@ -190,7 +201,7 @@ class Watch(TorchFunctionMode):
         if value.is_inference():
             with torch.inference_mode(False):
                 value = value.clone()
-        if self.settings is not None and not value.requires_grad:
+        if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
             value = mark(in_full(value.detach()).requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
@@ -220,8 +231,13 @@ class Watch(TorchFunctionMode):
         if self._current:
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
+            if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
+                return args[0] if name == "requires_grad_" else RemovableHandle({})
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
+        drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
+        if self._randomness.unused:
+            self._randomness.check([] if drawn else tensors_of(args, kwargs))
         if self._rewritten:
             self._check_views(tensors_of(args, kwargs))
         if self._unactivated:
@@ -240,8 +256,13 @@ class Watch(TorchFunctionMode):
                 result = self._settle(Capture(INPUT, result))
             if name in SOFTMAX and result.dim() == 2:
                 self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
+        elif inside := [tensor for tensor in tensors_of(args, kwargs) if made_inside(tensor)]:
+            self._current.update((id(tensor), (tensor, tensor.detach())) for tensor in inside)
+            return self.__torch_function__(func, types, args, kwargs)
         else:
             result = self._propagate(func, name, args, kwargs)
+        if drawn:
+            self._randomness.keep(name, result, self._place)
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self._count(name, args, result)
@@ -288,13 +309,20 @@ class Watch(TorchFunctionMode):
         """Run an operation on watched values in its relevance-carrying form."""
         tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
         plain, in_place = plain_name(name, kwargs)
+        for tensor in tracked:
+            if not followed(tensor):
+                raise self.unseen.refusal(tensor, self._place)
+        kind = tracked[0].device.type
+        if torch.is_autocast_enabled(kind):  # sums of relevance need the digits of single precision
+            self._halved = True
+            with torch.autocast(kind, enabled=False):
+                return self._propagate(func, name, args, kwargs)
         # What the network itself runs without gradients still carries relevance.
         with torch.inference_mode(False):
             try:
-                self._check_origin(tracked)
                 result = self._run(func, plain, args, kwargs, in_place)
             except UnsupportedOperationError as error:
-                raise UnsupportedOperationError(self._refusal(str(error))) from None
+                raise cannot_pass(str(error), self._place) from None
         self._note_origin(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
@@ -321,15 +349,10 @@ class Watch(TorchFunctionMode):
             for tensor in tensors_of((result,), {}):
                 lineage.note(tensor, sources, OF_ONE_KIND[name])
 
-    def _check_origin(self, tracked: list[Tensor]) -> None:
-        for tensor in tracked:
-            if not followed(tensor):
-                raise UnsupportedOperationError(unseen(tensor))
-
     def _check_views(self, tensors: list[Tensor]) -> None:
         """Refuse a tensor that shares its numbers with one that has been written into out of place."""
         if any(tensor.untyped_storage().data_ptr() in self._rewritten for tensor in tensors):
-            raise UnsupportedOperationError(self._refusal("a tensor of which another view was changed in place"))
+            raise cannot_pass("a tensor of which another view was changed in place", self._place)
 
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
@@ -348,6 +371,8 @@ class Watch(TorchFunctionMode):
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         result = func(*args, **kwargs)
+        if name in ("detach", ".data"):
+            self.detached.append(in_module(self._place))
         if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)
@@ -364,10 +389,10 @@ class Watch(TorchFunctionMode):
             self._before_softmax[id(result)] = (result, x)
         return result
 
-    def _refusal(self, reason: str) -> str:
-        place = f" in module {self.where[-1]!r}" if self.where and self.where[-1] else ""
-        advice = "Choose a layer behind it, or replace the operation."
-        return f"Relevance cannot be propagated through {reason}{place}. {advice}"
+    @property
+    def _place(self) -> str:
+        """The module that runs, the innermost one; "" where that is the network itself, or is not known."""
+        return self.where[-1] if self.where else ""
 
     def _count(self, name: str, args: tuple[Any, ...], result: Any) -> None:
         if isinstance(result, Tensor):

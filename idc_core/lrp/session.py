@@ -15,9 +15,13 @@ from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
+from idc_core.lrp.unseen import Unseen
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
+
+_KINDS = ("cpu", "cuda", "mps")
+"""Kinds of devices that have an autocast of their own."""
 
 
 def lock_of(model: nn.Module) -> threading.RLock:
@@ -55,9 +59,47 @@ def _as_written(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
+def _with_ordinary_weights(model: nn.Module) -> Iterator[None]:
+    """Let copies stand for weights that were made under inference mode, through which no gradient passes."""
+    kept: list[tuple[nn.Module, str, Tensor]] = []
+    copies: dict[int, Tensor] = {}
+    try:
+        for module in model.modules():
+            for name, value in (*module._parameters.items(), *module._buffers.items()):
+                if value is None or not value.is_inference():
+                    continue
+                if id(value) not in copies:
+                    copy = value.clone()
+                    copies[id(value)] = nn.Parameter(copy, False) if isinstance(value, nn.Parameter) else copy
+                kept.append((module, name, value))
+                setattr(module, name, copies[id(value)])
+        yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+
+
+@contextmanager
+def _own_types() -> Iterator[None]:
+    """Let a network run in its own types, whatever autocast its caller has entered."""
+    kinds = [kind for kind in _KINDS if torch.is_autocast_enabled(kind)]
+    with ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+@contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
-    with lock_of(model), torch.inference_mode(False), _as_written(model), exact(model):
+    with (
+        lock_of(model),
+        torch.inference_mode(False),
+        _own_types(),
+        _as_written(model),
+        _with_ordinary_weights(model),
+        exact(model),
+    ):
         training = [module for module in model.modules() if module.training]
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         try:
@@ -87,17 +129,21 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
     owner = threading.get_ident()
+    unseen = watch.unseen if isinstance(watch, Watch) else Unseen()
 
     def entering(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any) -> None:
             if threading.get_ident() == owner:
+                with torch._C.DisableTorchFunction():
+                    unseen.passes(args, watch.where[-1] if watch.where else "")
                 watch.where.append(name)
 
         return hook
 
     def leaving(module: nn.Module, args: Any, output: Any) -> None:
         if threading.get_ident() == owner:
-            watch.where.pop()
+            with torch._C.DisableTorchFunction():
+                unseen.left(output, watch.where.pop())
 
     def ran(layer: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
@@ -117,6 +163,9 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
     with ExitStack() as hooks:
         if name_all:
+            unseen.hooked.update(
+                name for name, one in modules.items() if one._backward_hooks or one._backward_pre_hooks
+            )
             for name, module in modules.items():
                 hooks.enter_context(module.register_forward_pre_hook(entering(name)))
                 hooks.enter_context(module.register_forward_hook(leaving))
