@@ -26,7 +26,7 @@ from idc_core.attribution.registry import attribution_method
 from idc_core.devices import device_of
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
-from idc_core.lrp.session import check_layers, undisturbed
+from idc_core.lrp.session import check_layers, said_network, undisturbed
 from idc_core.parameters import Parameter, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import check_parts, is_array
@@ -240,7 +240,7 @@ def _run(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     values = _attribute(
-                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings
+                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings, model
                     )
                 meant = part_of(layer)
                 values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
@@ -255,7 +255,9 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
+def _attribute(
+    call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any], network: nn.Module
+) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -263,8 +265,8 @@ def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
         raise UnsupportedOperationError(
-            f"{label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
-            "relevance propagation."
+            f"{label} finds no way from the scores to {layer!r} by gradients in {said_network(network)} ({error}). "
+            "Choose another layer, or a rule of relevance propagation."
         ) from error
 
 

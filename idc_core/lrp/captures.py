@@ -57,4 +57,4 @@ def followed(tensor: Tensor) -> bool:
 
 def made_inside(tensor: Tensor) -> bool:
     """Return whether the network itself made this tensor and asked for its gradient: to relevance it is a constant."""
-    return tensor.requires_grad and tensor.is_leaf and not followed(tensor)
+    return tensor.is_leaf and tensor.requires_grad and not followed(tensor)

@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
+from idc_core.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.explained import WAYS
 from idc_core.lrp import (  # noqa: F401 - they enter operations
@@ -95,6 +96,7 @@ class Watch(TorchFunctionMode):
         self._attended: set[str] = set()
         self._finder = HeadFinder(1)
         self._randomness = Randomness()
+        self._unused = self._randomness.unused
         self.detached: list[str] = []  # where values that relevance comes back through were cut off
 
     @property
@@ -235,9 +237,11 @@ class Watch(TorchFunctionMode):
                 return args[0] if name == "requires_grad_" else RemovableHandle({})
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
-        drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
-        if self._randomness.unused:
-            self._randomness.check([] if drawn else tensors_of(args, kwargs))
+        drawn = False
+        if name in DRAWING:
+            drawn = self._randomness.meet(name, args, kwargs, self._place)
+        if self._unused and not drawn:
+            self._randomness.check(tensors_of(args, kwargs))
         if self._rewritten:
             self._check_views(tensors_of(args, kwargs))
         if self._unactivated:
@@ -247,20 +251,18 @@ class Watch(TorchFunctionMode):
             if activated is not None:
                 return activated
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        tracked = self.settings and [one for one in tensors_of(args, kwargs) if one.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
-        elif self.settings is None or not any_tracked(args, kwargs):
+        elif not tracked:
             result = FASTER.get(name, func)(*args, **kwargs)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
             if name in SOFTMAX and result.dim() == 2:
                 self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
-        elif inside := [tensor for tensor in tensors_of(args, kwargs) if made_inside(tensor)]:
-            self._current.update((id(tensor), (tensor, tensor.detach())) for tensor in inside)
-            return self.__torch_function__(func, types, args, kwargs)
         else:
-            result = self._propagate(func, name, args, kwargs)
+            result = self._propagate(func, name, args, kwargs, tracked)
         if drawn:
             self._randomness.keep(name, result, self._place)
         if self._within:
@@ -305,18 +307,27 @@ class Watch(TorchFunctionMode):
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
 
-    def _propagate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _propagate(
+        self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor] | None = None
+    ) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
-        tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
-        plain, in_place = plain_name(name, kwargs)
+        if tracked is None:
+            tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
         for tensor in tracked:
             if not followed(tensor):
-                raise self.unseen.refusal(tensor, self._place)
-        kind = tracked[0].device.type
-        if torch.is_autocast_enabled(kind):  # sums of relevance need the digits of single precision
+                if not made_inside(tensor):
+                    raise self.unseen.refusal(tensor, self._place)
+                self._current[id(tensor)] = (tensor, tensor.detach())
+                return self.__torch_function__(func, (), args, kwargs)
+        if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
             self._halved = True
-            with torch.autocast(kind, enabled=False):
-                return self._propagate(func, name, args, kwargs)
+            with without_autocast():
+                return self._carry(func, name, args, kwargs, tracked)
+        return self._carry(func, name, args, kwargs, tracked)
+
+    def _carry(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor]) -> Any:
+        """Run an operation on tracked values, all of them known."""
+        plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
         with torch.inference_mode(False):
             try:

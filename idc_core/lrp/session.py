@@ -9,19 +9,15 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from idc_core.devices import exact
+from idc_core.devices import exact, without_autocast
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
-from idc_core.lrp.unseen import Unseen
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
-
-_KINDS = ("cpu", "cuda", "mps")
-"""Kinds of devices that have an autocast of their own."""
 
 
 def lock_of(model: nn.Module) -> threading.RLock:
@@ -59,7 +55,7 @@ def _as_written(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _with_ordinary_weights(model: nn.Module) -> Iterator[None]:
+def _ordinary_weights(model: nn.Module) -> Iterator[None]:
     """Let copies stand for weights that were made under inference mode, through which no gradient passes."""
     kept: list[tuple[nn.Module, str, Tensor]] = []
     copies: dict[int, Tensor] = {}
@@ -80,28 +76,22 @@ def _with_ordinary_weights(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _own_types() -> Iterator[None]:
-    """Let a network run in its own types, whatever autocast its caller has entered."""
-    kinds = [kind for kind in _KINDS if torch.is_autocast_enabled(kind)]
-    with ExitStack() as stack:
-        for kind in kinds:
-            stack.enter_context(torch.autocast(kind, enabled=False))
-        yield
-
-
-@contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
     with (
         lock_of(model),
         torch.inference_mode(False),
-        _own_types(),
+        without_autocast(),
         _as_written(model),
-        _with_ordinary_weights(model),
         exact(model),
+        ExitStack() as stack,
     ):
         training = [module for module in model.modules() if module.training]
-        learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        parameters = list(model.parameters())
+        if any(map(Tensor.is_inference, parameters)):
+            stack.enter_context(_ordinary_weights(model))
+            parameters = list(model.parameters())
+        learning = [parameter for parameter in parameters if parameter.requires_grad]
         try:
             for module in training:
                 module.training = False
@@ -129,12 +119,12 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
     owner = threading.get_ident()
-    unseen = watch.unseen if isinstance(watch, Watch) else Unseen()
+    unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
 
     def entering(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any) -> None:
             if threading.get_ident() == owner:
-                with torch._C.DisableTorchFunction():
+                if unseen is not None:
                     unseen.passes(args, watch.where[-1] if watch.where else "")
                 watch.where.append(name)
 
@@ -142,8 +132,9 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
     def leaving(module: nn.Module, args: Any, output: Any) -> None:
         if threading.get_ident() == owner:
-            with torch._C.DisableTorchFunction():
-                unseen.left(output, watch.where.pop())
+            place = watch.where.pop()
+            if unseen is not None:
+                unseen.left(output, place, bool(module._backward_hooks or module._backward_pre_hooks))
 
     def ran(layer: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
@@ -163,9 +154,6 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
     with ExitStack() as hooks:
         if name_all:
-            unseen.hooked.update(
-                name for name, one in modules.items() if one._backward_hooks or one._backward_pre_hooks
-            )
             for name, module in modules.items():
                 hooks.enter_context(module.register_forward_pre_hook(entering(name)))
                 hooks.enter_context(module.register_forward_hook(leaving))
@@ -208,3 +196,34 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
         except Exception as error:
             raise ModelError(f"The network failed on {described(inputs)}: {type(error).__name__}: {error}") from error
         return watch.end(output)
+
+
+def said_network(model: nn.Module) -> str:
+    """Return a network by its name, or by its class where it has none."""
+    card = getattr(model, "card", None)
+    return f"the network {card.name!r}" if card is not None else f"the network of the class {type(model).__name__!r}"
+
+
+def without_gradient(model: nn.Module, reason: str = "") -> UnsupportedOperationError:
+    """Return the error for a network whose scores have no gradient to its input."""
+    why = reason or "its forward cuts it off by torch.no_grad(), torch.inference_mode(), .detach() or a step function"
+    return UnsupportedOperationError(
+        f"The scores of {said_network(model)} have no gradient to its input ({why}), so that it can be neither "
+        "attacked nor searched by gradients. Freeze weights by requires_grad_(False) instead, choose another network, "
+        "or perturb its inputs by noise."
+    )
+
+
+def check_gradient(model: nn.Module, example: Tensor, run: Callable[[Tensor], Tensor]) -> None:
+    """Refuse a network whose scores, which `run` gives of an example, have no gradient to the input."""
+    given = example.detach().clone().requires_grad_()
+    try:
+        with torch.enable_grad():
+            scores = run(given)
+            found = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise without_gradient(model, str(error).splitlines()[0]) from error
+    if found[0] is None:
+        raise without_gradient(model)

@@ -3,10 +3,10 @@
 from typing import Any
 
 from torch import Tensor
+from torch._C import DisableTorchFunction
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.calls import tensors_of
-from idc_core.lrp.captures import followed
+from idc_core.lrp.calls import any_tracked, tensors_of
 
 UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
 
@@ -18,25 +18,30 @@ class Unseen:
     """Finds operations that are not shown, by what passes the borders of modules while the first input runs."""
 
     def __init__(self) -> None:
-        self.hooked: set[str] = set()  # modules with backward hooks
-        self._found: dict[int, tuple[Tensor, str]] = {}
+        self._passed: list[tuple[Any, str]] = []
 
     def passes(self, values: Any, place: str) -> None:
-        """Hear of values at a border of a module in `place`; what is not known there was made there."""
-        for tensor in tensors_of((values,), {}):
-            if tensor.requires_grad and not tensor.is_leaf and not followed(tensor):
-                self._found.setdefault(id(tensor), (tensor, place))
+        """Hear of values at a border of a module; where their operation is not shown it is in the module `place`."""
+        self._passed.append((values, place))
 
-    def left(self, values: Any, place: str) -> None:
-        """Hear of what a module gave; its backward hooks would take relevance for gradients."""
-        if place in self.hooked and any(tensor.requires_grad for tensor in tensors_of((values,), {})):
-            raise _hook(place)
+    def left(self, values: Any, place: str, hooked: bool) -> None:
+        """Hear of what a module gave; if it is `hooked`, its backward hooks would take relevance for gradients."""
+        if hooked:
+            with DisableTorchFunction():
+                if any_tracked((values,), {}):
+                    raise _hook(place)
         self.passes(values, place)
+
+    def _origin(self, tensor: Tensor) -> str | None:
+        """Return the module that gave a tensor, or was given it."""
+        found = (place for values, place in self._passed if any(one is tensor for one in tensors_of((values,), {})))
+        return next(found, None)
 
     def refusal(self, tensor: Tensor, place: str, last: bool = False) -> UnsupportedOperationError:
         """Return the error for a tensor that is used in `place` and was made by an operation that is not shown."""
         known = "" if tensor.grad_fn is None else tensor.grad_fn.name().removesuffix("Backward")
-        made = self._found.get(id(tensor), (tensor, place))[1]
+        origin = self._origin(tensor)
+        made = place if origin is None else origin
         if known == _HOOK:
             return _hook(made)
         what = f"{known}, {UNSEEN}" if known else UNSEEN

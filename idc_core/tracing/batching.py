@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
 from idc_core.layer_parts import CLASS, HEADS, LAST, split_layer
-from idc_core.lrp.captures import INPUT, CaptureTraits
+from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.propagation import check_way
@@ -235,8 +235,8 @@ def place(model: nn.Module, batch: Any) -> Batch:
 
 
 @torch.inference_mode(False)
-def placed(model: nn.Module, batch: Any) -> Tensor:
-    """Return one array of inputs as `place` does."""
+def placed(model: nn.Module, batch: Any, in_single: bool = False) -> Tensor:
+    """Return one array of inputs as `place` does; `in_single` precision at least, whatever the network's own is."""
     if is_array(batch) and not isinstance(batch, Tensor):
         batch = np.asarray(batch)
         if batch.dtype.kind not in "fiub":
@@ -246,7 +246,8 @@ def placed(model: nn.Module, batch: Any) -> Tensor:
     tensor = torch.as_tensor(batch)
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
-        dtype = parameter.dtype if tensor.is_floating_point() else None
+        own = torch.float32 if in_single and parameter.dtype in HALF else parameter.dtype
+        dtype = own if tensor.is_floating_point() else None
         tensor = to_device(tensor, parameter.device, dtype)
     if tensor.dim() == 4:
         tensor = tensor.contiguous(memory_format=torch.channels_last)

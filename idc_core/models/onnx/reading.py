@@ -115,6 +115,8 @@ def graph_of(
     if not graph.node and not graph.output:
         raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
     _check_names(graph, where)
+    # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
+    weights = {initializer.name for initializer in graph.initializer}
     remarks = (*make_dense(graph, where), *keep_scores(graph)) if scores else ()
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
@@ -122,7 +124,7 @@ def graph_of(
         if initializer.name in constants:
             raise ModelError(f"{where} has two weights named {initializer.name!r}.")
         constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
-    inputs = tuple(_value(info, where) for info in graph.input if info.name not in constants)
+    inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
     _check_order(found, graph)

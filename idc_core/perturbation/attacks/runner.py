@@ -161,7 +161,7 @@ def _batch(
     chosen: Attack,
     on_progress: Progress | None,
 ) -> Batch:
-    inputs = placed(model, pictures[rows])
+    inputs = placed(model, pictures[rows], in_single=True)
     count, total = len(inputs), len(pictures)
 
     def tick(share: float) -> None:
@@ -176,8 +176,14 @@ def _attacked(
 ) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
     """Return attacked inputs and the answers before and after."""
     batch.scores.expect(batch.inputs)
-    with torch.enable_grad():
-        changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    try:
+        with torch.enable_grad():
+            changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, AssertionError):
+        batch.scores.check_gradient()  # says it where that is the reason
+        raise
     before = batch.scores.answers(batch.inputs)
     after = batch.scores(changed.to(batch.inputs.dtype)).argmax(1)
     return changed.contiguous().cpu().numpy(), before.cpu().numpy(), after.cpu().numpy()

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.captures import CaptureTraits
+from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
-from idc_core.lrp.session import run_watched
+from idc_core.lrp.session import check_gradient, run_watched, without_gradient
 
 SOFTMAX = ("softmax", "log_softmax")
 
@@ -22,10 +22,13 @@ class Scores:
 
     A network that ends in a softmax is read before it: behind it, gradients of confident predictions are zero in
     float32, so that attacks stand still. `elements` counts the numbers that the network computes for one input.
+
+    A network of half precision is given inputs of single precision, rounded here alone, and its scores are taken to
+    single precision: what an attack changes is then what it meant to change.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
-        self._model = model
+        self._model, self._example = model, example
         watch = Watch(None, CaptureTraits())
         scores = run_watched(model, example.clone(), watch)
         if len(scores) != len(example):
@@ -61,11 +64,20 @@ class Scores:
     def _run(self, inputs: Tensor) -> Tensor:
         # A copy, because a network may write into its input, which has to stay what it was.
         with torch.set_grad_enabled(inputs.requires_grad):
-            if not self._ends_in_softmax:
-                return _first(self._model(inputs.clone()))
-            run = _BeforeSoftmax()
-            with run:
-                return run.scores(self._model(inputs.clone()))
+            given = inputs.to(self._example.dtype, copy=True)
+            if self._ends_in_softmax:
+                run = _BeforeSoftmax()
+                with run:
+                    scores = run.scores(self._model(given))
+            else:
+                scores = _first(self._model(given))
+        if inputs.requires_grad and not scores.requires_grad:
+            raise without_gradient(self._model)
+        return in_full(scores)
+
+    def check_gradient(self) -> None:
+        """Refuse a network whose scores have no gradient to its input."""
+        check_gradient(self._model, self._example, self._run)
 
 
 class _BeforeSoftmax(TorchFunctionMode):
