@@ -27,9 +27,9 @@ from idc_core.devices import device_of
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.session import check_layers, said_network, undisturbed
-from idc_core.parameters import Parameter, whole_number
+from idc_core.parameters import Parameter, class_numbers, counted_from, whole_number
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import check_parts, is_array
+from idc_core.tracing.batching import check_parts, check_tensor, is_array
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back, to_device
@@ -273,6 +273,7 @@ def _attribute(
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
     """Return inputs as a tensor where they are and, if they are not whole numbers, of the network's dtype."""
     inputs = getattr(inputs, "inputs", inputs)
+    check_tensor(inputs)
     shape = tuple(getattr(inputs, "shape", ()))
     if not is_array(inputs) or not shape or not shape[0]:
         raise DataError(
@@ -295,13 +296,16 @@ def _classes(
         if target != "predicted":
             raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r}.")
         return None
-    wanted = torch.as_tensor(list(target) if isinstance(target, Iterable) and not hasattr(target, "shape") else target)
+    wanted = torch.as_tensor(class_numbers("target", target))
     with torch.no_grad():
         classes = network.scores_of(to_device(inputs[:1], device)).shape[1]
     if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):
         raise SettingError(f"Expected one target class, or one for each of {len(inputs)} inputs, not {target!r:.80}.")
     if not bool(((wanted >= 0) & (wanted < classes)).all()):
-        raise SettingError(f"target classes must lie in 0..{classes - 1}, the network's outputs.")
+        raise SettingError(
+            f"target classes must lie in 0..{classes - 1}, the network's outputs"
+            f"{counted_from(int(wanted.min()), int(wanted.max()), classes)}."
+        )
     return wanted.to(device).long().expand(len(inputs))
 
 

@@ -16,7 +16,7 @@ from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
 from idc_core.tracing.trace import trace
 from idc_core.tracing.traces import Traces
@@ -111,7 +111,7 @@ def rank_layers(
     settings: RelevanceSettings | None = None,
     *,
     priority: str = "sum",
-    truth: NDArray[np.int64] | None = None,
+    truth: NDArray[np.int64] | PairedTargets | None = None,
     exactly: bool = False,
     batch_size: int | None = None,
     in_memory: int | None = None,
@@ -157,7 +157,7 @@ def sum_relevance(
     settings: RelevanceSettings,
     *,
     priority: str,
-    truth: NDArray[np.int64] | None,
+    truth: NDArray[np.int64] | PairedTargets | None,
     m: int,
     batch_size: int,
     keep: Callable[[Floats], None],
@@ -172,7 +172,7 @@ def _summed(
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     priority: str,
-    truth: NDArray[np.int64] | None,
+    truth: NDArray[np.int64] | PairedTargets | None,
     least: int | None,
     batch_size: int | None,
     on_progress: Progress | None,
@@ -200,6 +200,8 @@ def _summed(
     for start, arrays in brought_back(reduced()):
         classes = arrays["classes", ""]
         done = start + len(classes)
+        for layer in layers:
+            _check_finite(layer, start, arrays["active", layer], arrays["relevance", layer])
         used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
             importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
@@ -209,6 +211,18 @@ def _summed(
     return RelevanceSums(importance, dense)
 
 
+def _check_finite(layer: str, start: int, active: Floats, relevance: Floats) -> None:
+    """Refuse numbers of a layer that are not finite; the first input with such is named."""
+    for what, values in (("activations", active), ("relevance", relevance)):
+        if not np.isfinite(values.sum(dtype=np.float64)) and not (sound := np.isfinite(values).all(1)).all():
+            first = start + int(sound.argmin())
+            remedy = {
+                "activations": "Check the values of this input, the scaling of the inputs and the network's weights.",
+                "relevance": "Choose the epsilon rule with an epsilon above 0, which divides by nothing near 0.",
+            }[what]
+            raise DataError(f"Input {first:,} gives {what} of layer {layer!r} that are not finite. {remedy}")
+
+
 def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
     """Return the rows of the inputs that are used, block by block."""
     if used is None:
@@ -216,7 +230,7 @@ def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
     return (rows[used[start : start + len(rows)]] for start, rows in row_blocks(values))
 
 
-def _rows(truth: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
+def _rows(truth: NDArray[np.int64] | PairedTargets, start: int, end: int) -> NDArray[np.int64]:
     if len(truth) < end:
         raise DataError(f"There are {len(truth)} targets for at least {end} inputs; expected one per input.")
     return truth[start:end]

@@ -6,6 +6,7 @@ ends. In-place operations on watched values are run out of place, so that no cap
 nothing is watched yet they run as they are, and `Watch.overwritten` tells whether that reached a captured value.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,6 +114,11 @@ class Watch(TorchFunctionMode):
         tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
+        if self.settings is not None and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            raise UnsupportedOperationError(
+                f"Relevance cannot be propagated through torch.vmap, within which layer {layer!r} runs. Choose a layer "
+                "behind it, or call the layer with the whole batch."
+            )
         self._randomness.check([tensor])
         capture = Capture(layer, self._now(tensor))
         if not isinstance(module, nn.RNNBase):
@@ -234,7 +240,7 @@ class Watch(TorchFunctionMode):
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
             if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
-                return args[0] if name == "requires_grad_" else RemovableHandle({})
+                return args[0] if name == "requires_grad_" else RemovableHandle(OrderedDict())
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
         drawn = False

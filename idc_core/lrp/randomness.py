@@ -54,10 +54,12 @@ _dropped, _attends = _given(4, ("dropout_p",), 0.0), _given(13, ("training",), T
 _dropped_of_heads = _given(10, ("dropout_p",), 0.0)
 
 _MADE = """
-rand rand_like randn randn_like randint randint_like randperm normal normal_ uniform_ random_ exponential_ cauchy_
+rand rand_like randn randn_like randint randint_like randperm normal_ uniform_ random_ exponential_ cauchy_
 geometric_ log_normal_ bernoulli_ kaiming_uniform_
 """
-_CHANGED = "bernoulli multinomial poisson binomial _standard_gamma _sample_dirichlet gumbel_softmax native_dropout"
+_CHANGED = (
+    "normal bernoulli multinomial poisson binomial _standard_gamma _sample_dirichlet gumbel_softmax native_dropout"
+)
 MADE = frozenset(_MADE.split())
 """Operations that give random numbers whatever they are given."""
 

@@ -168,8 +168,13 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse layers the network does not have, and networks whose operations cannot be seen."""
+    """Refuse layers the network does not have, and networks without weights or whose operations cannot be seen."""
     modules = named_layers(model)
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise ModelError(
+            f"There are no weights in {said_network(model)}: it is on the meta device. Give it weights first, with "
+            "load_state_dict(weights, assign=True), or build it outside of torch.device('meta')."
+        )
     for layer in layers:
         if split_layer(layer)[0] not in modules and layer != INPUT:
             names = [*(name for name in modules if name), repr(INPUT)]
@@ -200,8 +205,8 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
 
 def said_network(model: nn.Module) -> str:
     """Return a network by its name, or by its class where it has none."""
-    card = getattr(model, "card", None)
-    return f"the network {card.name!r}" if card is not None else f"the network of the class {type(model).__name__!r}"
+    name = getattr(getattr(model, "card", None), "name", "")
+    return f"the network {name!r}" if name else f"the network of the class {type(model).__name__!r}"
 
 
 def without_gradient(model: nn.Module, reason: str = "") -> UnsupportedOperationError:
@@ -212,6 +217,19 @@ def without_gradient(model: nn.Module, reason: str = "") -> UnsupportedOperation
         "attacked nor searched by gradients. Freeze weights by requires_grad_(False) instead, choose another network, "
         "or perturb its inputs by noise."
     )
+
+
+def leads_to(result: Tensor, given: Tensor) -> bool:
+    """Return whether a gradient of a result reaches what it was computed from, itself the result of an operation."""
+    seen, waiting = set(), [result.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            if node is given.grad_fn:
+                return True
+            seen.add(node)
+            waiting += [before for before, _ in node.next_functions]
+    return False
 
 
 def check_gradient(model: nn.Module, example: Tensor, run: Callable[[Tensor], Tensor]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -12,7 +11,8 @@ from torch.overrides import TorchFunctionMode
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
-from idc_core.lrp.session import check_gradient, run_watched, without_gradient
+from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
+from idc_core.parameters import class_numbers, counted_from
 
 SOFTMAX = ("softmax", "log_softmax")
 
@@ -28,7 +28,7 @@ class Scores:
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
-        self._model, self._example = model, example
+        self._model, self._example, self._leads = model, example, False
         watch = Watch(None, CaptureTraits())
         scores = run_watched(model, example.clone(), watch)
         if len(scores) != len(example):
@@ -71,8 +71,10 @@ class Scores:
                     scores = run.scores(self._model(given))
             else:
                 scores = _first(self._model(given))
-        if inputs.requires_grad and not scores.requires_grad:
-            raise without_gradient(self._model)
+        if inputs.requires_grad and not self._leads:
+            self._leads = leads_to(scores, given)
+            if not self._leads:
+                raise without_gradient(self._model)
         return in_full(scores)
 
     def check_gradient(self) -> None:
@@ -108,7 +110,7 @@ def _first(output: Any) -> Tensor:
 
 def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
     """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
-    given = torch.tensor(np.asarray(values))
+    given = torch.tensor(class_numbers(what, values, DataError))
     if given.dim() == 0:
         given = given.expand(count)
     if given.is_floating_point() or given.dtype == torch.bool or tuple(given.shape) != (count,):
@@ -117,5 +119,8 @@ def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
             f"{tuple(given.shape)}."
         )
     if count and not bool(((given >= 0) & (given < classes)).all()):
-        raise DataError(f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}.")
+        raise DataError(
+            f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}"
+            f"{counted_from(int(given.min()), int(given.max()), classes)}."
+        )
     return given.long()
