@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.clustering.sketch import Sketch
-from idc_core.errors import DataError
+from idc_core.errors import DataError, SettingError
 from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
@@ -182,11 +182,10 @@ def _summed(
     ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
     importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
     dense: dict[str, bool] = {}
-    done = 0
+    done, how = 0, settings or RelevanceSettings()
 
     def reduced() -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
         """Yield where each batch starts, and one activation and one relevance per neuron and input."""
-        how = settings or RelevanceSettings()
         for batch in trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress):
             found = {("classes", ""): batch.scores.argmax(1)}
             for layer in layers:
@@ -201,7 +200,7 @@ def _summed(
         classes = arrays["classes", ""]
         done = start + len(classes)
         for layer in layers:
-            _check_finite(layer, start, arrays["active", layer], arrays["relevance", layer])
+            _check_finite(layer, start, arrays["active", layer], arrays["relevance", layer], how.rule)
         used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
             importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
@@ -211,16 +210,27 @@ def _summed(
     return RelevanceSums(importance, dense)
 
 
-def _check_finite(layer: str, start: int, active: Floats, relevance: Floats) -> None:
+def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rule: str) -> None:
     """Refuse numbers of a layer that are not finite; the first input with such is named."""
-    for what, values in (("activations", active), ("relevance", relevance)):
-        if not np.isfinite(values.sum(dtype=np.float64)) and not (sound := np.isfinite(values).all(1)).all():
-            first = start + int(sound.argmin())
-            remedy = {
-                "activations": "Check the values of this input, the scaling of the inputs and the network's weights.",
-                "relevance": "Choose the epsilon rule with an epsilon above 0, which divides by nothing near 0.",
-            }[what]
-            raise DataError(f"Input {first:,} gives {what} of layer {layer!r} that are not finite. {remedy}")
+    if (row := _first_unsound(active)) is not None:
+        raise DataError(
+            f"Input {start + row:,} gives activations of layer {layer!r} that are not finite. Check the values of this "
+            "input, the scaling of the inputs and the network's weights."
+        )
+    if (row := _first_unsound(relevance)) is not None:
+        other = "" if rule == "epsilon" else ", or use the epsilon rule"
+        raise SettingError(
+            f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite, although the layer's "
+            f"activations are. Check the network's weights behind this layer{other}."
+        )
+
+
+def _first_unsound(values: Floats) -> int | None:
+    """Return the first row with a number that is not finite; None where there is none."""
+    if np.isfinite(values.sum(dtype=np.float64)):
+        return None
+    sound = np.isfinite(values).all(1)
+    return None if sound.all() else int(sound.argmin())
 
 
 def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:

@@ -87,7 +87,8 @@ def trace(
     ModelError
         If a layer does not exist, or the network does not return scores.
     UnsupportedOperationError
-        Before any work, if relevance cannot pass through an operation of the network.
+        Before any work, if relevance cannot pass through an operation of the network, or the network draws random
+        numbers in evaluation and uses them.
     DataError
         If there are no inputs, or targets and inputs do not match.
     """

@@ -76,9 +76,13 @@ def attack(
         is outside its range, or the network is no classifier.
     ModelError
         If the network fails on the inputs.
+    UnsupportedOperationError
+        If an attack needs gradients, and the network's scores have none to the input.
 
     Notes
     -----
+    A network of half precision is attacked in single precision: its inputs are rounded only when it is given them.
+
     An input's result does not depend on the others in its batch, but for the last digits, which torch's kernels may
     round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD may turn a
     value the other way, and JSMA may choose the other of two pairs as good.
