@@ -21,9 +21,9 @@ from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_l
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers
-from idc_core.parameters import shown, whole_number
+from idc_core.parameters import class_numbers, shown, whole_number
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
@@ -133,7 +133,7 @@ class IDC(Criterion):
         ----------
         inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
         targets : int (n,), optional
-            True classes; needed for ``original=True`` unless `inputs` is a `Dataset`.
+            True classes; needed for ``original=True`` unless `inputs` brings them: a `Dataset`, or batches of pairs.
         on_progress : Progress, optional
 
         Raises
@@ -145,7 +145,9 @@ class IDC(Criterion):
         SettingError
             If m is larger than the layer, or targets are missing.
         """
-        truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
+        targets = getattr(inputs, "targets", None) if targets is None else targets
+        paired = PairedTargets.of(inputs) if self.original and targets is None else None
+        inputs, truth = (inputs, self._truth(targets)) if paired is None else (paired, paired)
         ranked = rank_layers(
             self.model,
             inputs,
@@ -369,5 +371,8 @@ class IDC(Criterion):
         if not self.original:
             return None
         if targets is None:
-            raise SettingError("original=True learns from correctly classified inputs only: pass fit(inputs, targets).")
-        return np.asarray(targets).astype(np.int64)
+            raise SettingError(
+                "original=True learns from correctly classified inputs only: pass fit(inputs, targets), or batches of "
+                "pairs (inputs, targets)."
+            )
+        return class_numbers("targets", targets).astype(np.int64)

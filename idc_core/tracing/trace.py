@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +16,7 @@ from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
+from idc_core.parameters import class_numbers, counted_from
 from idc_core.progress import Progress, report
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
@@ -87,7 +87,8 @@ def trace(
     ModelError
         If a layer does not exist, or the network does not return scores.
     UnsupportedOperationError
-        Before any work, if relevance cannot pass through an operation of the network.
+        Before any work, if relevance cannot pass through an operation of the network, or the network draws random
+        numbers in evaluation and uses them.
     DataError
         If there are no inputs, or targets and inputs do not match.
     """
@@ -210,7 +211,10 @@ def _watched(model: nn.Module, portion: Portion, layers: Sequence[str], settings
 def _propagated(watch: Watch, scores: Tensor, target: str | Tensor) -> list[Tensor]:
     """Carry the relevance of the predicted or the chosen classes back to what was captured."""
     if not isinstance(target, str) and not bool(((target >= 0) & (target < scores.shape[1])).all()):
-        raise SettingError(f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs.")
+        raise SettingError(
+            f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs"
+            f"{counted_from(int(target.min()), int(target.max()), scores.shape[1])}."
+        )
     chosen = target if isinstance(target, str) else target.to(scores.device)
     return propagate(watch, scores, start_relevance(scores, chosen))
 
@@ -234,8 +238,7 @@ def _combined(
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
-    target = target if isinstance(target, int | np.generic | np.ndarray | Tensor) else list(target)
-    classes = torch.as_tensor(target)
+    classes = torch.as_tensor(class_numbers("target", target))
     if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
         raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r:.80}.")
     if classes.dim() and total is not None and len(classes) != total:

@@ -322,8 +322,11 @@ class TestMistakes:
     def test_relevance_that_is_not_finite(self):
         network = dense()
         network[4].weight.data[:] = float("nan")
-        with pytest.raises(SettingError, match="not finite"):
+        with pytest.raises(SettingError, match=r"Input 0 gives relevance of layer '2' that is not finite") as caught:
             IDC(network, "2", m=2).fit(TRAIN)
+        assert "epsilon" not in str(caught.value)  # it was used
+        with pytest.raises(SettingError, match="or use the epsilon rule"):
+            IDC(network, "2", m=2, rule="z").fit(TRAIN)
 
     @pytest.mark.parametrize(
         "other",
