@@ -18,9 +18,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from idc_core.threads import wait_briefly
+from idc_core.threads import settle
 
-wait_briefly()  # before torch is imported
+settle()  # before torch is imported
 
 TESTS = Path(__file__).parent
 
