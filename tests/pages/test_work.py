@@ -8,18 +8,16 @@ import pytest
 
 from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
+from idc_core.threads import NUMPY
 from studio.engine import jobs
 from studio.engine.jobs import Shelf
-from idc_core.threads import NUMPY
 from studio.engine.results import _load_model, prepare_process
+from tests.waiting import wait_until
 
 
-def until(condition, seconds: float = 20.0) -> None:
+def until(condition) -> None:
     """Wait for something that another thread does."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.01)
+    assert wait_until(condition, 0.01), "nothing is done any more"
 
 
 @pytest.fixture(autouse=True)
