@@ -27,8 +27,9 @@ REGISTRIES = tuple(
 CLEANED = ("DATASETS", "MODELS")
 """Registries out of which what a test has entered is taken by itself: `nothing_left_open` in `conftest.py`."""
 
-OTHERS = {"PYTEST_CURRENT_TEST", "MPLBACKEND"}
-"""Variables that pytest sets at every step, and Streamlit when it is imported."""
+_TRANSFORMERS = ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "TRANSFORMERS_OFFLINE")
+OTHERS = {"PYTEST_CURRENT_TEST", "KMP_INIT_AT_FORK", "MPLBACKEND", *_TRANSFORMERS}
+"""Variables that pytest sets at every step, joblib and Streamlit when they are imported, and what transformers reads."""
 
 ENDING_S = 5.0
 """Seconds that a thread has to end that a test has told to."""
@@ -48,6 +49,7 @@ class ProcessState:
 
     def __init__(self) -> None:
         _seed()
+        self.loaded = len(sys.modules)
         self.modules = _own_modules()
         self.registries = _registries()
         self.environment = dict(os.environ._data)
@@ -57,10 +59,11 @@ class ProcessState:
     def changed(self) -> list[str]:
         """Return a sentence for each thing that is another now, and put back what is easily put back."""
         found = []
-        if random.getstate() != _SEEDED[0]:
-            found.append("random's global generator was used or seeded")
-        if ctypes.string_at(_NUMPY, _NUMPY_BYTES) != _SEEDED[1]:
-            found.append("NumPy's global generator was used or seeded")
+        if self.loaded == len(sys.modules):  # else a library may have drawn as it was imported
+            if random.getstate() != _SEEDED[0]:
+                found.append("random's global generator was used or seeded")
+            if ctypes.string_at(_NUMPY, _NUMPY_BYTES) != _SEEDED[1]:
+                found.append("NumPy's global generator was used or seeded")
         _seed()
         now = dict(os.environ._data)
         if names := {
