@@ -16,7 +16,7 @@ RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' '
 DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-cluster.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
 # The files that take longest come first, so that no core waits at the end: see tests/conftest.py.
-PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(ENV_PYTHON) -m pytest -rs -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(if $(ORDER),--order $(ORDER))
 NOT_FAST := browser pages cli experiments inspection guarded
 
 # Tests run side by side, one per core: threads within each would only wait for each other.

@@ -3,8 +3,10 @@
 import atexit
 import gc
 import os
+import random
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from idc_core.threads import wait_briefly
+from idc_core.threads import settle
+from tests.process_state import ProcessState
 
-wait_briefly()  # before torch is imported
+settle()  # before torch is imported
 
 TESTS = Path(__file__).parent
 
@@ -31,6 +34,12 @@ settings.load_profile("repeatable")
 
 SLOW, ALL_SLOW = "slow and not rare", "slow"
 """What `make test-slow` and `make test-all` run."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer another order of the tests: what one leaves behind can only be seen by those that come after it."""
+    told = "run the files, and the tests of each, in an order drawn from this number"
+    parser.addoption("--order", type=int, metavar="SEED", help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +53,9 @@ FIRST = ("browser/test_every_page.py", "browser/", "pages/", "inspection/", "per
 
 TOGETHER = ("tests/browser/", "tests/pages/")
 """Folders whose tests one worker does all: they look at the same pages, which each worker would compute for itself."""
+
+LONGEST_S = 900
+"""Seconds that one of these tests may take: its waits end by themselves where nothing is computed any more."""
 
 APART = "tests/browser/test_every_page.py"
 """A file of these that another worker does among the slow tests, where the folder would be done last."""
@@ -68,6 +80,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first; what is rare is slow; `make test-all` tries every property again."""
     for item in items:
+        if item.nodeid.startswith(TOGETHER):
+            item.add_marker(pytest.mark.timeout(LONGEST_S))
         tried_again = config.option.markexpr == ALL_SLOW and is_hypothesis_test(getattr(item, "obj", None))
         if tried_again or item.get_closest_marker("rare"):
             item.add_marker("slow")
@@ -76,7 +90,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name = item.path.relative_to(TESTS).as_posix()
         return next((place for place, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
 
+    if (seed := config.getoption("--order")) is not None:
+        items[:] = _shuffled(items, seed)
     items.sort(key=place)
+
+
+def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Draw an order of the files, and of the tests in each, which stay together: they share what a module makes."""
+    draw, files = random.Random(seed), defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    order = draw.sample(sorted(files), len(files))
+    return [item for path in order for item in draw.sample(files[path], len(files[path]))]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,7 +117,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_open() -> Iterator[None]:
+def left_as_found() -> Iterator[None]:
+    """Fail a test that leaves threads, environment, registries, torch or global random numbers other than it found."""
+    before = ProcessState()
+    yield
+    if changed := before.changed():
+        pytest.fail(f"The test leaves behind that {'; '.join(changed)}.")
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open(left_as_found: None) -> Iterator[None]:
     """Take out what a test has entered into the lists of networks and data, but for what open setup files hold."""
     from idc_core import setup_files
     from idc_core.datasets import DATASETS

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -32,7 +33,7 @@ from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 from idc_core.files import COMMAND, cache_folder, sweep
-from idc_core.threads import wait_briefly
+from idc_core.threads import one_thread, settle
 
 FAILED = 2
 _OF_THE_WHOLE = ("-h", "--help", "--version")
@@ -110,6 +111,11 @@ def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
     return getattr(found, "setup", []), others
 
 
+def _as_workers(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """Compute as the workers of a Ray cluster do, where the command runs on one."""
+    return one_thread() if getattr(arguments, "engine", None) == "ray" else nullcontext()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the dashboard's, `studio`, where none is named.
 
@@ -123,8 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status: 0 for success, 2 for a mistake (explained in a sentence on stderr), 130 for Ctrl-C.
     """
-    wait_briefly()
     try:
+        settle()
         setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
         for setup in setups:
             from idc_core.setup_files import open_setup  # it needs the registries, which help does not
@@ -136,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.setup, arguments.words = setups, others
         cache_folder()  # refused before the work, even where a command may not come to need it
         sweep()
-        with devices.using(getattr(arguments, "device", None)):
+        with devices.using(getattr(arguments, "device", None)), _as_workers(arguments):
             arguments.paths = own_paths.open_paths(arguments)
             status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()

@@ -20,6 +20,7 @@ from idc_core.engines.source import Opener, Source
 from idc_core.engines.tree import Node, Tree
 from idc_core.errors import EngineError, IdcError, SettingError, needing
 from idc_core.progress import Progress, report
+from idc_core.threads import one_thread
 
 MOST_FAILURES = 5
 """How often workers may end at one block, or its results be lost, before the work is given up."""
@@ -58,11 +59,13 @@ class _Worker:
         """
         if self._work[0] != work[0]:
             self._work = work[0], _own(_import_ray().get(work[0]))
-        return self._work[1](self._open(source), block), None
+        with one_thread():
+            return self._work[1](self._open(source), block), None
 
     def merge(self, *states: Any) -> tuple[Any, None]:
         """Return states merged in their order."""
-        return reduce(lambda one, other: one.merge(other), map(_own, states)), None
+        with one_thread():
+            return reduce(lambda one, other: one.merge(other), map(_own, states)), None
 
 
 def _own(thing: Any) -> Any:

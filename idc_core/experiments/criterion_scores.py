@@ -30,6 +30,7 @@ from idc_core.progress import Progress, report
 from idc_core.suites import original, perturbed, select_tests, union
 from idc_core.suites.responses import predict
 from idc_core.suites.suite import Suite
+from idc_core.threads import number
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
@@ -131,6 +132,7 @@ class CriterionScores:
     def _key(self) -> Record:
         return {
             "format": FORMAT,
+            "threads": number(),
             "network": self.model.card.fingerprint,
             "train": self.train.fingerprint,
             "test": self.test.fingerprint,

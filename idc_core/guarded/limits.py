@@ -54,6 +54,8 @@ class Limits:
     workers : int or None
         Processes that do the dashboard's work beside the server's own; 0 has the server do it, None leaves the choice
         to `studio.engine.workers`.
+    threads : int or None
+        Threads with which each process computes, where `OMP_NUM_THREADS` does not say so; None: one per core.
     loaders : int
         Processes that read a torch Dataset item by item for a pass over it; with 0 the pass reads it itself.
     inputs, m, attack_passes, jobs : int or None
@@ -75,6 +77,7 @@ class Limits:
     activations_mib: int = 64
     sketch_from: int = 10_000_000
     workers: int | None = None
+    threads: int | None = None
     loaders: int = 0
     inputs: int | None = None
     m: int | None = None

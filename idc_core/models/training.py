@@ -29,13 +29,11 @@ from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
 from idc_core.models.weights import make_folder, write_weights, write_whole
 from idc_core.progress import Progress, report
+from idc_core.threads import one_thread
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
 
-# How sums are split over threads changes their last bits, and training amplifies those: one thread gives the
-# same weights on every machine with the same kind of processor.
-_THREADS = 1
 _MEASURING_BATCH = 256
 _TRIED_STEPS = 6
 
@@ -224,15 +222,15 @@ def _loss(outputs: Tensor, targets: Tensor, task: str) -> Tensor:
 
 @contextmanager
 def reproducible(seed: int, device: str = "cpu") -> Iterator[None]:
-    """Seed torch and fix its threads, and put both back afterwards."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[where] if (where := choose(device)).type == "cuda" else []):
+    """Seed torch and fix its threads, and put both back afterwards.
+
+    How sums are split over threads changes their last bits, and training amplifies those: one thread gives the same
+    weights on every machine with the same kind of processor.
+    """
+    devices = [where] if (where := choose(device)).type == "cuda" else []
+    with torch.random.fork_rng(devices=devices), one_thread():
         torch.manual_seed(seed)
-        torch.set_num_threads(_THREADS)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+        yield
 
 
 def _card(

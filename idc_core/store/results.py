@@ -29,6 +29,7 @@ from idc_core.store.marks import forget, pinned
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
 from idc_core.store.unfinished import forget_finished, forget_pieces
 from idc_core.store.values import UnkeptError, pack
+from idc_core.threads import number
 
 log = logging.getLogger("idc_core")
 
@@ -49,8 +50,8 @@ def place(kind: str, key: Hashable) -> Path:
     kind : str
         What sort of result it is.
     key : hashable
-        Everything that it depends on but the program and the owner's limits: values as `pack` takes them, without
-        arrays.
+        Everything that it depends on but the program, its threads and the owner's limits: values as `pack` takes them,
+        without arrays.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def place(kind: str, key: Hashable) -> Path:
     tree, arrays = pack(key)
     if arrays:
         raise UnkeptError("An array cannot be part of a key: take its fingerprint.")
-    parts = [kind, edition(), tree, *limits().deciding.items()]
+    parts = [kind, edition(), number(), tree, *limits().deciding.items()]
     text = json.dumps(parts, sort_keys=True)
     return results_folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}{ENDING}"
 

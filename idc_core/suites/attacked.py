@@ -20,6 +20,7 @@ from idc_core.parameters import settle
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
 from idc_core.progress import Progress
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original
+from idc_core.threads import number
 
 BLOCK = 32
 """Inputs of one block: what is lost, at most, when an attack is stopped."""
@@ -33,7 +34,7 @@ def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[n
 
     It has the shape of the inputs (k, ...) that it is made of, and follows from them and `key`, as Python writes it.
     """
-    digest = hashlib.sha256(repr((key, inputs.dtype.str, inputs.shape)).encode())
+    digest = hashlib.sha256(repr((key, number(), inputs.dtype.str, inputs.shape)).encode())
     digest.update(np.ascontiguousarray(inputs).data)
     folder = ArrayFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
     name = digest.hexdigest()[:32]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
@@ -21,7 +20,8 @@ from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.models.registry import MODELS, shipped_card
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, digest, planned_traces
-from studio.engine import cluster, workers
+from idc_core.threads import settle
+from studio.engine import cluster
 from studio.engine.jobs import SILENT_S, Job, Shelf, Waiting, shelf
 from studio.engine.tasks import DiffersError
 from studio.state import allowed, device
@@ -344,14 +344,9 @@ def _load_model(name: str, where: str) -> Network:
 @cache
 def prepare_process() -> None:
     """Load torch, and settle how this process uses the cores and looks for garbage."""
-    import torch
-    from threadpoolctl import threadpool_limits
+    settle()
+    import torch  # noqa: F401 (not in the midst of the work)
 
-    cores = os.cpu_count() or 1
-    torch.set_num_threads(workers.threads(workers.number()))
-    # NumPy's products are small here. Shared among all cores they take many times as long where others use these
-    # too: its threads wait for each other by spinning.
-    threadpool_limits(max(1, cores // 4), user_api="blas")
     # Every search for garbage would walk torch's objects; they live as long as the server anyway.
     gc.freeze()
     atexit.register(gc.unfreeze)  # DuckDB's types are freed at the end, or it prints that they are not

@@ -55,15 +55,6 @@ def number() -> int:
     return max(1, min(os.cpu_count() or 1, MOST)) if said is None else said
 
 
-def threads(workers: int) -> int:
-    """Return with how many threads one process computes, where there are so many workers."""
-    cores = os.cpu_count() or 1
-    if workers:
-        return max(1, cores // workers)
-    # Leave a core to the server and the other sessions, unless that would leave only one to the passes.
-    return cores if cores <= 2 else cores - 1
-
-
 class Worker:
     """One worker process; another one takes its place when it has died.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import ContextVar
 
 import streamlit as st
@@ -11,7 +12,7 @@ from streamlit.navigation.page import Page
 from idc_core.analysis.overview import Overview
 from idc_core.errors import CancelledError, IdcError
 from idc_core.files import cache_folder
-from idc_core.threads import wait_briefly
+from idc_core.threads import settle
 from studio import starting
 from studio.engine import jobs
 from studio.engine.overview import snapshot
@@ -26,7 +27,8 @@ from studio.state.setup import DEFAULT, Setup, arrive, choose, fitting_data, not
 from studio.text import literal, plural
 from studio.widgets.charts import ASSETS, follow_theme
 
-wait_briefly()  # torch is first imported after the first paint
+with suppress(IdcError):  # a mistake in the config file is told on the page
+    settle()  # torch is first imported after the first paint
 
 LAST_GOOD = "last-good-setup"
 TRIED = "front-door-tried"

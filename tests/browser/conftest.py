@@ -3,26 +3,28 @@
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 
 from studio.engine.results import View, open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
 from tests.browser import browsers
+from tests.browser.waiting import expect
+from tests.waiting import PIECE_S, Progress, wait_until
 
 ROOT = Path(__file__).parents[2]
 OWN = ("http://127.0.0.1:", "data:", "blob:", "file:")
 """Beginnings of addresses that need no network."""
-# Other work on the machine makes single steps slow, which says nothing about the code.
-expect.set_options(timeout=30_000)
+STEP_MS = 600_000
+"""Milliseconds that a click or a download may take: other work on the machine makes single steps slow."""
 
 QUIET_S = 0.4
 # The page itself waits until it has been idle for a while: asking it again and again takes four processes' time.
@@ -69,15 +71,12 @@ def serve(folder: Path, *more: str) -> Iterator[str]:
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + 60
-            while not _answers(url):
-                if server.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the server did not start:\n{log.read_text()}")
-                time.sleep(0.2)
+            if not wait_until(lambda: server.poll() is not None or _answers(url)) or server.poll() is not None:
+                pytest.fail(f"the server did not start:\n{log.read_text()}")
             yield url
         finally:
             server.terminate()
-            server.wait(timeout=20)
+            server.wait(timeout=STEP_MS / 1000)
 
 
 @pytest.fixture(scope="session")
@@ -118,8 +117,17 @@ def browser() -> Iterator[Browser]:
             started = browsers.start(playwright)
         except Error as error:
             pytest.fail(f"no browser could be started, `make test` gets one: {error}")
+        for name in ("new_page", "new_context"):
+            setattr(started, name, partial(_patient, getattr(started, name)))
         yield started
         started.close()
+
+
+def _patient(make: Callable[..., Any], **options: Any) -> Any:
+    """Make a page, or a browser's session, whose single steps may take long."""
+    made = make(**options)
+    made.set_default_timeout(STEP_MS)
+    return made
 
 
 class Visitor(NamedTuple):
@@ -138,9 +146,10 @@ class Visitor(NamedTuple):
     def settle(self) -> None:
         """Wait until the page's script has stopped running for a while."""
         self.page.wait_for_timeout(150)
-        busy = self.page.evaluate(IDLE, [1000 * QUIET_S, 60_000])
-        if busy is not None:
-            pytest.fail(f"{self.page.url} did not become idle within 60 s: {busy}; it shows {self.text()!r}")
+        progress = Progress()
+        while (busy := self.page.evaluate(IDLE, [1000 * QUIET_S, 1000 * PIECE_S])) is not None:
+            if progress.ended():
+                pytest.fail(f"{self.page.url} is not idle and computes nothing: {busy}; it shows {self.text()!r}")
 
     def show(self, scheme: str) -> None:
         """Change the system's preference to a "light" or "dark" theme, and wait until the page follows it."""

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -36,21 +37,21 @@ def test_a_click_looks_at_an_input_and_selects_it(visitor):
 def test_stop_keeps_what_is_finished_and_going_on_continues(visitor):
     page = visitor.page
     page.goto(f"{visitor.address}/{SLOW}")
-    page.get_by_role("button", name="Start attack").click(timeout=60_000)
+    page.get_by_role("button", name="Start attack").click()
     # The second of four blocks: each is attacked, run through the network and explained.
-    expect(page.get_by_test_id("stProgress")).to_contain_text("Step 4 of 12", timeout=90_000)
+    expect(page.get_by_test_id("stProgress")).to_contain_text("Step 4 of 12")
     page.locator('[class*="st-key-stop-"] button').click()
     warning = page.get_by_test_id("stAlert").filter(has_text="was stopped after")
-    expect(warning).to_contain_text(re.compile("was stopped after (32|64|96) of 100 inputs"), timeout=60_000)
+    expect(warning).to_contain_text(re.compile("was stopped after (32|64|96) of 100 inputs"))
     visitor.settle()
     expect(finding(visitor)).to_contain_text(re.compile(r"of (32|64|96) correctly classified tests"))
     assert page.locator(".gallery").first.get_by_role("button").count() == 10
     page.get_by_role("button", name="Resume").click()
-    expect(finding(visitor)).to_contain_text("of 100 correctly classified tests", timeout=90_000)
+    expect(finding(visitor)).to_contain_text("of 100 correctly classified tests")
     expect(warning).to_have_count(0)
 
 
 def test_a_chosen_cell_is_opened_on_the_coverage_page(visitor):
     visitor.open("adversarial?tab=cells&cell=0-1-0-1-3-1")
     visitor.page.get_by_role("link", name="Show the selected cell on the Coverage page").click()
-    expect(visitor.page.get_by_role("heading", name="Cell 0-1-0-1-3-1", exact=True)).to_be_visible(timeout=30_000)
+    expect(visitor.page.get_by_role("heading", name="Cell 0-1-0-1-3-1", exact=True)).to_be_visible()

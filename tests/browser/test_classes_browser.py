@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -89,7 +90,7 @@ def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
     visitor.open("classes")
     visitor.page.get_by_text("Custom predictions, and groups of classes").click()
     visitor.page.locator("input[type=file]").set_input_files(file)
-    expect(visitor.page.get_by_text("These are your own predictions")).to_be_visible(timeout=30_000)
+    expect(visitor.page.get_by_text("These are your own predictions")).to_be_visible()
     visitor.settle()
     assert re.search("(woman|man|bag|skis) and (woman|man|bag|skis) are the pair most suspected", visitor.text())
     visitor.page.get_by_role("textbox", name="Groups of classes").fill("people: woman, man")

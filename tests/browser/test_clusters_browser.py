@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -126,5 +127,5 @@ def test_umap_is_kept_in_the_address(visitor):
     visitor.open("clusters?tab=map&classes=3,8")
     visitor.page.get_by_role("radio", name="UMAP").or_(visitor.page.get_by_role("button", name="UMAP")).first.click()
     # UMAP compiles itself at its first use, which takes long beside other work.
-    expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible(timeout=240_000)
+    expect(visitor.page.get_by_text("Neighbours have similar activations")).to_be_visible()
     assert "plane=umap" in visitor.page.url

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 import pytest
-from playwright.sync_api import expect
 
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
@@ -12,6 +11,7 @@ from studio.engine.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
 from studio.widgets import grid_axes
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -54,7 +54,7 @@ def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, 
     expect(visitor.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(visitor.page).to_have_url(re.compile(f"cell={cell_name(cell)}"))
     stranger.page.goto(visitor.page.url)
-    expect(stranger.page.get_by_role("heading", name=heading, exact=True)).to_be_visible(timeout=30_000)
+    expect(stranger.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
     expect(stranger.page.get_by_text("(4,096 cells)")).to_be_visible()
     visitor.page.get_by_role("button", name="All 16.8 M cells").click()
     visitor.settle()

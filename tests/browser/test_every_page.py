@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
 
 from idc_core.figures.palette import palette
 from studio.shell.pages import PAGES
 from tests.browser.violations import MAIN, PANEL, serious_violations
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -95,8 +95,8 @@ def opened(request, visit):
         enter(visitor, RETRAINED if request.param == "robustness" else request.param)
         if request.param == "robustness":
             visitor.page.get_by_role("button", name="Start", exact=True).click()
-            visitor.page.locator(".js-plotly-plot").first.wait_for(timeout=90_000)
-            expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=90_000)
+            visitor.page.locator(".js-plotly-plot").first.wait_for()
+            expect(visitor.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
             visitor.settle()
         yield request.param, visitor
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from studio.shell.history import CHOICES
 from studio.shell.pages import PAGES
+from tests.browser.waiting import expect
 from tests.pages.test_addresses import NAMES
 
 pytestmark = pytest.mark.browser

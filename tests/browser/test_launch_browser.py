@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import expect
 from sklearn.datasets import load_wine
 from streamlit import config as settings
 from torch import nn
 
 import idc_core as idc
+from tests.browser.waiting import expect
 
 ROOT = Path(__file__).parents[2]
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -76,9 +76,9 @@ def test_a_page_shows_the_network_and_stop_ends_the_server(browser, wine, tmp_pa
     page = browser.new_page()
     try:
         page.goto(f"{server}/coverage?model=model")
-        expect(page.locator('[data-testid="stMain"]')).to_contain_text("model · model-data · layer 0", timeout=60_000)
+        expect(page.locator('[data-testid="stMain"]')).to_contain_text("model · model-data · layer 0")
         page.goto(f"{server}/library")
-        expect(page.locator('input[type="file"]')).to_have_count(1, timeout=60_000)  # nobody else reaches the server
+        expect(page.locator('input[type="file"]')).to_have_count(1)  # nobody else reaches the server
     finally:
         page.close()
     dashboard.stop()

@@ -1,10 +1,10 @@
 """From a file on the visitor's disk to the coverage grid: the real upload, the check, the studio."""
 
 import pytest
-from playwright.sync_api import expect
 
 from idc_core import library
 from tests.browser.violations import serious_violations
+from tests.browser.waiting import expect
 from tests.library.small_files import digits_onnx
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def test_an_uploaded_network_is_checked_and_opened(visitor, emptied, tmp_path):
     page.get_by_role("option", name="Digits", exact=False).first.click()
     visitor.settle()
     page.get_by_role("button", name="Use these and check").click()
-    expect(page.get_by_text("Do these look right?")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Do these look right?")).to_be_visible()
     visitor.settle()
     assert page.get_by_test_id("stImage").count() >= 1
     assert "uploaded <b>net" in visitor.text()

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from idc_core.datasets import load_dataset
 from idc_core.suites import save_suite
 from tests.browser.conftest import Visitor, serve
 from tests.browser.violations import serious_violations
+from tests.browser.waiting import expect
 from tests.library.small_files import segmenting_onnx
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -71,7 +71,7 @@ def upload(visitor, name, content):
     visitor.open("library")
     file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
     visitor.page.locator('input[type="file"]').set_input_files(file)
-    expect(visitor.page.get_by_text(f"uploaded as {name}")).to_be_visible(timeout=30_000)
+    expect(visitor.page.get_by_text(f"uploaded as {name}")).to_be_visible()
     visitor.settle()
 
 

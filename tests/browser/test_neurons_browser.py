@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -64,4 +65,4 @@ def test_heavier_methods_are_computed_when_chosen(visitor):
     visitor.page.get_by_role("option", name="DeepLift").wait_for()
     box.press("Enter")
     labels = visitor.page.locator(".st-key-agreement .ytick")
-    expect(labels.filter(has_text="DeepLift")).to_be_visible(timeout=30_000)
+    expect(labels.filter(has_text="DeepLift")).to_be_visible()

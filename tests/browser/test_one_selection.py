@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from studio.text import cell_name
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from studio.shell.pages import PAGES
 from studio.text import cell_name
 from tests.browser.test_studio import place_of
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,8 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

@@ -48,7 +48,7 @@ def test_it_needs_no_network_and_its_charts_are_drawn(browser, write):
             assert page.locator("svg.still:visible").count() == 0
             assert serious_violations(page, colours_only=scheme == "dark") == []
         page.locator("#grid .nsewdrag").hover()
-        page.locator("#grid .hoverlayer text").first.wait_for(timeout=10_000)
+        page.locator("#grid .hoverlayer text").first.wait_for()
         page.set_viewport_size({"width": 600, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert pages(page) in PAGES

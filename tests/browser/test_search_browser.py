@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from studio.shell.pages import PAGES
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

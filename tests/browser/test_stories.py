@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator
 
 from studio.shell.pages import PAGES
+from tests.browser.waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
 
 from studio.shell.pages import PAGES
 from studio.text import cell_name
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

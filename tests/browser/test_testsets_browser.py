@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 

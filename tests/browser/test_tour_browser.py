@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from studio.shell.pages import PAGES
 from studio.shell.tour_steps import STEPS
+from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
@@ -127,5 +127,5 @@ def test_a_copied_address_opens_the_step_for_someone_else(visitor, stranger):
     expect(visitor.page).to_have_url(re.compile("neuron="))
     copied, words = visitor.page.url, panel(visitor).inner_text()
     stranger.page.goto(copied)
-    expect(stranger.page.get_by_role("button", name="Skip the tour")).to_be_visible(timeout=20_000)
+    expect(stranger.page.get_by_role("button", name="Skip the tour")).to_be_visible()
     assert panel(stranger).inner_text() == words

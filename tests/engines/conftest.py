@@ -5,7 +5,8 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
-import torch
+
+from idc_core.threads import one_thread
 
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -13,9 +14,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
+def as_workers_compute() -> Iterator[None]:
     """Compute as each worker of these tests does: last bits of float32 products differ with the number of threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with one_thread():
+        yield

@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -18,12 +19,14 @@ from idc_core.engines.attacks import attack_on
 from idc_core.engines.class_errors import count_on
 from idc_core.engines.criteria import fit_on, update_on
 from idc_core.engines.inspections import inspect_on
+from idc_core.engines.rows import Rows
 from idc_core.engines.searches import search_on
 from idc_core.generation import differential_search
 from idc_core.generation.ascent import AscentSettings
 from idc_core.inspection import inspect, library
 from idc_core.models import load_model
 from idc_core.perturbation import attack
+from idc_core.threads import number
 
 MODEL, DATA, LAYERS, BATCH = "lenet5-digits", "digits", ("conv2", "fc1", "fc2"), 32
 TRAIN, TEST = Source(MODEL, DATA, "train"), Source(MODEL, DATA, "test")
@@ -33,6 +36,16 @@ HEAD = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": 
 """Without the processes of a cluster's first machine that tests need not wait for."""
 EXACT = ("nc", "tknc", "tknp", "kmnc", "snac", "lsc", "dsc", "cc")
 """Criteria whose targets follow from comparisons alone: no sum over the inputs is in them."""
+
+
+@dataclass(frozen=True)
+class ThreadsOfEachBlock:
+    """Work that says with how many threads each block is computed."""
+
+    keeps: str = ""
+
+    def __call__(self, opened, block):
+        return Rows([np.array([number()])])
 
 
 @cache

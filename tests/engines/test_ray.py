@@ -12,6 +12,7 @@ from tests.engines.setups import (
     HEAD,
     MACHINE,
     TEST,
+    ThreadsOfEachBlock,
     assert_equal,
     criteria,
     in_one_process,
@@ -49,6 +50,10 @@ def test_an_address_where_no_cluster_answers_is_refused_at_once():
 def test_a_second_cluster_is_refused(engine):
     with pytest.raises(SettingError, match="leave the address out"):
         ENGINES["ray"].open("127.0.0.1:9")
+
+
+def test_every_worker_computes_with_one_thread(engine):
+    assert engine.run(TEST, ThreadsOfEachBlock(), [(0, 9), (9, 18), (18, 27)]).joined().tolist() == [1, 1, 1]
 
 
 def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(engine):

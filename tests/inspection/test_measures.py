@@ -123,7 +123,9 @@ def test_logistic_probes_are_scikit_learns(found, hypothesis, name, ratio, stren
     (train, learnt), (test, wanted) = split(hypothesis)
     train, test = standardised(train, test)
     solver = "saga" if ratio else "newton-cholesky"
-    peer = LogisticRegression(l1_ratio=ratio, C=1 / strength, solver=solver, tol=1e-11, max_iter=100_000)
+    peer = LogisticRegression(
+        l1_ratio=ratio, C=1 / strength, solver=solver, tol=1e-11, max_iter=100_000, random_state=0
+    )
     peer.fit(train, learnt)
     assert coefficients(found, name, hypothesis) == pytest.approx(peer.coef_[0], abs=1e-6)
     assert group_score(found, name, hypothesis) == pytest.approx(f1_score(wanted, peer.predict(test)), abs=1e-6)
@@ -131,7 +133,7 @@ def test_logistic_probes_are_scikit_learns(found, hypothesis, name, ratio, stren
 
 @pytest.mark.parametrize("hypothesis", HYPOTHESES[:3], ids=lambda one: one.name)
 @pytest.mark.parametrize(
-    ("name", "peer"), [("linear", Ridge(1.0)), ("linear-l1", Lasso(0.01, tol=1e-12, max_iter=10**6))]
+    ("name", "peer"), [("linear", Ridge(1.0)), ("linear-l1", Lasso(0.01, tol=1e-12, max_iter=10**6, random_state=0))]
 )
 def test_linear_probes_are_scikit_learns(found, hypothesis, name, peer):
     (train, learnt), (test, wanted) = split(hypothesis)

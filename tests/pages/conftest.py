@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from studio.engine import workers
 from studio.engine.jobs import shelf
 from tests.pages.reading import ROOT, forget_all, open_page
+from tests.waiting import PIECE_S, Progress
 
 # A page's folder joins the path, where numba would take pages/coverage.py for the package that it looks for.
 sys.modules.setdefault("coverage", None)
@@ -28,12 +29,16 @@ def front_door() -> Iterator[None]:
     """Run `app.py` at once; Streamlit's tests would open the files under ``pages`` without it at every run.
 
     Installed packages are looked through for components once, not again for every opened page. A script's end is waited
-    for, where Streamlit's tests look every millisecond whether it has come.
+    for, as long as something is computed, where Streamlit's tests look every millisecond whether it has come.
     """
     look = local_script_runner.require_widgets_deltas
 
     def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
-        runner._script_thread.join(timeout)
+        progress = Progress()
+        while runner._script_thread.is_alive():
+            runner._script_thread.join(PIECE_S)
+            if progress.ended():
+                break
         look(runner, 0.1)
 
     with pytest.MonkeyPatch.context() as patch:

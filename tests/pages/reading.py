@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core import store
 from studio.engine.jobs import shelf
 from studio.shell.pages import PAGES
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,12 +53,22 @@ def until_drawn(app: AppTest) -> AppTest:
     start = [button for button in app.button if button.key == "retraining-continue"]
     if start and "epochs" in app.query_params:
         start[0].click().run()
-    end = time.monotonic() + 120
-    while not app.get("plotly_chart") and any(button.key == "retraining-stop" for button in app.button):
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        app.run()
+    return run_until(app, lambda app: bool(app.get("plotly_chart")) or is_trained(app), pause=0.2)
+
+
+def run_until(app: AppTest, there: Callable[[AppTest], bool] | None = None, pause: float = 0.6) -> AppTest:
+    """Run a page again, as a browser does, until something is there: by default whatever is being trained.
+
+    The page's runs take from what trains beside them, so that there is a pause between them, in seconds.
+    """
+    looked = there or is_trained
+    assert looked(app) or wait_until(lambda: looked(app.run()), pause)
     return app
+
+
+def is_trained(app: AppTest) -> bool:
+    """Whether a page trains nothing, or nothing any more."""
+    return all(button.key != "retraining-stop" for button in app.button)
 
 
 def read_page(name: str, **parameters: str) -> AppTest:

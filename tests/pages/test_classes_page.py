@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import time
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from studio.classes.suspected_pairs import NONE
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import percent
-from tests.pages.reading import open_page
+from tests.pages.reading import open_page, run_until
 
 
 def opened(**parameters) -> AppTest:
@@ -331,12 +330,8 @@ def test_confused_tests_are_kept_as_a_suite(found, tmp_path, monkeypatch):
 def test_retraining_shows_before_and_after(found):
     app = opened(deviations="0.5", tab="remedy")
     assert "before" not in [value for frame in app.dataframe for value in frame.value.iloc[:, 0].astype(str)]
-    app.button(key="repair").click().run(timeout=200)
-    end = time.monotonic() + 120
-    while any(button.key == "retraining-stop" for button in app.button):
-        assert time.monotonic() < end
-        time.sleep(0.6)
-        app.run()
+    app.button(key="repair").click().run()
+    run_until(app)
     assert not app.exception
     shown = table(app, "of the other pairs (%)")
     assert shown["network"].tolist()[0] == "before"

@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 from functools import partial
 
 import numpy as np
@@ -21,7 +20,7 @@ from studio.engine import jobs
 from studio.engine.results import open_view
 from studio.state.setup import DEFAULT
 from studio.widgets import cell_search
-from tests.pages.reading import forget
+from tests.pages.reading import forget, run_until
 
 NAMES = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 SMALL = {"count": "12", "search-iterations": "15"}
@@ -356,11 +355,7 @@ def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch,
     app = open_page("differential", **SMALL, tab="retraining", constraint="L2 ball")
     assert not app.get("plotly_chart")
     app.button(key="retraining-continue").click().run()
-    end = time.monotonic() + 240
-    while any(button.key == "retraining-stop" for button in app.button):
-        assert time.monotonic() < end
-        time.sleep(0.6)
-        app.run()
+    run_until(app)
     assert not app.exception
     assert not app.error
     spec = figure(app)

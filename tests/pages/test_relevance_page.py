@@ -275,7 +275,7 @@ def test_choices_of_one_network_do_not_break_another(open_page):
     for model in ("textcnn-20newsgroups", "dave2-udacity", "lenet1-digits"):
         if model == "dave2-udacity" and "IDC_DATA" not in os.environ:
             continue
-        app.selectbox(key="model").select(model).run(timeout=200)
+        app.selectbox(key="model").select(model).run()
         assert not app.exception
 
 

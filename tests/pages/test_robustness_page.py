@@ -17,7 +17,7 @@ from studio.robustness import results, retraining
 from studio.state.setup import DEFAULT, parse
 from studio.widgets import retraining as watched
 from studio.widgets.retraining import RetrainingRun
-from tests.pages.reading import forget_all
+from tests.pages.reading import forget_all, is_trained, run_until
 
 QUICK = {"epochs": "1", "seeds": "2"}
 
@@ -65,16 +65,13 @@ def started(app):
 
 def until_finished(app, some=False):
     """What the polling does in a browser: the page runs again until every unit is there, or some."""
-    end = time.monotonic() + 240
-    while any(button.key == "retraining-stop" for button in app.button):
-        assert time.monotonic() < end
-        if some and app.get("plotly_chart"):
-            return app
-        time.sleep(0.2 if some else 0.6)  # the page's runs take from what trains beside them
-        app.run()
+
+    def there(app):
         assert not app.exception
         assert not app.error, app.error[0].value
-    return app
+        return is_trained(app) or bool(some and app.get("plotly_chart"))
+
+    return run_until(app, there, pause=0.2 if some else 0.6)
 
 
 @pytest.fixture(scope="module")
@@ -253,10 +250,7 @@ def test_nothing_new_to_add_is_said(open_page, monkeypatch):
 
     monkeypatch.setattr(Candidates, "_make", nothing)
     app = started(open_page("robustness", **QUICK, combined="4"))
-    end = time.monotonic() + 30
-    while not app.error and time.monotonic() < end:
-        time.sleep(0.2)
-        app.run()
+    run_until(app, lambda app: bool(app.error), pause=0.2)
     assert [error.value for error in app.error] == ["None raises IDC. Choose more neurons."]
     assert len(app.get("plotly_chart")) == 1
 

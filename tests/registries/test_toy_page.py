@@ -24,7 +24,7 @@ def toy(monkeypatch):
 def test_a_page_from_one_file_is_in_the_navigation_and_opens(toy, monkeypatch):
     listed, draw = [], st.navigation
     monkeypatch.setattr(st, "navigation", lambda pages, **how: listed.append(pages) or draw(pages, **how))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).run()
     assert [page.title for page in listed[-1]][-1] == "Toy"
     app.switch_page(str(TOY)).run()
     assert not app.exception

@@ -15,6 +15,7 @@ from idc_core.perturbation.inputs import stream
 
 EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
 USUAL_STEPS = 5
+_GIT = "GIT_PYTHON_REFRESH"
 """Steps after which DeepFool has fooled the network, in most batches."""
 
 STEPS_HELP = "More steps find more adversarial inputs and take longer."
@@ -176,7 +177,13 @@ def _run(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
 def _foolbox() -> Any:
     """Return foolbox, imported when it is first needed: it takes a second."""
     # It asks GitPython for published networks, which refuses to be imported where there is no git.
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    import foolbox
-
+    said = os.environ.get(_GIT)
+    os.environ[_GIT] = said or "quiet"
+    try:
+        import foolbox
+    finally:
+        if said is None:
+            del os.environ[_GIT]
+        else:
+            os.environ[_GIT] = said
     return foolbox

@@ -43,7 +43,8 @@ def test_scikit_learn_gives_its_scores_before_the_softmax(tmp_path, options):
 def test_a_binary_classifier_of_scikit_learn_gives_two_scores(tmp_path):
     inputs, targets = load_breast_cancer(return_X_y=True)
     inputs, path = inputs.astype(np.float32), tmp_path / "cancer.onnx"
-    model = learn(make_pipeline(StandardScaler(), MLPClassifier((8,), max_iter=40)), inputs, targets, path)
+    network = MLPClassifier((8,), max_iter=40, random_state=0)
+    model = learn(make_pipeline(StandardScaler(), network), inputs, targets, path)
     idc.dataset("cancer", class_names=("malignant", "benign"))(lambda split: (inputs, targets))
     network = idc.load_model(path, data="cancer")
     with torch.no_grad():
