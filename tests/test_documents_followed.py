@@ -27,7 +27,8 @@ from idc_core import setup_files
 from idc_core.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{one.name}" for one in ROOT.glob("docs/*.md"))]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCUMENTS += sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))
 SECONDS = re.compile(r"\b\d+\.\d+ s\b")
 
 
