@@ -95,10 +95,9 @@ class Terminal:
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
                 self.status = main(words[1:])
             return printed.getvalue().replace("python -m idc_core", "idc-studio")
-        assert words[0] in ("python", "pytest"), f"{line} is no command that is run here: say why above the block"
-        options = ["-m", "pytest", "-p", "no:cacheprovider"] if words[0] == "pytest" else []
+        assert words[0] == "python", f"{line} is no command that is run here: say why above the block"
         done = subprocess.run(
-            [sys.executable, *options, *words[1:]],
+            [sys.executable, *words[1:]],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
