@@ -31,6 +31,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
+from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
 from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
@@ -73,6 +74,7 @@ class Watch(TorchFunctionMode):
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
     of the same shape."""
     forked: set[str] = field(default_factory=set)
+    notes: Notes = field(default_factory=Notes)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -192,7 +194,7 @@ class Watch(TorchFunctionMode):
                 value = value.clone()
         if self.settings is not None and not value.requires_grad:
             self._halved |= value.dtype in HALF
-            value = mark(in_full(value.detach()).requires_grad_())
+            value = copy_note(value, mark(in_full(value.detach()).requires_grad_()))
             self._current[id(capture.value)] = (capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
@@ -235,6 +237,8 @@ class Watch(TorchFunctionMode):
             result = self._multi_head(func, name, args, kwargs)
         elif self.settings is None or not any_tracked(args, kwargs):
             result = FASTER.get(name, func)(*args, **kwargs)
+            if self.settings is not None:
+                self.notes.unwatched(plain_name(name, kwargs)[0], args, kwargs, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
@@ -344,7 +348,7 @@ class Watch(TorchFunctionMode):
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
-            return mark(handled(self.settings, name, args, kwargs))
+            return self.notes.watched(name, args, kwargs, mark(handled(self.settings, name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         result = func(*args, **kwargs)

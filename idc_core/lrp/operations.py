@@ -90,7 +90,8 @@ def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> T
             raise UnsupportedOperationError(
                 f"a {operation.kind} operation whose weights depend on the input; relevance needs fixed weights"
             )
-    result: Tensor = AffineRelevance.apply(operation, settings.rule_for(operation.kind), *inputs)  # type: ignore[no-untyped-call]
+    fixed = operation.pointwise and operation.kind == "normalisation"
+    result: Tensor = AffineRelevance.apply(operation, settings.rule_for(operation.kind, fixed), *inputs)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -33,7 +33,7 @@ from torch import Tensor
 
 from idc_core.errors import SettingError
 from idc_core.limits import EPSILON
-from idc_core.lrp.affine import Affine, Kind, Rule
+from idc_core.lrp.affine import Affine, Kind, Place, Rule
 from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
 from idc_core.lrp.quotients import point_by_point, quotient, signed
 from idc_core.parameters import Parameter, Value, settle
@@ -186,9 +186,9 @@ class RelevanceSettings:
         """Whether attention weights are constants."""
         return RULES[self.rule].holds_weights
 
-    def rule_for(self, kind: Kind) -> Rule:
+    def rule_for(self, kind: Kind, fixed: bool = False) -> Rule:
         """Return the rule that treats operations of this kind."""
-        return RULES[self.rule].choose(kind, self.bias, **dict(self.values))
+        return RULES[self.rule].choose(Place(kind, fixed), self.bias, **dict(self.values))
 
 
 def epsilon_rule(epsilon: float, bias: Bias, least: float = TINY) -> Rule:
@@ -255,13 +255,23 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     return rule
 
 
+def pass_rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+    """R_i = R_j with i = j: the relevance of an operation with one input of its result's shape passes unchanged."""
+    return (relevance,)
+
+
+def _normalised(place: Place, bias: Bias) -> Rule:
+    """Return what rules that treat signs apart do at a normalisation that no linear operation takes in."""
+    return pass_rule if place.fixed else epsilon_rule(0.0, bias)
+
+
 @relevance_rule(
     "z",
     label="LRP-0 (z)",
     help="Each input's share is exactly its contribution; noisy where a sum nearly cancels.",
     citation="Bach et al. 2015, eq. 56",
 )
-def _z(kind: Kind, bias: Bias) -> Rule:
+def _z(place: Place, bias: Bias) -> Rule:
     return epsilon_rule(0.0, bias)
 
 
@@ -272,7 +282,7 @@ def _z(kind: Kind, bias: Bias) -> Rule:
     citation="Gerasimou et al. 2020, eq. 1; Bach et al. 2015, eq. 58",
     parameters=(EPSILON,),
 )
-def _epsilon(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _epsilon(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias)
 
 
@@ -283,8 +293,8 @@ def _epsilon(kind: Kind, bias: Bias, epsilon: float) -> Rule:
     citation="Montavon et al. 2019",
     parameters=(GAMMA,),
 )
-def _gamma(kind: Kind, bias: Bias, gamma: float) -> Rule:
-    return epsilon_rule(0.0, bias) if kind == "normalisation" else gamma_rule(gamma, bias)
+def _gamma(place: Place, bias: Bias, gamma: float) -> Rule:
+    return _normalised(place, bias) if place == "normalisation" else gamma_rule(gamma, bias)
 
 
 @relevance_rule(
@@ -294,8 +304,8 @@ def _gamma(kind: Kind, bias: Bias, gamma: float) -> Rule:
     citation="Bach et al. 2015, eq. 60",
     parameters=(ALPHA,),
 )
-def _alpha_beta(kind: Kind, bias: Bias, alpha: float) -> Rule:
-    return epsilon_rule(0.0, bias) if kind == "normalisation" else alpha_beta_rule(alpha, bias)
+def _alpha_beta(place: Place, bias: Bias, alpha: float) -> Rule:
+    return _normalised(place, bias) if place == "normalisation" else alpha_beta_rule(alpha, bias)
 
 
 @relevance_rule(
@@ -305,8 +315,10 @@ def _alpha_beta(kind: Kind, bias: Bias, alpha: float) -> Rule:
     citation="Montavon et al. 2019",
     parameters=(EPSILON, GAMMA),
 )
-def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
-    return gamma_rule(gamma, bias) if kind == "convolution" else epsilon_rule(epsilon, bias)
+def _composite(place: Place, bias: Bias, epsilon: float, gamma: float) -> Rule:
+    if place == "convolution":
+        return gamma_rule(gamma, bias)
+    return pass_rule if place.fixed else epsilon_rule(epsilon, bias)
 
 
 @relevance_rule(
@@ -316,7 +328,7 @@ def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
     citation="Achtibat et al. 2024",
     parameters=(STABILISER,),
 )
-def _attnlrp(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias, FAINT)
 
 
@@ -328,5 +340,5 @@ def _attnlrp(kind: Kind, bias: Bias, epsilon: float) -> Rule:
     parameters=(STABILISER,),
     holds_weights=True,
 )
-def _value_path(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _value_path(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias, FAINT)

@@ -148,6 +148,8 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 
 def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
+    if watch.settings is not None:
+        watch.notes.buffers = {id(buffer) for buffer in model.buffers()}
     with torch.set_grad_enabled(watch.settings is not None):
         main = watch.begin(main_of(inputs))
         inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main
