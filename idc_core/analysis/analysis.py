@@ -18,7 +18,7 @@ from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
 from idc_core.importance.important_neurons import check_m
 from idc_core.importance.training_pass import RankedLayer
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.store import Unfinished
 from idc_core.tracing.trace import collect
@@ -32,7 +32,7 @@ def analyze(
     layer: str,
     m: int = 6,
     *,
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     priority: str = "sum",
     clusters: Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,

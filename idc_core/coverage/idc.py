@@ -18,7 +18,7 @@ from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -46,8 +46,8 @@ class IDC(Criterion):
         A name from ``named_modules()``.
     m : int
         Number of important neurons.
-    rule : str or RelevanceSettings
-        Relevance rule: a name from `RULES`, or the rule with its parameters.
+    rule : str, mapping or RelevanceSettings
+        Relevance rule: a name from `RULES`, a table of rules for layers, or the rule with its parameters.
     clusters : sequence of int
         Numbers of clusters to choose from, by silhouette.
     drop_zeros : bool
@@ -94,7 +94,7 @@ class IDC(Criterion):
         model: nn.Module,
         layer: str,
         m: int = 6,
-        rule: str | RelevanceSettings = "epsilon",
+        rule: NamedRule = "epsilon",
         clusters: Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,

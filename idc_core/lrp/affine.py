@@ -34,7 +34,8 @@ class Place(str):
     def __new__(cls, kind: Kind, fixed: bool = False, module: str = "", first: bool = False) -> "Place":
         """Name a kind and a place; `last` is found at the end of the pass."""
         self = super().__new__(cls, kind)
-        self.fixed, self.module, self.first, self.last = fixed, module, first, False
+        self.fixed, self.module, self.last = fixed, module, False
+        self.first = first and kind in ("dense", "convolution")
         return self
 
 

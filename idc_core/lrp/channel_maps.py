@@ -11,6 +11,10 @@ from torch import Tensor
 
 _NORMALISATION = ["input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"]
 
+PRODUCTS = frozenset(("matmul", "__matmul__", "mm"))
+LINEAR = frozenset(("linear", "addmm", *PRODUCTS, *(f"conv{'_transpose' * t}{d}d" for t in (0, 1) for d in (1, 2, 3))))
+"""Operations that maps are folded into."""
+
 IsConstant = Callable[[Any], bool]
 """Whether an argument of an operation is known to be the same for every input."""
 

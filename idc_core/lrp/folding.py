@@ -23,15 +23,11 @@ from torch import Tensor, nn
 
 from idc_core.lrp.affine import Affine, Rule
 from idc_core.lrp.calls import tensors_of
-from idc_core.lrp.channel_maps import MAPS, IsConstant, Layout, Map
+from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
 from idc_core.lrp.contributions import add
 
 _CONVOLUTION = ["input", "weight", "bias", "stride", "padding", "dilation", "groups"]
 _TRANSPOSED = ["input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"]
-
-_PRODUCTS = frozenset(("matmul", "__matmul__", "mm"))
-LINEAR = frozenset(("linear", "addmm", *_PRODUCTS, *(f"conv{'_transpose' * t}{d}d" for t in (0, 1) for d in (1, 2, 3))))
-"""Operations that maps are folded into."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,8 @@ def _note_of(value: object) -> Note | None:
 
 def copy_note(value: Tensor, new: Tensor) -> Tensor:
     """Note of a tensor what is noted of the one that it stands for, and return it."""
-    new._idc_note = _note_of(value)  # type: ignore[attr-defined]
+    for name in ("_idc_note", "_idc_deep"):
+        setattr(new, name, getattr(value, name, None))
     return new
 
 
@@ -221,7 +218,7 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     """Return the layout of a linear operation; None where its weight is no matrix or no kernel."""
     if name == "linear":
         return Layout(-1)
-    if name == "addmm" or name in _PRODUCTS:
+    if name == "addmm" or name in PRODUCTS:
         return Layout(-1, transposed=True) if given["weight"].dim() == 2 and given["input"].dim() > 1 else None
     transposed, padding = "transpose" in name, given.get("padding", 0)
     reach = given["weight"].shape[2:]
@@ -235,7 +232,7 @@ def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
     if name == "addmm":
         names = ["bias", "input", "weight"]
         kwargs = {{"input": "bias", "mat1": "input", "mat2": "weight"}.get(k, k): v for k, v in kwargs.items()}
-    elif name in _PRODUCTS:
+    elif name in PRODUCTS:
         names = ["input", "weight"]
         kwargs = {{"other": "weight", "mat2": "weight"}.get(key, key): value for key, value in kwargs.items()}
     else:
@@ -249,7 +246,7 @@ def _noted_linear(
     """Return what is noted of the result of a linear operation on `input` with a constant weight."""
     given = _arguments(name, args, kwargs)
     weight, x, bias = given["weight"], given["input"], given.get("bias")
-    of_x = x.requires_grad or name not in _PRODUCTS or is_constant(weight)
+    of_x = x.requires_grad or name not in PRODUCTS or is_constant(weight)
     scaled = given.get("alpha", 1) != 1 or given.get("beta", 1) != 1
     if weight.requires_grad or (bias is not None and bias.requires_grad) or scaled or not of_x:
         return None

@@ -35,6 +35,7 @@ from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
 from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
+from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.scores import scores_of
 
@@ -89,6 +90,7 @@ class Watch(TorchFunctionMode):
         self._within: list[str] = []
         self._attended: set[str] = set()
         self._finder = HeadFinder(1)
+        self._asks_where = self.settings is not None and self.settings.asks_where
 
     @property
     def overwritten(self) -> list[str]:
@@ -142,7 +144,13 @@ class Watch(TorchFunctionMode):
             return self._propagate(func, name, args, kwargs)
         if self.settings is not None:  # the way back begins at the heads, in single precision
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
-        return mark(handled(self.settings, name, args, kwargs))
+        return mark(handled(self._here(args, kwargs), name, args, kwargs))
+
+    def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RelevanceSettings | None:
+        """Return the settings for an operation, with its place where the rule asks for it."""
+        if self.settings is None or not self._asks_where:
+            return self.settings
+        return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
     def _opened(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
@@ -249,6 +257,12 @@ class Watch(TorchFunctionMode):
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self._count(name, args, result)
+        return self._placed(plain_name(name, kwargs)[0], args, kwargs, result)
+
+    def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Note how deep a result lies where the rule asks for it; return the result."""
+        if self._asks_where:
+            note_depth(name, args, kwargs, result)
         return result
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
@@ -284,6 +298,7 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
+        self._placed(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
@@ -348,7 +363,7 @@ class Watch(TorchFunctionMode):
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
-            return self.notes.watched(name, args, kwargs, mark(handled(self.settings, name, args, kwargs)))
+            return self.notes.watched(name, args, kwargs, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         result = func(*args, **kwargs)
@@ -360,7 +375,7 @@ class Watch(TorchFunctionMode):
         """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
         x = args[0] if args else kwargs["input"]
         if name in OPERATIONS:
-            result: Tensor = handled(self.settings, name, args, kwargs)
+            result: Tensor = handled(self._here(args, kwargs), name, args, kwargs)
         else:
             result = func(*args, **kwargs)
             self._only_last[id(result)] = result
@@ -382,13 +397,3 @@ class Watch(TorchFunctionMode):
                 size = args[1].numel()
                 self.weights += size
                 self.products += result.numel() * size // len(args[1])
-
-
-class Faster(TorchFunctionMode):
-    """Runs a network's operations as a pass does where nothing is watched: the same numbers, faster."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Run one operation."""
-        return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

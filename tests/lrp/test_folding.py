@@ -281,7 +281,7 @@ def test_whole_networks(block):
         blocks = [block(given, 2 if block is Dense else new) for given, new in itertools.pairwise(widths)]
         return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 3))
 
-    written, folded = settle(build()), settle(build())
+    written, folded = settle(build(), 2), settle(build(), 2)
     for parent in folded.modules():
         children = list(parent.named_children())
         for (before, op), (name, child) in itertools.pairwise(children):
