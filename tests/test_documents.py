@@ -22,6 +22,7 @@ DOCUMENTS = (
     "docs/CLUSTER.md",
     "docs/OWN-NETWORK.md",
     "docs/RESULTS.md",
+    "docs/RULES.md",
     *RESULTS,
     "benchmarks/RESULTS.md",
 )

@@ -36,9 +36,6 @@ from idc_core.registry import Registry
 TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
 
-FAINT = 1e-30
-"""The same where activations are as small as those of attention over many positions."""
-
 Bias = Literal["absorb", "redistribute"]
 
 

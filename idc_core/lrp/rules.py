@@ -34,11 +34,14 @@ from typing import Any, TypeVar
 from idc_core.errors import SettingError
 from idc_core.limits import EPSILON
 from idc_core.lrp.affine import Kind, Place, Rule
-from idc_core.lrp.layer_rules import ALPHA, FAINT, GAMMA, Bias, alpha_beta_rule, epsilon_rule, gamma_rule, pass_rule
+from idc_core.lrp.layer_rules import ALPHA, GAMMA, Bias, alpha_beta_rule, epsilon_rule, gamma_rule, pass_rule
 from idc_core.lrp.places import ChosenLater
 from idc_core.lrp.tables import Table, table_of
 from idc_core.parameters import Parameter, Value, settle
 from idc_core.registry import Registry
+
+FAINT = 1e-30
+"""Keeps z / z defined where activations are as small as those of attention over many positions."""
 
 BIAS = Parameter(
     "bias",
