@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from idc_core.explained import explaining
     from idc_core.generation import differential_search
     from idc_core.inspection import Hypothesis, inspect
-    from idc_core.lrp.rules import RelevanceSettings
+    from idc_core.lrp.rules import RelevanceSettings, composite
     from idc_core.models import load_model
     from idc_core.models.registry import network
     from idc_core.perturbation.attacks import attack
@@ -40,6 +40,7 @@ __all__ = [
     "RelevanceSettings",
     "analyze",
     "attack",
+    "composite",
     "confusion",
     "dataset",
     "differential_search",
@@ -66,6 +67,7 @@ _HOMES = {
     "RelevanceSettings": "idc_core.lrp.rules",
     "analyze": "idc_core.analysis.analysis",
     "attack": "idc_core.perturbation.attacks",
+    "composite": "idc_core.lrp.rules",
     "dataset": "idc_core.datasets.registry",
     "differential_search": "idc_core.generation",
     "explaining": "idc_core.explained",

@@ -12,7 +12,7 @@ from idc_core.coverage.uncovered import find_uncovered
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.parameters import Parameter, whole_number
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
@@ -28,7 +28,7 @@ def assert_coverage(
     *,
     train: Inputs | None = None,
     m: int | None = None,
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     priority: str = "sum",
     clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,

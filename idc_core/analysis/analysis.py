@@ -19,7 +19,7 @@ from idc_core.datasets import Dataset
 from idc_core.errors import DataError
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.limits import M
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.store import Unfinished
 from idc_core.tracing.trace import collect
@@ -33,7 +33,7 @@ def analyze(
     layer: str,
     m: int | None = None,
     *,
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     priority: str = "sum",
     clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,

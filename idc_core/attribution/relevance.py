@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.explained import Explain, explaining
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
@@ -21,7 +21,7 @@ def relevance(
     model: nn.Module,
     inputs: Inputs,
     layers: Sequence[str],
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     epsilon: float | None = None,
     target: str | int | Iterable[int] = "predicted",
     *,
@@ -42,9 +42,10 @@ def relevance(
         first: relevance of "input" is that of the first, the others are constants.
     layers : sequence of str
         Names from ``named_modules()``; "input" gives the heatmap. Token inputs: one number per token.
-    rule : str or RelevanceSettings
+    rule : str, mapping or RelevanceSettings
         How an output's relevance is shared among its inputs: "z", "epsilon", "gamma", "alpha-beta", "composite",
-        "attnlrp", "value-path" or another name from `RULES`, which describes each.
+        "attnlrp", "value-path" or another name from `RULES`, which describes each; or a table of rules for layers, such
+        as ``{"features.0": "flat", "conv": ("gamma", 0.25), "linear": "epsilon"}`` (docs/RULES.md).
     epsilon : float, optional
         Stabiliser of the epsilon rule and the composite, default 1e-6, and of the rules for transformers, default 0.
     target : "predicted", int, or int of shape (n,)
@@ -76,7 +77,9 @@ def relevance(
     -----
     Equation 1 of Gerasimou et al. (ICSE 2020); one backward pass serves all layers and ends at the earliest of them.
     Where a max pooling ties, the winners share equally. A layer that runs several times gets the sum over its uses.
-    An output that the network also uses without its activation function is taken before that function.
+    An output that the network also uses without its activation function is taken before that function. A batch
+    normalisation, or a scale and a shift per channel written by hand, directly behind or before a convolution or a
+    dense layer is one operation with it, as in the folded network.
 
     Inside a network every rule treats a softmax and products of two activations as AttnLRP does (Achtibat et al., ICML
     2024): the softmax is expanded to first order, R_i = x_i (R_i - s_i sum R), and the factors of a product, such as

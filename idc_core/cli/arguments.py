@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from idc_core import files
 from idc_core.cli.library_names import in_library, library_names
 from idc_core.cli.own_paths import DATA, NETWORKS, OwnPath, as_path, kind_of
-from idc_core.cli.registries import KINDS
+from idc_core.cli.registries import KINDS, RULES, read_table
 from idc_core.errors import IdcError, SettingError
 from idc_core.limits import BITS, SIDE
 from idc_core.own_code import is_url
@@ -92,7 +92,8 @@ class Numbers(Argument):
 class Name(Argument, Container[str]):
     """A name of a registry, by the word that `list` takes for it, or one of some words beside it.
 
-    For a network or a data set a name of the library may be given (see `library_names`), or a path (see `own_paths`).
+    For a network or a data set a name of the library may be given (see `library_names`), or a path (see `own_paths`);
+    for a rule a table of rules (`idc_core.lrp.tables`).
     Given as `choices` too where the help lists the names: all are let through there, and only then looked up.
     """
 
@@ -112,6 +113,8 @@ class Name(Argument, Container[str]):
         entries = KINDS[self.kind].entries
         if text in entries or text in self.more:
             return text
+        if self.kind == RULES and ":" in text:
+            return read_table(text)
         name, equals, file = text.partition("=")
         if self.kind == NETWORKS and equals and name in entries and (path := as_path(self.kind, file)):
             return replace(path, architecture=name)

@@ -9,6 +9,16 @@ from typing import Any
 
 Row = tuple[str, ...]
 
+RULES = "rules"
+"""The word for relevance rules, which are named by tables too."""
+
+
+def read_table(text: str) -> str:
+    """Return a table of rules as it reads in full; SettingError where it is none."""
+    from idc_core.lrp.tables import Table
+
+    return str(Table.of(text))
+
 
 def _described(name: str, entry: Any) -> Row:
     return name, entry.label, entry.help
@@ -62,7 +72,8 @@ KINDS = {
         "idc_core.models", "MODELS", "model", _model, ("TRAINED ON", "LAYERS (the default one in brackets)")
     ),
     "data": Registered("idc_core.datasets", "DATASETS", "dataset"),
-    "rules": Registered("idc_core.lrp.rules", "RULES", "rule"),
+    RULES: Registered("idc_core.lrp.rules", "RULES", "rule"),
+    "layer-rules": Registered("idc_core.lrp.layer_rules", "LAYER_RULES", "rule for a layer"),
     "methods": Registered("idc_core.attribution.methods", "METHODS", "method"),
     "priorities": Registered("idc_core.importance.important_neurons", "PRIORITIES", "priority"),
     "clusterings": Registered("idc_core.clustering.methods", "CLUSTERINGS", "clustering"),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
-from idc_core.lrp.interception import Faster
 from idc_core.lrp.named_inputs import Batch, call, described
+from idc_core.lrp.operations import Faster
 from idc_core.lrp.session import layer_names, undisturbed, watching
 from idc_core.progress import Progress, report
 from idc_core.scores import scores_of

@@ -19,7 +19,7 @@ from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
 from idc_core.parameters import class_numbers, shown, whole_number
 from idc_core.progress import Progress, report
@@ -49,8 +49,8 @@ class IDC(Criterion):
         A name from ``named_modules()``.
     m : int, optional
         Number of important neurons. Default 6, or all neurons of a layer that has fewer.
-    rule : str or RelevanceSettings
-        Relevance rule: a name from `RULES`, or the rule with its parameters.
+    rule : str, mapping or RelevanceSettings
+        Relevance rule: a name from `RULES`, a table of rules for layers, or the rule with its parameters.
     clusters : sequence of int, or int
         Numbers of clusters to choose from, by silhouette; or the number of clusters.
     drop_zeros : bool
@@ -99,7 +99,7 @@ class IDC(Criterion):
         model: nn.Module,
         layer: str,
         m: int | None = None,
-        rule: str | RelevanceSettings = "epsilon",
+        rule: NamedRule = "epsilon",
         clusters: int | Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,

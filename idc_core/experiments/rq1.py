@@ -14,7 +14,7 @@ from idc_core.datasets.dataset import PLAIN
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.captures import INPUT
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
 from idc_core.perturbation.inputs import SHARE, largest_weights, share_of
 from idc_core.progress import Progress
@@ -127,7 +127,7 @@ def measure(
     layer: str,
     *,
     share: float = SHARE,
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Any,

@@ -79,7 +79,7 @@ class Bench:
             "tests": f"{len(self.test):,} of {self.test.name} ({self.test.fingerprint})",
             "layer": self.layer,
             "m": str(self.m),
-            "rule": str(self.settings.rule),
+            "rule": self.settings.relevance.rule,
         }
 
     @property
@@ -110,8 +110,9 @@ class Bench:
     @property
     def options(self) -> dict[str, Any]:
         """The settings of the analysis besides layer and m, as `analyze` takes them."""
-        names = ("rule", "epsilon", "priority", "clusters", "drop_zeros", "clustering", "original")
-        return {name: value for name in names if (value := getattr(self.settings, name)) is not None}
+        names = ("epsilon", "priority", "clusters", "drop_zeros", "clustering", "original")
+        given = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
+        return {"rule": self.settings.relevance.rule, **given}
 
     def planned(self, plan: PlannedAnalysis) -> Planned[Analysis]:
         """Return how the analysis is made."""

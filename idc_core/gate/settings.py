@@ -42,7 +42,7 @@ class Settings:
     limit_train: int | None = None
     limit_test: int | None = None
     m: int | None = None
-    rule: str = "epsilon"
+    rule: str | dict[str, Any] = "epsilon"
     epsilon: float | None = None
     priority: str = "sum"
     clusters: tuple[int, ...] = (2, 3, 4)

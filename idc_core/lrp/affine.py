@@ -10,6 +10,35 @@ from torch import Tensor
 from torch.nn.modules.utils import _pair
 
 Kind = Literal["dense", "convolution", "pooling", "sum", "normalisation"]
+"""What an operation is."""
+
+
+class Place(str):
+    """The kind of an operation, as the word itself, and where in the network it is: what a rule is asked about.
+
+    Attributes
+    ----------
+    fixed : bool
+        Of a normalisation: whether it scales and shifts by numbers that no input changes, as batch normalisation does.
+    module : str
+        Name of the innermost module that the operation runs in, as in ``named_modules()``.
+    first, last : bool
+        Of a dense operation or a convolution: whether none of these is before it, or behind it.
+    """
+
+    fixed: bool
+    module: str
+    first: bool
+    last: bool
+
+    def __new__(cls, kind: Kind, fixed: bool = False, module: str = "", first: bool = False) -> "Place":
+        """Name a kind and a place; `last` is found at the end of the pass."""
+        self = super().__new__(cls, kind)
+        self.fixed, self.module, self.last = fixed, module, False
+        self.first = first and kind in ("dense", "convolution")
+        return self
+
+
 Function = Callable[[tuple[Tensor, ...], Tensor | None, Tensor | None], Tensor]
 
 
@@ -31,6 +60,11 @@ class Affine:
     back: Callable[[Tensor], Tensor] | None = None
     """Carries a gradient of z back to the one input, where that takes less time than by z's graph."""
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it has weights."""
+        return self.weight is not None
+
     def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
         """Return z for these inputs, bias included."""
         return self.function(inputs, self.weight, self.bias)
@@ -51,7 +85,10 @@ Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]
 
 
 class AffineRelevance(torch.autograd.Function):
-    """An affine operation whose backward pass carries relevance instead of a gradient."""
+    """An affine operation whose backward pass carries relevance instead of a gradient.
+
+    Its node in the graph has a `note` where the operation may be one with a map beside it (`folding`).
+    """
 
     @staticmethod
     def forward(ctx: Any, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
@@ -60,13 +97,15 @@ class AffineRelevance(torch.autograd.Function):
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = affine(leaves)
         ctx.kept = affine, leaves, z
-        ctx.rule = rule
+        ctx.rule, ctx.note = rule, None
         return z.detach()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Share the relevance of z among the inputs by the rule; what was kept for it makes room for what comes."""
         kept, ctx.kept = ctx.kept, None
+        if ctx.note is not None:
+            return (None, None, *ctx.note.share(ctx.rule, kept, grads[0]))
         return (None, None, *ctx.rule(*kept, grads[0]))
 
 
@@ -76,12 +115,13 @@ class PassRelevance(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         """Apply the function."""
+        ctx.note = None
         return function(x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
         """Return the relevance as it came."""
-        return None, grads[0]
+        return None, grads[0] if ctx.note is None else ctx.note.passed(grads[0])
 
 
 class _GivenGradient(torch.autograd.Function):

@@ -47,7 +47,7 @@ def or_zero(x: Tensor | None) -> Tensor | float:
 
 def contributions(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tuple[Tensor, ...]:
     """Return inputs times gradients; those of an operation with weights are new numbers, which can be overwritten."""
-    gradients, weighted = affine.pull_back(inputs, z, share), affine.weight is not None
+    gradients, weighted = affine.pull_back(inputs, z, share), affine.weighs
     return tuple(
         g.mul_(x.detach()) if weighted and _dense(g) else x.detach() * g for x, g in zip(inputs, gradients, strict=True)
     )

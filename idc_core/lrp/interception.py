@@ -35,6 +35,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, made_inside, mark
+from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
 from idc_core.lrp.operations import (
@@ -48,6 +49,7 @@ from idc_core.lrp.operations import (
     handled,
     pass_on,
 )
+from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
@@ -93,6 +95,7 @@ class Watch(TorchFunctionMode):
     of the same shape."""
     forked: set[str] = field(default_factory=set)
     unseen: Unseen = field(default_factory=Unseen)
+    notes: Notes = field(default_factory=Notes)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -110,6 +113,7 @@ class Watch(TorchFunctionMode):
         self._randomness = Randomness()
         self._unused = self._randomness.unused
         self.detached: list[str] = []  # where values that relevance comes back through were cut off
+        self._asks_where = self.settings is not None and self.settings.asks_where
 
     @property
     def overwritten(self) -> list[str]:
@@ -169,7 +173,13 @@ class Watch(TorchFunctionMode):
             return self._propagate(func, name, args, kwargs)
         if self.settings is not None:  # the way back begins at the heads, in single precision
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
-        return mark(handled(self.settings, name, args, kwargs))
+        return mark(handled(self._here(args, kwargs), name, args, kwargs))
+
+    def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RelevanceSettings | None:
+        """Return the settings for an operation, with its place where the rule asks for it."""
+        if self.settings is None or not self._asks_where:
+            return self.settings
+        return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
     def _opened(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
@@ -222,7 +232,7 @@ class Watch(TorchFunctionMode):
                 value = value.clone()
         if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
-            value = mark(in_full(value.detach()).requires_grad_())
+            value = copy_note(value, mark(in_full(value.detach()).requires_grad_()))
             self._current[id(capture.value)] = (capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
@@ -273,6 +283,8 @@ class Watch(TorchFunctionMode):
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
             result = FASTER.get(name, func)(*args, **kwargs)
+            if self.settings is not None:
+                self.notes.unwatched(plain_name(name, kwargs)[0], args, kwargs, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
@@ -285,6 +297,12 @@ class Watch(TorchFunctionMode):
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self._count(name, args, result)
+        return self._placed(plain_name(name, kwargs)[0], args, kwargs, result)
+
+    def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Note how deep a result lies where the rule asks for it; return the result."""
+        if self._asks_where:
+            note_depth(name, args, kwargs, result)
         return result
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
@@ -320,6 +338,7 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
+        self._placed(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
@@ -396,7 +415,7 @@ class Watch(TorchFunctionMode):
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
-            return mark(handled(self.settings, name, args, kwargs))
+            return self.notes.watched(name, args, kwargs, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":
@@ -412,7 +431,7 @@ class Watch(TorchFunctionMode):
         """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
         x = args[0] if args else kwargs["input"]
         if name in OPERATIONS:
-            result: Tensor = handled(self.settings, name, args, kwargs)
+            result: Tensor = handled(self._here(args, kwargs), name, args, kwargs)
         else:
             result = func(*args, **kwargs)
             self._only_last[id(result)] = result
@@ -434,13 +453,3 @@ class Watch(TorchFunctionMode):
                 size = args[1].numel()
                 self.weights += size
                 self.products += result.numel() * size // len(args[1])
-
-
-class Faster(TorchFunctionMode):
-    """Runs a network's operations as a pass does where nothing is watched: the same numbers, faster."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Run one operation."""
-        return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

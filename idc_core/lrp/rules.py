@@ -24,29 +24,24 @@ and as in [5]: products of two activations divide their relevance equally betwee
 first order, element-wise functions hand their relevance on. `value-path` alone takes softmax weights as constants [6].
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
-
-import torch
-from torch import Tensor
+import sys
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 from idc_core.errors import SettingError
 from idc_core.limits import EPSILON
-from idc_core.lrp.affine import Affine, Kind, Rule
-from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
-from idc_core.lrp.quotients import point_by_point, quotient, signed
+from idc_core.lrp.affine import Kind, Place, Rule
+from idc_core.lrp.layer_rules import ALPHA, GAMMA, Bias, alpha_beta_rule, epsilon_rule, gamma_rule, pass_rule
+from idc_core.lrp.places import ChosenLater
+from idc_core.lrp.tables import Table, table_of
 from idc_core.parameters import Parameter, Value, settle
 from idc_core.registry import Registry
 
-TINY = 1e-16
-"""Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
-
 FAINT = 1e-30
-"""The same where activations are as small as those of attention over many positions."""
-
-Bias = Literal["absorb", "redistribute"]
-
+"""Keeps z / z defined where activations are as small as those of attention over many positions."""
 
 BIAS = Parameter(
     "bias",
@@ -56,24 +51,6 @@ BIAS = Parameter(
     offered=("absorb", "redistribute"),
 )
 """Every rule has it; "redistribute" is footnote 1 of [3]: every layer sums to the start score."""
-
-GAMMA = Parameter(
-    "gamma",
-    "Gamma",
-    "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
-    0.25,
-    offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
-)
-
-ALPHA = Parameter(
-    "alpha",
-    "Alpha",
-    "Weight of supporting contributions; opposing ones weigh alpha - 1.",
-    2.0,
-    1.0,
-    offered=(1.0, 1.5, 2.0, 3.0),
-)
-
 
 STABILISER = Parameter(
     "epsilon",
@@ -93,8 +70,10 @@ class RuleCard:
     help: str
     citation: str
     parameters: tuple[Parameter, ...]  # its own; `BIAS` comes with every rule
-    choose: Callable[..., Rule]  # ``choose(kind, bias, **parameters)`` gives the `Rule` for a kind of operation
+    choose: Callable[..., Rule]  # ``choose(place, bias, **parameters)`` gives the `Rule` for an operation
     holds_weights: bool = False  # whether what a softmax gives inside the network is held constant
+    kinds_only: bool = False  # whether it asks of a place for its kind alone
+    home: str = ""  # of a table that a person has named: the file
 
 
 RULES: Registry[RuleCard] = Registry("relevance rule")
@@ -111,20 +90,58 @@ def relevance_rule(
     citation: str,
     parameters: tuple[Parameter, ...] = (),
     holds_weights: bool = False,
+    kinds_only: bool = False,
 ) -> Callable[[Choose], Choose]:
     """Enter a rule into `RULES`.
 
-    The decorated function is called with the kind of an operation ("dense", "convolution", "pooling", "sum" or
-    "normalisation"), with "absorb" or "redistribute", and with a value for each parameter by its name. It returns the
-    rule for such operations: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``. With
-    `holds_weights` attention weights are constants, so that relevance flows through the values only.
+    The decorated function is called with the `Place` of an operation, "absorb" or "redistribute", and a value for each
+    parameter by its name. A place is the kind of the operation as a word ("dense", "convolution", "pooling",
+    "sum" or "normalisation"), and knows the `module` it runs in and whether it is the `first` or the `last` dense
+    operation or convolution. The function returns the rule for such operations: ``rule(affine, inputs, z,
+    relevance_of_z) -> relevance of each input``. With `holds_weights` attention weights are constants, so that
+    relevance flows through the values only. With `kinds_only` it asks for the kind alone, which runs a little faster.
     """
 
     def enter(choose: Choose) -> Choose:
-        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, holds_weights))
+        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, holds_weights, kinds_only))
         return choose
 
     return enter
+
+
+def composite(
+    name: str, table: Mapping[str, Any] | str, *, label: str = "", help: str = "", citation: str = ""
+) -> None:
+    """Enter a table of rules into `RULES` under a name of its own, for menus, the command line and checks.
+
+    Parameters
+    ----------
+    name : str
+        What it is called wherever a rule is named. A file that is read again replaces its own.
+    table : mapping or str
+        As `RelevanceSettings` takes it: ``{"first": "flat", "conv": ("gamma", 0.25), "linear": "epsilon"}``.
+    label, help, citation : str, optional
+        What menus show; by default the name and the table.
+
+    Raises
+    ------
+    SettingError
+        If the name is taken, or the table names no rule or wrong values of one.
+    """
+    found = Table.of(table)
+    home = sys._getframe(1).f_code.co_filename
+    if name in RULES and RULES[name].home == home:
+        del RULES[name]
+    card = RuleCard(name, label or name, help or f"{found}.", citation, (), found.choose)
+    RULES.enter(name, replace(card, kinds_only=not found.asks_where, home=home))
+
+
+def _card_of(rule: str) -> RuleCard:
+    """Return the card of a rule by its name, or of a table by its text."""
+    if rule not in RULES and ":" in rule:
+        table = table_of(rule)
+        return RuleCard(rule, rule, f"{rule}.", "", (), table.choose, kinds_only=not table.asks_where)
+    return RULES[rule]
 
 
 @dataclass(frozen=True, init=False)
@@ -133,8 +150,10 @@ class RelevanceSettings:
 
     Parameters
     ----------
-    rule : str
-        A name from `RULES`.
+    rule : str or mapping
+        A name from `RULES`, or a table of rules for single operations (`LAYER_RULES`), such as ``{"features.0": "flat",
+        "conv": ("gamma", 0.25), "linear": "epsilon"}`` or the same as text, ``"features.0: flat, conv: gamma 0.25,
+        linear: epsilon"``: docs/RULES.md.
     **parameters
         Values of the rule's parameters, such as `epsilon`, `gamma` or `alpha`, and `bias`: "absorb" keeps the bias's
         share of the relevance, "redistribute" spreads it equally over the inputs, so that every layer sums to the
@@ -144,6 +163,7 @@ class RelevanceSettings:
     Attributes
     ----------
     rule : str
+        The name, or the table as text.
     values : tuple of (str, value)
         A value for each parameter of the rule, by name.
     bias : {"absorb", "redistribute"}
@@ -158,8 +178,10 @@ class RelevanceSettings:
     values: tuple[tuple[str, Value], ...]
     bias: Bias
 
-    def __init__(self, rule: str = "epsilon", **parameters: Any) -> None:
-        own = {parameter.name: parameter for parameter in (*RULES[rule].parameters, BIAS)}
+    def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: Any) -> None:
+        if isinstance(rule, Mapping) or (rule not in RULES and ":" in rule):
+            rule = str(Table.of(rule))
+        own = {parameter.name: parameter for parameter in (*_card_of(rule).parameters, BIAS)}
         known = {parameter.name: parameter for card in RULES.values() for parameter in card.parameters} | own
         given = {name: value for name, value in parameters.items() if value is not None}
         values = settle(list(known.values()), given, "a relevance rule")
@@ -168,9 +190,9 @@ class RelevanceSettings:
         object.__setattr__(self, "values", tuple((name, value) for name, value in values.items() if name in own))
 
     @classmethod
-    def of(cls, rule: "str | RelevanceSettings", **parameters: Any) -> "RelevanceSettings":
+    def of(cls, rule: "NamedRule", **parameters: Any) -> "RelevanceSettings":
         """Return the settings of a rule with these parameters, or the settings that are given instead of a rule."""
-        if isinstance(rule, str):
+        if not isinstance(rule, RelevanceSettings):
             return cls(rule, **parameters)
         given = [name for name, value in parameters.items() if value is not None]
         if given:
@@ -184,75 +206,39 @@ class RelevanceSettings:
     @property
     def holds_weights(self) -> bool:
         """Whether attention weights are constants."""
-        return RULES[self.rule].holds_weights
+        return _card_of(self.rule).holds_weights
 
-    def rule_for(self, kind: Kind) -> Rule:
-        """Return the rule that treats operations of this kind."""
-        return RULES[self.rule].choose(kind, self.bias, **dict(self.values))
+    @property
+    def asks_where(self) -> bool:
+        """Whether the rule asks more of an operation than its kind."""
+        return not _card_of(self.rule).kinds_only
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that the rule names."""
+        table = getattr(_card_of(self.rule).choose, "__self__", None)
+        return table.modules if isinstance(table, Table) else ()
 
-def epsilon_rule(epsilon: float, bias: Bias, least: float = TINY) -> Rule:
-    """R_i = sum_j x_i w_ij R_j / (z_j + epsilon sign z_j), with sign 0 = +1 (equation 1 of [3], eq. 58 of [1])."""
-    size = max(epsilon, least)
+    def at(self, module: str, first: bool) -> "RelevanceSettings":
+        """Return the same for the operations of one call in a module; `first`: no weights are before it."""
+        found = copy(self)
+        found.__dict__["_where"] = {"module": module, "first": first}
+        return found
 
-    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        if affine.pointwise and bias == "absorb":
-            return point_by_point(inputs, affine.weight, z.detach(), relevance, size)
-        share = quotient(relevance, z.detach(), size)
-        shares = contributions(affine, inputs, z, share)
-        if bias == "redistribute":
-            lost = signed(size, z) + or_zero(affine.offset)
-            shares = add(shares, spread_equally(affine, inputs, share * lost))
-        return shares
-
-    return rule
-
-
-def gamma_rule(gamma: float, bias: Bias) -> Rule:
-    """R_i = sum_j (x_i w_ij + gamma c_ij) R_j / (their sum), c_ij what of x_i w_ij has the sign of z_j ([2], [4])."""
-
-    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
-        for positive in (True, False):
-            chosen = z.detach() >= 0 if positive else z.detach() < 0
-            part = SignedContributions(affine, inputs, positive)
-            denominator = z.detach() + gamma * part.total
-            stabiliser = signed(TINY, denominator)
-            share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
-            shares = add(shares, contributions(affine, inputs, z, share), part.contributions(gamma * share))
-            if bias == "redistribute":
-                lost = stabiliser + gamma * part.offset
-                shares = add(shares, spread_equally(affine, inputs, share * (lost + or_zero(affine.offset))))
-        return shares
-
-    return rule
+    def rule_for(self, kind: Kind, fixed: bool = False) -> Rule:
+        """Return the rule that treats operations of this kind, here."""
+        place = Place(kind, fixed, **self.__dict__.get("_where", {}))
+        choose = partial(_card_of(self.rule).choose, bias=self.bias, **dict(self.values))
+        return ChosenLater(place, choose) if self.asks_where else choose(place)
 
 
-def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
-    """R_i = sum_j (alpha z+_ij / z+_j - beta z-_ij / z-_j) R_j with beta = alpha - 1 (equation 60 of [1]).
+NamedRule = str | Mapping[str, Any] | RelevanceSettings
+"""How a rule is named: by its name, as a table, or with its parameters."""
 
-    An output that has contributions of one sign only would gain or lose relevance under the equation. Where no bias
-    takes part (the operation has none, or its share is redistributed), the sign that exists takes all of it.
-    """
 
-    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        parts = SignedContributions(affine, inputs, True), SignedContributions(affine, inputs, False)
-        free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
-        empty = [(part.total == 0) & free for part in parts]
-        weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
-        shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
-        for part, weight, sign in zip(parts, weights, (1.0, -1.0), strict=True):
-            share = weight * relevance / (part.total + sign * TINY)
-            shares = add(shares, part.contributions(share))
-            if bias == "redistribute":
-                shares = add(shares, spread_equally(affine, inputs, share * part.offset))
-        if bias == "redistribute":
-            nothing = (parts[0].total == 0) & (parts[1].total == 0)
-            if bool(nothing.any()):
-                shares = add(shares, spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0)))
-        return shares
-
-    return rule
+def _normalised(place: Place, bias: Bias) -> Rule:
+    """Return what rules that treat signs apart do at a normalisation that no linear operation takes in."""
+    return pass_rule if place.fixed else epsilon_rule(0.0, bias)
 
 
 @relevance_rule(
@@ -260,8 +246,9 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     label="LRP-0 (z)",
     help="Each input's share is exactly its contribution; noisy where a sum nearly cancels.",
     citation="Bach et al. 2015, eq. 56",
+    kinds_only=True,
 )
-def _z(kind: Kind, bias: Bias) -> Rule:
+def _z(place: Place, bias: Bias) -> Rule:
     return epsilon_rule(0.0, bias)
 
 
@@ -271,8 +258,9 @@ def _z(kind: Kind, bias: Bias) -> Rule:
     help="The paper's rule: contributions, damped by epsilon where a sum nearly cancels.",
     citation="Gerasimou et al. 2020, eq. 1; Bach et al. 2015, eq. 58",
     parameters=(EPSILON,),
+    kinds_only=True,
 )
-def _epsilon(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _epsilon(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias)
 
 
@@ -282,9 +270,10 @@ def _epsilon(kind: Kind, bias: Bias, epsilon: float) -> Rule:
     help="Favours contributions that support the output; smoother heatmaps.",
     citation="Montavon et al. 2019",
     parameters=(GAMMA,),
+    kinds_only=True,
 )
-def _gamma(kind: Kind, bias: Bias, gamma: float) -> Rule:
-    return epsilon_rule(0.0, bias) if kind == "normalisation" else gamma_rule(gamma, bias)
+def _gamma(place: Place, bias: Bias, gamma: float) -> Rule:
+    return _normalised(place, bias) if place == "normalisation" else gamma_rule(gamma, bias)
 
 
 @relevance_rule(
@@ -293,9 +282,10 @@ def _gamma(kind: Kind, bias: Bias, gamma: float) -> Rule:
     help="Treats supporting and opposing contributions apart, weighted alpha and alpha - 1.",
     citation="Bach et al. 2015, eq. 60",
     parameters=(ALPHA,),
+    kinds_only=True,
 )
-def _alpha_beta(kind: Kind, bias: Bias, alpha: float) -> Rule:
-    return epsilon_rule(0.0, bias) if kind == "normalisation" else alpha_beta_rule(alpha, bias)
+def _alpha_beta(place: Place, bias: Bias, alpha: float) -> Rule:
+    return _normalised(place, bias) if place == "normalisation" else alpha_beta_rule(alpha, bias)
 
 
 @relevance_rule(
@@ -304,9 +294,12 @@ def _alpha_beta(kind: Kind, bias: Bias, alpha: float) -> Rule:
     help="Gamma for convolutions, epsilon for everything else: the usual choice for convolutional networks.",
     citation="Montavon et al. 2019",
     parameters=(EPSILON, GAMMA),
+    kinds_only=True,
 )
-def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
-    return gamma_rule(gamma, bias) if kind == "convolution" else epsilon_rule(epsilon, bias)
+def _composite(place: Place, bias: Bias, epsilon: float, gamma: float) -> Rule:
+    if place == "convolution":
+        return gamma_rule(gamma, bias)
+    return pass_rule if place.fixed else epsilon_rule(epsilon, bias)
 
 
 @relevance_rule(
@@ -315,8 +308,9 @@ def _composite(kind: Kind, bias: Bias, epsilon: float, gamma: float) -> Rule:
     help="The usual rule for transformers: contributions, with attention followed through queries, keys and values.",
     citation="Achtibat et al. 2024",
     parameters=(STABILISER,),
+    kinds_only=True,
 )
-def _attnlrp(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias, FAINT)
 
 
@@ -327,6 +321,10 @@ def _attnlrp(kind: Kind, bias: Bias, epsilon: float) -> Rule:
     citation="Ali et al. 2022",
     parameters=(STABILISER,),
     holds_weights=True,
+    kinds_only=True,
 )
-def _value_path(kind: Kind, bias: Bias, epsilon: float) -> Rule:
+def _value_path(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias, FAINT)
+
+
+from idc_core.lrp import composites  # noqa: E402, F401 - it enters the composites of the field, made of what is above

@@ -1,7 +1,7 @@
 """The one way to run a network that belongs to somebody: under its lock, and left as it was found."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.parameters import shown
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
@@ -117,10 +118,24 @@ class LayerObserver(Protocol):
         """Hear of a layer's output; return what the network goes on with instead of it, or None."""
 
 
+def _check_rule(settings: RelevanceSettings, modules: Mapping[str, nn.Module]) -> None:
+    """Refuse a rule for a module that the network does not have."""
+    missing = next((name for name in settings.modules if name not in modules), None)
+    if missing is not None:
+        names = ", ".join(name for name in modules if name)
+        raise SettingError(
+            f"The rule names {missing!r}, which is neither a kind of operation nor a module of the network: expected "
+            f"conv, linear, norm, pool, sum, first, last, other, or one of {names}."
+        )
+
+
 @contextmanager
 def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
+    if isinstance(watch, Watch) and watch.settings is not None and watch.settings.asks_where:
+        _check_rule(watch.settings, modules)
+        name_all = True
     owner = threading.get_ident()
     unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
 
@@ -202,6 +217,8 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 
 def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
+    if watch.settings is not None:
+        watch.notes.buffers = {id(buffer) for buffer in model.buffers()}
     with torch.set_grad_enabled(watch.settings is not None):
         main = watch.begin(main_of(inputs))
         inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main

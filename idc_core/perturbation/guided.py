@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.captures import INPUT
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.perturbation.inputs import (
     SHARE,
     Pictures,
@@ -32,7 +32,7 @@ def guided_noise(
     *,
     share: float = SHARE,
     deviation: float = DEVIATION,
-    rule: str | RelevanceSettings = "epsilon",
+    rule: NamedRule = "epsilon",
     seed: int = 0,
     numbers: Any = None,
     batch_size: int | None = None,

@@ -20,12 +20,12 @@ NETWORKS = {
     ),
     "convolutions": (
         lambda: Written(
-            lambda net, x: net.fc(net.pool(net.tanh(net.conv2(net.relu(net.bn(net.conv1(x)))))).flatten(1)),
+            lambda net, x: net.fc(net.pool(net.conv2(net.tanh(net.bn(net.relu(net.conv1(x)))))).flatten(1)),
             conv1=nn.Conv2d(2, 3, 3, padding=1),
-            bn=nn.BatchNorm2d(3),
             relu=nn.ReLU(),
-            conv2=nn.Conv2d(3, 4, 2),
+            bn=nn.BatchNorm2d(3),  # beside no linear operation: captum takes it for one of its own everywhere
             tanh=nn.Tanh(),
+            conv2=nn.Conv2d(3, 4, 2),
             pool=nn.AvgPool2d(3, 2),
             fc=nn.Linear(16, 3),
         ),

@@ -18,8 +18,10 @@ RULES = {
     "alpha-beta": {"rule": "alpha-beta", "alpha": 2.0},
     "alpha 1": {"rule": "alpha-beta", "alpha": 1.0},
     "composite": {"rule": "composite", "epsilon": 0.1, "gamma": 0.5},
+    "flat and plus": {"rule": "epsilon-plus-flat"},
+    "squares": {"rule": {"first": "w2", "last": "flat", "other": "gamma", "norm": "pass"}},
 }
-SLOW = ("big epsilon", "gamma")
+SLOW = ("big epsilon", "gamma", "flat and plus", "squares")
 """Rules that the others are made of."""
 RARE = ("z", "epsilon", "alpha 1")
 """Rules that are in the other tests with another setting: without or with a smaller epsilon, without negative parts."""

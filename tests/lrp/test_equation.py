@@ -191,7 +191,7 @@ def test_equal_to_the_equation(build, seed, rule, bias):
 @pytest.mark.parametrize("kind", ["batch_norm", "layer_norm"])
 def test_normalisation_is_affine_with_its_statistics_held_constant(kind, rule, bias):
     norm = settle(nn.BatchNorm1d(5) if kind == "batch_norm" else nn.LayerNorm(5))
-    network = nn.Sequential(norm, settle(nn.Linear(5, 3)))
+    network = nn.Sequential(norm, nn.Tanh(), settle(nn.Linear(5, 3)))
     x = numbers(1, 5)
     found = relevance(network, x, ["input", "0"], rule, EPSILON, bias=bias)
     weight, shift = norm.weight.detach().numpy(), norm.bias.detach().numpy()

@@ -6,11 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from idc_core.lrp import interception
 from idc_core.lrp.affine import conv2d, conv2d_back
 from idc_core.lrp.attention import _step_by_step
 from idc_core.lrp.normalisation import HeldDeviation
-from idc_core.lrp.operations import FASTER, OPERATIONS
+from idc_core.lrp.operations import FASTER, OPERATIONS, Faster
 from idc_core.lrp.rules import RelevanceSettings
 from tests.lrp.networks import numbers
 
@@ -144,12 +143,14 @@ def test_views_of_another_layout():
     assert FASTER["view"](x.float().contiguous(), torch.int32).dtype == torch.int32
 
 
-@pytest.mark.parametrize(("layers", "bidirectional", "first"), itertools.product((1, 2), (False, True), (False, True)))
+@pytest.mark.parametrize(
+    ("layers", "bidirectional", "first"), list(itertools.product((1, 2), (False, True), (False, True)))
+)
 def test_recurrent_layers_that_nobody_follows(layers, bidirectional, first):
     network = torch.nn.LSTM(3, 4, layers, bidirectional=bidirectional, batch_first=first).double()
     x = numbers(2, 5, 3)
     expected, states = network(x)
-    with interception.Faster():
+    with Faster():
         found, others = network(x)
     for one, other in ((found, expected), *zip(others, states, strict=True)):
         torch.testing.assert_close(one, other)

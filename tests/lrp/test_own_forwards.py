@@ -44,7 +44,7 @@ def asked(net, x):
 MADE_INSIDE = {
     "parameter": (
         lambda net, x: net.out(net.a(x) * nn.Parameter(torch.full((6,), 2.0))),
-        lambda net, x: net.out(net.a(x) * 2),
+        lambda net, x: net.out(net.a(x) * torch.full((6,), 2.0)),
     ),
     "expanded parameter": (
         lambda net, x: net.out(net.a(x) + nn.Parameter(torch.ones(1)).expand(6)),

@@ -1,0 +1,276 @@
+"""Maps that scale and shift channels, batch normalisation among them, as parts of the linear operation beside them.
+
+An affine map directly behind a linear operation is one linear operation with it, and so is one directly before: the
+rule sees the scaled weights and the shifted bias, and the map itself passes relevance on. So relevance is that of the
+folded network, whoever folds it. A map is told by its numbers being the same for every input, a linear operation by
+what it is: modules do not matter. Before an operation that pads with zeros, or whose outputs see places that are no
+input, a shift is no bias per channel; such a map, and one with no linear operation beside it, follows the rule for
+normalisations.
+
+The network runs as it is written. What was folded is settled on the way back: whoever has folded a map tells the value
+behind it how much of its relevance came by the folded operation (`behind`, `parts`), beside the gradient itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from idc_core.lrp.affine import Affine, Rule
+from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
+from idc_core.lrp.contributions import add
+
+_CONVOLUTION = ["input", "weight", "bias", "stride", "padding", "dilation", "groups"]
+_TRANSPOSED = ["input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"]
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """Relevance of what a map behind a value gave, to be shared by the operation that both are."""
+
+    map: Map
+    z: Tensor
+    relevance: Tensor
+
+
+@dataclass(eq=False)
+class LinearNote:
+    """What is noted of the result of a linear operation."""
+
+    layout: Layout
+    before: MapNote | None = None  # the map directly before it that it takes in
+    behind: list[_Folded] = field(default_factory=list)
+
+    def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
+        """Share the relevance of the result by the rule, that of maps behind it with them taken in."""
+        affine, inputs, z = kept
+        affine = replace(affine, back=lambda gradient: kept[0].pull_back(kept[1], z, gradient)[0])
+        if self.before is not None:
+            affine, inputs = _with_map_before(affine, self.layout, self.before), (self.before.value,)
+        shares: list[tuple[Tensor, ...]] = []
+        rest: Tensor | None = relevance
+        for one in self.behind:
+            rest = _less(rest, one.relevance)
+            shares.append(rule(_with_map_behind(affine, self.layout, one.map, one.z), inputs, one.z, one.relevance))
+        if rest is not None:
+            shares.append(rule(affine, inputs, z.detach(), rest))
+        found = add(*shares)
+        if self.before is not None:
+            self.before.parts.append(found[0])
+        return found
+
+
+@dataclass(eq=False)
+class MapNote:
+    """What is noted of the result of a map."""
+
+    map: Map  # from `value` for one before a linear operation, else the last step alone
+    value: Tensor  # what a map before an operation maps; what one behind an operation gives
+    source: LinearNote | MapNote | None = None  # that of what it was computed from
+    layout: Layout | None = None  # of the linear operation that it is behind; None where it is behind none
+    behind: list[_Folded] = field(default_factory=list)
+    parts: list[Tensor] = field(default_factory=list)  # relevance of `value` that operations behind gave
+
+    def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
+        """Return the relevance of what is mapped: as it came where it is folded, by the rule where not."""
+        if self.layout is not None:
+            return (self.passed(relevance),)
+        self.passed(relevance)
+        rest: Tensor | None = relevance
+        for part in self.parts:
+            rest = _less(rest, part)
+        shares = [*self.parts, *([] if rest is None else rule(*kept, rest))]
+        return (sum(shares[1:], shares[0]),)
+
+    def passed(self, relevance: Tensor) -> Tensor:
+        """Tell of what the map was computed from how much of its relevance is of which folded operation."""
+        if self.layout is None:
+            if isinstance(self.source, MapNote):
+                self.source.parts.extend(self.parts)
+            return relevance
+        told = self.source.behind if self.source is not None else []
+        rest: Tensor | None = relevance
+        for one in self.behind:
+            rest = _less(rest, one.relevance)
+            told.append(replace(one, map=self.map.then(one.map)))
+        if rest is not None:
+            told.append(_Folded(self.map, self.value, rest))
+        return relevance
+
+
+Note = LinearNote | MapNote
+
+
+def _less(whole: Tensor | None, part: Tensor) -> Tensor | None:
+    """Return what is left of relevance without a part of it; None where the part is all, as it nearly always is."""
+    if whole is None or (whole.data_ptr() == part.data_ptr() and whole.stride() == part.stride()):
+        return None
+    rest = whole - part
+    lost = 16 * torch.finfo(rest.dtype).eps * (whole.abs() + part.abs())
+    return torch.where(rest.abs() > lost, rest, 0.0)
+
+
+class _Whole(Affine):
+    """A linear operation and a map beside it as one operation, whose weights are scaled once a rule asks for them."""
+
+    weighs = True
+
+    def __init__(
+        self,
+        affine: Affine,
+        layout: Layout,
+        scaled: Callable[[Tensor, Tensor], Tensor],
+        scale: Tensor,
+        bias: Tensor | None,
+        back: Callable[[Tensor], Tensor],
+    ) -> None:
+        def function(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+            z = affine.function(x, w, None)
+            return z if b is None else z + layout.across(b)
+
+        offset = None if bias is None else layout.across(bias)
+        given = {"kind": affine.kind, "function": function, "bias": bias, "offset": offset, "spread": affine.spread}
+        self.__dict__.update(given, back=back, make=lambda: scaled(cast(Tensor, affine.weight), scale))
+
+    @cached_property
+    def weight(self) -> Tensor:
+        """The scaled weights."""
+        return cast(Tensor, self.__dict__["make"]())
+
+
+def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Affine:
+    """Return a linear operation and a map behind it as one operation."""
+    scale, shift = cast(Tensor, layout.per_channel(map.scale, z)), layout.per_channel(map.shift, z)
+    bias = shift if affine.bias is None else affine.bias * scale + (0.0 if shift is None else shift)
+    factor, back = layout.across(scale), cast(Callable[[Tensor], Tensor], affine.back)
+    return _Whole(affine, layout, layout.by_outputs, scale, bias, lambda gradient: back(gradient * factor))
+
+
+def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
+    """Return a map and the linear operation directly behind it as one operation on what is mapped."""
+    scale, shift = (layout.per_channel(one, note.value) for one in (note.map.scale, note.map.shift))
+    scale, bias = cast(Tensor, scale), affine.bias
+    if shift is not None:
+        carried = layout.carried(cast(Tensor, affine.weight), shift)
+        bias = carried if bias is None else bias + carried
+    factor, back = layout.across(scale), cast(Callable[[Tensor], Tensor], affine.back)
+    return _Whole(affine, layout, layout.by_inputs, scale, bias, lambda gradient: back(gradient) * factor)
+
+
+def _note_of(value: object) -> Note | None:
+    """Return what is noted of a value."""
+    return getattr(value, "_idc_note", None)
+
+
+def copy_note(value: Tensor, new: Tensor) -> Tensor:
+    """Note of a tensor what is noted of the one that it stands for, and return it."""
+    for name in ("_idc_note", "_idc_deep"):
+        setattr(new, name, getattr(value, name, None))
+    return new
+
+
+@dataclass
+class Notes:
+    """Notes what the operations of a pass gave that may be one with what is beside them."""
+
+    buffers: set[int] = field(default_factory=set)  # those of the network, by identity
+
+    def watched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Note of an operation that carries relevance, in its node as well; return its result."""
+        if name in LINEAR or name in MAPS:
+            node = result.grad_fn
+            if hasattr(node, "note") and not any(result is given for given in (*args, *kwargs.values())):
+                node.note = self._note(name, args, kwargs, result)
+        return result
+
+    def unwatched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Note the same where nothing is watched yet, and which tensors no input changes."""
+        given = tensors_of(args, kwargs)
+        if given and isinstance(result, Tensor):
+            if all(map(self._is_constant, given)):
+                result._idc_constant = True  # type: ignore[attr-defined]
+            elif (name in LINEAR or name in MAPS) and not any(result is one for one in given):
+                self._note(name, args, kwargs, result)
+
+    def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
+        if name in LINEAR:
+            note: Note | None = _noted_linear(name, args, kwargs, self._is_constant)
+        else:
+            note = _noted_map(name, args, kwargs, self._is_constant, result)
+        result._idc_note = note  # type: ignore[attr-defined]
+        return note
+
+    def _is_constant(self, value: Any) -> bool:
+        """Return whether an argument is known to be the same for every input."""
+        if not isinstance(value, Tensor):
+            return isinstance(value, int | float)
+        known = isinstance(value, nn.Parameter) or id(value) in self.buffers
+        return known or getattr(value, "_idc_constant", False)
+
+
+def _layout(name: str, given: dict[str, Any]) -> Layout | None:
+    """Return the layout of a linear operation; None where its weight is no matrix or no kernel."""
+    if name == "linear":
+        return Layout(-1)
+    if name == "addmm" or name in PRODUCTS:
+        return Layout(-1, transposed=True) if given["weight"].dim() == 2 and given["input"].dim() > 1 else None
+    transposed, padding = "transpose" in name, given.get("padding", 0)
+    reach = given["weight"].shape[2:]
+    padded = any(size > 1 for size in reach) if padding == "same" else padding not in ("valid", 0)
+    padded = any(padding) if isinstance(padding, tuple | list) else padded
+    return Layout(-1 - len(reach), transposed, int(given.get("groups", 1)), transposed or padded)
+
+
+def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a linear operation by name; its input and its weight by these names."""
+    if name == "addmm":
+        names = ["bias", "input", "weight"]
+        kwargs = {{"input": "bias", "mat1": "input", "mat2": "weight"}.get(k, k): v for k, v in kwargs.items()}
+    elif name in PRODUCTS:
+        names = ["input", "weight"]
+        kwargs = {{"other": "weight", "mat2": "weight"}.get(key, key): value for key, value in kwargs.items()}
+    else:
+        names = _TRANSPOSED if "transpose" in name else _CONVOLUTION
+    return dict(zip(names, args, strict=False)) | kwargs
+
+
+def _noted_linear(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant
+) -> LinearNote | None:
+    """Return what is noted of the result of a linear operation on `input` with a constant weight."""
+    given = _arguments(name, args, kwargs)
+    weight, x, bias = given["weight"], given["input"], given.get("bias")
+    of_x = x.requires_grad or name not in PRODUCTS or is_constant(weight)
+    scaled = given.get("alpha", 1) != 1 or given.get("beta", 1) != 1
+    if weight.requires_grad or (bias is not None and bias.requires_grad) or scaled or not of_x:
+        return None
+    layout, front = _layout(name, given), _note_of(x)
+    if layout is None:
+        return None
+    if isinstance(front, MapNote) and front.layout is None and front.map.fits(layout, x, before=True):
+        return LinearNote(layout, front)
+    return LinearNote(layout)
+
+
+def _noted_map(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant, result: Tensor
+) -> MapNote | None:
+    """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
+    found = MAPS[name](args, kwargs, is_constant)
+    if found is None:
+        return None
+    (x, map), front = found, _note_of(found[0])
+    if x.shape != result.shape:
+        return None
+    layout = front.layout if isinstance(front, LinearNote | MapNote) else None
+    if layout is not None and map.fits(layout, x, before=False):
+        return MapNote(map, result.detach(), front, layout)
+    if layout is None and isinstance(front, MapNote):
+        return MapNote(front.map.then(map), front.value, front)
+    return MapNote(map, x.detach())

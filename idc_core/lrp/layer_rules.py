@@ -1,0 +1,284 @@
+"""Rules for single operations: how the relevance R_j of z_j = sum_i x_i w_ij + b_j is shared among the inputs.
+
+Each is a few lines on `Affine`. Rules of whole networks (`rules`) and tables (`tables`) are made of them.
+
+References
+----------
+.. [1] S. Bach, A. Binder, G. Montavon, F. Klauschen, K.-R. Müller, W. Samek, "On pixel-wise explanations for
+   non-linear classifier decisions by layer-wise relevance propagation", PLoS ONE 10(7), 2015.
+.. [2] G. Montavon, A. Binder, S. Lapuschkin, W. Samek, K.-R. Müller, "Layer-wise relevance propagation: an
+   overview", in Explainable AI, Springer LNCS 11700, 2019.
+.. [3] S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-driven deep learning system testing", ICSE 2020.
+.. [4] A. Andéol, Y. Kawakami, Y. Wada, T. Kanamori, K.-R. Müller, G. Montavon, "Learning domain invariant
+   representations by joint Wasserstein distance minimization", Neural Networks 167, 2023 (gamma for any sign).
+.. [5] G. Montavon, S. Lapuschkin, A. Binder, W. Samek, K.-R. Müller, "Explaining nonlinear classification decisions
+   with deep Taylor decomposition", Pattern Recognition 65, 2017.
+.. [6] S. Lapuschkin, S. Wäldchen, A. Binder, G. Montavon, W. Samek, K.-R. Müller, "Unmasking Clever Hans predictors
+   and assessing what machines really learn", Nature Communications 10, 2019 (flat).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from idc_core.errors import SettingError
+from idc_core.limits import EPSILON
+from idc_core.lrp.affine import Affine, Rule, pull_back
+from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
+from idc_core.lrp.quotients import point_by_point, quotient, signed
+from idc_core.parameters import Parameter
+from idc_core.registry import Registry
+
+TINY = 1e-16
+"""Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
+
+Bias = Literal["absorb", "redistribute"]
+
+
+GAMMA = Parameter(
+    "gamma",
+    "Gamma",
+    "How much contributions of the output's own sign are favoured; 0 is LRP-0.",
+    0.25,
+    offered=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+)
+
+ALPHA = Parameter(
+    "alpha",
+    "Alpha",
+    "Weight of supporting contributions; opposing ones weigh alpha - 1.",
+    2.0,
+    1.0,
+    offered=(1.0, 1.5, 2.0, 3.0),
+)
+
+LOW = Parameter(
+    "low",
+    "Lowest input",
+    "The smallest value that inputs of the first layer can have.",
+    0.0,
+    -1e6,
+    1e6,
+    offered=(0.0, -1.0, -2.0, -3.0),
+)
+
+HIGH = Parameter(
+    "high",
+    "Highest input",
+    "The largest value that inputs of the first layer can have.",
+    1.0,
+    -1e6,
+    1e6,
+    offered=(1.0, 2.0, 3.0),
+)
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """What tables and the command line know of a rule for single operations."""
+
+    name: str
+    label: str
+    help: str
+    citation: str
+    parameters: tuple[Parameter, ...]
+    make: Callable[..., Rule]  # ``make(bias=bias, **parameters)`` gives the `Rule`
+
+
+LAYER_RULES: Registry[LayerRule] = Registry("rule for a layer")
+"""Rules for single operations by name, entered by `layer_rule`: what a table names."""
+
+Make = TypeVar("Make", bound=Callable[..., Rule])
+
+
+def layer_rule(
+    name: str, *, label: str, help: str, citation: str, parameters: tuple[Parameter, ...] = ()
+) -> Callable[[Make], Make]:
+    """Enter a rule for single operations into `LAYER_RULES`.
+
+    The decorated function is called with `bias`, "absorb" or "redistribute", and a value for each parameter, all by
+    name. It returns the rule: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``.
+    """
+
+    def enter(make: Make) -> Make:
+        LAYER_RULES.enter(name, LayerRule(name, label, help, citation, parameters, make))
+        return make
+
+    return enter
+
+
+@layer_rule(
+    "epsilon",
+    label="LRP-epsilon",
+    help="Contributions, damped by epsilon where a sum nearly cancels.",
+    citation="Bach et al. 2015, eq. 58",
+    parameters=(EPSILON,),
+)
+def epsilon_rule(epsilon: float, bias: Bias, least: float = TINY) -> Rule:
+    """R_i = sum_j x_i w_ij R_j / (z_j + epsilon sign z_j), with sign 0 = +1 (equation 1 of [3], eq. 58 of [1])."""
+    size = max(epsilon, least)
+
+    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        if affine.pointwise and bias == "absorb":
+            return point_by_point(inputs, affine.weight, z.detach(), relevance, size)
+        share = quotient(relevance, z.detach(), size)
+        shares = contributions(affine, inputs, z, share)
+        if bias == "redistribute":
+            lost = signed(size, z) + or_zero(affine.offset)
+            shares = add(shares, spread_equally(affine, inputs, share * lost))
+        return shares
+
+    return rule
+
+
+layer_rule("z", label="LRP-0 (z)", help="Contributions as they are.", citation="Bach et al. 2015, eq. 56")(
+    partial(epsilon_rule, 0.0)
+)
+
+
+@layer_rule(
+    "gamma",
+    label="LRP-gamma",
+    help="Favours contributions that support the output.",
+    citation="Montavon et al. 2019",
+    parameters=(GAMMA,),
+)
+def gamma_rule(gamma: float, bias: Bias) -> Rule:
+    """R_i = sum_j (x_i w_ij + gamma c_ij) R_j / (their sum), c_ij what of x_i w_ij has the sign of z_j ([2], [4])."""
+
+    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
+        for positive in (True, False):
+            chosen = z.detach() >= 0 if positive else z.detach() < 0
+            part = SignedContributions(affine, inputs, positive)
+            denominator = z.detach() + gamma * part.total
+            stabiliser = signed(TINY, denominator)
+            share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
+            shares = add(shares, contributions(affine, inputs, z, share), part.contributions(gamma * share))
+            if bias == "redistribute":
+                lost = stabiliser + gamma * part.offset
+                shares = add(shares, spread_equally(affine, inputs, share * (lost + or_zero(affine.offset))))
+        return shares
+
+    return rule
+
+
+@layer_rule(
+    "alpha-beta",
+    label="LRP-alpha-beta",
+    help="Treats supporting and opposing contributions apart, weighted alpha and alpha - 1.",
+    citation="Bach et al. 2015, eq. 60",
+    parameters=(ALPHA,),
+)
+def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
+    """R_i = sum_j (alpha z+_ij / z+_j - beta z-_ij / z-_j) R_j with beta = alpha - 1 (equation 60 of [1]).
+
+    An output that has contributions of one sign only would gain or lose relevance under the equation. Where no bias
+    takes part (the operation has none, or its share is redistributed), the sign that exists takes all of it.
+    """
+
+    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        parts = SignedContributions(affine, inputs, True), SignedContributions(affine, inputs, False)
+        free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
+        empty = [(part.total == 0) & free for part in parts]
+        weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
+        shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
+        for part, weight, sign in zip(parts, weights, (1.0, -1.0), strict=True):
+            share = weight * relevance / (part.total + sign * TINY)
+            shares = add(shares, part.contributions(share))
+            if bias == "redistribute":
+                shares = add(shares, spread_equally(affine, inputs, share * part.offset))
+        if bias == "redistribute":
+            nothing = (parts[0].total == 0) & (parts[1].total == 0)
+            if bool(nothing.any()):
+                shares = add(shares, spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0)))
+        return shares
+
+    return rule
+
+
+layer_rule("z-plus", label="z+", help="Supporting contributions alone.", citation="Montavon et al. 2017")(
+    partial(alpha_beta_rule, 1.0)
+)
+
+
+@layer_rule("flat", label="Flat", help="Equal shares for all inputs.", citation="Lapuschkin et al. 2019")
+def flat_rule(bias: Bias) -> Rule:
+    """R_i = sum_j R_j / (number of inputs that feed z_j): the first layer alone has no say where it looks ([6])."""
+    return lambda affine, inputs, z, relevance: spread_equally(affine, inputs, relevance)
+
+
+@layer_rule("w2", label="w²", help="Shares by the squared weights alone.", citation="Montavon et al. 2017, eq. 12")
+def squares_rule(bias: Bias) -> Rule:
+    """R_i = sum_j w_ij^2 R_j / sum_i w_ij^2 ([5], for inputs of any value); no bias takes part."""
+
+    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        if affine.weight is None:
+            return spread_equally(affine, inputs, relevance)
+        with torch.enable_grad():
+            ones = tuple(torch.ones_like(x).requires_grad_() for x in inputs)
+            total = affine.function(ones, affine.weight.square(), None)
+        return _shared(affine, inputs, ones, total, relevance)
+
+    return rule
+
+
+@layer_rule(
+    "box",
+    label="z^B (box)",
+    help="For a layer of inputs with a lowest and a highest value, as pixels have.",
+    citation="Montavon et al. 2017, eq. 14",
+    parameters=(LOW, HIGH),
+)
+def box_rule(low: float, high: float, bias: Bias) -> Rule:
+    """R_i = sum_j z_ij R_j / sum_i z_ij with z_ij = x_i w_ij - low w+_ij - high w-_ij ([5]); no bias takes part."""
+    if low >= high:
+        raise SettingError(f"The box rule needs low < high, bounds of the layer's inputs; found {low:g} and {high:g}.")
+
+    def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        weight = affine.weight
+        least, most = (None, None) if weight is None else (weight.clamp(min=0), weight.clamp(max=0))
+        with torch.enable_grad():
+            given = tuple(x.detach().requires_grad_() for x in inputs)
+            lows = tuple(torch.full_like(x, low).requires_grad_() for x in inputs)
+            highs = tuple(torch.full_like(x, high).requires_grad_() for x in inputs)
+            total = affine.function(given, weight, None) - affine.function(lows, least, None)
+            if weight is not None:  # an operation without weights has positive ones alone
+                total = total - affine.function(highs, most, None)
+        parts = (given, lows) if weight is None else (given, lows, highs)
+        shares = _shared(affine, inputs, tuple(x for part in parts for x in part), total, relevance)
+        return add(*(shares[i : i + len(inputs)] for i in range(0, len(shares), len(inputs))))
+
+    return rule
+
+
+def _shared(
+    affine: Affine, inputs: tuple[Tensor, ...], parts: tuple[Tensor, ...], total: Tensor, relevance: Tensor
+) -> tuple[Tensor, ...]:
+    """Share among what a total is linear in, by what each adds to it; outputs of nothing but zeros share equally."""
+    nothing = total.detach() == 0
+    gradients = pull_back(total, parts, torch.where(nothing, 0.0, relevance / total.detach()))
+    shares = tuple(part.detach() * gradient for part, gradient in zip(parts, gradients, strict=True))
+    if not bool(nothing.any()):
+        return shares
+    equal = spread_equally(affine, inputs, torch.where(nothing, relevance, 0.0))
+    return (*add(shares[: len(inputs)], equal), *shares[len(inputs) :])
+
+
+def pass_rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+    """R_i = R_j with i = j: the relevance of an operation with one input of its result's shape passes unchanged."""
+    if len(inputs) != 1 or inputs[0].shape != relevance.shape:
+        raise SettingError(
+            f"The rule 'pass' is for operations whose result has the shape of their one input, not for a {affine.kind} "
+            "operation. Give that one a rule of its own."
+        )
+    return (relevance,)
+
+
+@layer_rule("pass", label="Pass", help="Passes relevance on, for normalisations.", citation="Anders et al. 2021")
+def _pass(bias: Bias) -> Rule:
+    return pass_rule
