@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from idc_core.guarded.limits import limits
+from idc_core.guarded import limits
 
 log = logging.getLogger("idc_core")
 
