@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
+    from idc_core.coverage.saved import load_criterion
     from idc_core.datasets import load_dataset
     from idc_core.datasets.registry import dataset
     from idc_core.errors import IdcError
@@ -45,6 +46,7 @@ __all__ = [
     "explaining",
     "inspect",
     "launch",
+    "load_criterion",
     "load_dataset",
     "load_model",
     "network",
@@ -69,6 +71,7 @@ _HOMES = {
     "explaining": "idc_core.explained",
     "inspect": "idc_core.inspection",
     "launch": "studio.launching",  # a name for the dashboard's own function: the engine itself imports none of it
+    "load_criterion": "idc_core.coverage.saved",
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "network": "idc_core.models.registry",

@@ -99,6 +99,10 @@ def using(name: str | None) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
+_AUTOCASTS = ("cpu", "cuda", "mps")
+"""Kinds of devices that have an autocast of their own."""
+
+
 @contextmanager
 def exact(model: nn.Module) -> Iterator[None]:
     """Let a GPU sum in whole float32, and in the same order each time; torch would let its convolutions round more."""
@@ -110,6 +114,21 @@ def exact(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         _exactly.end()
+
+
+@contextmanager
+def without_autocast() -> Iterator[None]:
+    """Let operations run in the types of what they are given, whatever autocast is on."""
+    import torch
+
+    if not torch._C._is_any_autocast_enabled():
+        yield
+        return
+    with ExitStack() as kinds:
+        for kind in _AUTOCASTS:
+            if torch.is_autocast_enabled(kind):
+                kinds.enter_context(torch.autocast(kind, enabled=False))
+        yield
 
 
 class _Exactly:

@@ -96,9 +96,14 @@ def is_url(place: Path | str) -> bool:
     return re.match(r"[A-Za-z][\w+.-]+://.", str(place)) is not None
 
 
+def name_after(path: Path) -> str:
+    """Return the name that is made of a file's, of small letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"
+
+
 def free_name(path: Path, registry: Mapping[str, Any], path_of: Callable[[Any], Path | None]) -> str:
-    """Return a name after a file that nothing opened from elsewhere has, of small letters, digits and hyphens."""
-    first = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"
+    """Return a name after a file that nothing opened from elsewhere has: with a number where it is taken."""
+    first = name_after(path)
     names = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
     return next(name for name in names if name not in registry or path_of(registry[name]) == path)
 

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from idc_core.errors import SettingError
+from idc_core.errors import IdcError, SettingError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Number = int | float
 Value = Number | str
@@ -150,6 +153,32 @@ def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, n
 
 def _limits(low: Number, high: Number) -> str:
     return f"of at least {low}" if math.isinf(high) else f"from {low} to {high}"
+
+
+def class_numbers(what: str, value: Any, kind: type[IdcError] = SettingError) -> NDArray[Any]:
+    """Return classes as an array of numbers of any type and shape; `kind` of error where they are names or None."""
+    import numpy as np
+
+    given: Any = value
+    try:
+        given = value if hasattr(value, "shape") or isinstance(value, str | Number) else list(value)
+        found = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    except (TypeError, ValueError, RuntimeError):
+        found = np.asarray(None)
+    if found.dtype.kind in "fiub":
+        return found
+    every = given if isinstance(given, list) else found.flat
+    first = next((one for one in every if isinstance(one, str)), None)
+    said = f"the name {shown(str(first))}" if first is not None else shown(value)
+    raise kind(
+        f"{what} must be numbers of classes, counted from 0 in the order of the network's outputs, not {said}. Give "
+        "each class's place in that order, for example class_names.index('cat')."
+    )
+
+
+def counted_from(low: int, high: int, classes: int) -> str:
+    """Say, behind a message, that classes were probably counted from 1."""
+    return f": these are {low}..{high}, counted from 1. Subtract 1 from each" if low > 0 and high == classes else ""
 
 
 def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -> dict[str, Any]:

@@ -26,6 +26,10 @@ class Registry(dict[str, Entry]):
         super().__init__(entries or {})
         self._what = what
 
+    def __getitem__(self, name: str) -> Entry:
+        # What is no text may have no hash: it is an unknown name like any other.
+        return super().__getitem__(name) if isinstance(name, str) else self.__missing__(name)
+
     def __missing__(self, name: str) -> Entry:
         raise SettingError(f"Unknown {self._what} {shown(name)}: expected one of {', '.join(self)}.")
 

@@ -27,10 +27,10 @@ def assert_coverage(
     at_least: float = 0.4,
     *,
     train: Inputs | None = None,
-    m: int = 6,
+    m: int | None = None,
     rule: str | RelevanceSettings = "epsilon",
     priority: str = "sum",
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     original: bool = False,
@@ -76,7 +76,8 @@ def assert_coverage(
     train = _training(model) if train is None else train
     learnt = collect(model, train, [layer], settings)
     used = learnt.predictions == _targets(train) if original else None
-    ranked = RankedLayer.of(learnt, layer, criterion.m, priority, used)
+    m = criterion.m_of(learnt.activations[layer].shape[1])
+    ranked = RankedLayer.of(learnt, layer, m, priority, used)
     criterion.cluster(ranked)
     activations = collect(model, tests, [layer]).activations[layer][:, criterion.important]
     assignments = criterion.count(activations)

@@ -100,7 +100,8 @@ def draw_prioritisation() -> None:
         view,
         "An order by new coverage always runs the test next that adds most to those before it. Surprise criteria also "
         f"give an order by surprise; {layout.names([one.label for one in UNCERTAINTIES.values()])} run the least "
-        "confident predictions first."
+        "confident predictions first. MC-dropout is for networks with dropout and up to "
+        f"{criterion_scores.MOST_DROPPED:,} tests; it compares 20 passes from seed 0."
         + (
             " APFD counts every misclassified test as a fault of its own (Rothermel et al. 2001; Feng et al., ISSTA "
             "2020)."

@@ -1,8 +1,9 @@
-"""The documents are true: examples run, paths and names exist, commands are understood, every module is on the plan."""
+"""The documents are true: paths and names exist, commands are understood, every module and page is where it is listed.
 
-import contextlib
+test_documents_followed.py runs their commands and examples.
+"""
+
 import importlib
-import io
 import re
 import shlex
 from functools import cache
@@ -11,20 +12,12 @@ from pathlib import Path
 import pytest
 
 from idc_core.cli import make_parser
+from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs" / "results").glob("*.md"))
-DOCUMENTS = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/ARCHITECTURE.md",
-    "docs/CHECKS.md",
-    "docs/CLUSTER.md",
-    "docs/OWN-NETWORK.md",
-    "docs/RESULTS.md",
-    *RESULTS,
-    "benchmarks/RESULTS.md",
-)
+PAGES_OF_DOCS = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").glob("*.md"))
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *PAGES_OF_DOCS, *RESULTS, "benchmarks/RESULTS.md")
 CODE = (
     "app.py",
     "Makefile",
@@ -42,7 +35,7 @@ def blocks(document, language):
 
 def planned_paths():
     """Paths of the tree in ARCHITECTURE.md: two spaces of indentation a level, name, then purpose."""
-    (tree,) = blocks("docs/ARCHITECTURE.md", "text")
+    *_, tree = blocks("docs/ARCHITECTURE.md", "text")
     folders, paths = [], []
     for line in tree.splitlines():
         name = line.split()[0]
@@ -52,36 +45,36 @@ def planned_paths():
     return paths
 
 
-def test_readme_example_runs():
-    (example,) = blocks("README.md", "python")
-    assert len([line for line in example.splitlines() if line]) <= 10
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(example, "README.md", "exec"), {})  # noqa: S102 (the point of the test)
-    first, *neurons = printed.getvalue().splitlines()
-    covered, total, percent = re.fullmatch(r"(\d+) of (\d+) cells: IDC ([\d.]+) %", first).groups()
-    assert 0 < int(covered) <= int(total)
-    assert float(percent) == pytest.approx(100 * int(covered) / int(total), abs=0.051)
-    assert len(neurons) == 6
+def test_the_readme_is_short_and_leads_to_every_document():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 150
+    assert [page for page in PAGES_OF_DOCS if f"]({page})" not in readme] == []
+    assert max(len(example.splitlines()) for example in blocks("README.md", "python")) <= 20
+
+
+def test_the_documents_list_the_pages_as_the_dashboard_does():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+\?) \| ([^|]+) \|$", readme, re.MULTILINE)
+    assert rows == [(page.title, page.question, page.help) for page in PAGES.values()]
+    pages = (ROOT / "docs" / "PAGES.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)\n\n\*\*([^*]+\?)\*\*", pages, re.MULTILINE)
+    assert sections == [(page.title, page.question) for page in PAGES.values()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_and_pictures_exist(document):
-    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8"))
-    missing = [
-        target
-        for target in targets
-        if not target.startswith("https://") and not ((ROOT / document).parent / target).exists()
-    ]
+    prose = re.sub(r"^```.*?^```$", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    targets = [one for one in re.findall(r"\]\(([^)#]+)", prose) if not re.match(r"https://|http://127\.0\.0\.1:", one)]
+    missing = [target for target in targets if not ((ROOT / document).parent / target).exists()]
     assert not missing
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_paths_in_prose_exist(document):
-    """A word in backticks with a slash is a path from the root, unless it holds the placeholder NAME."""
+    """A word in backticks with a slash is a path from the root, unless it holds a placeholder or is a person's own."""
     words = re.findall(r"`([\w.\-]+/[\w./\-]*)`", (ROOT / document).read_text(encoding="utf-8"))
-    missing = [word for word in words if "NAME" not in word and not (ROOT / word).exists()]
-    assert not missing
+    own = re.compile(r"NAME|IDC_HOME/|\.streamlit/secrets\.toml")
+    assert [word for word in words if not own.search(word) and not (ROOT / word).exists()] == []
 
 
 @cache
@@ -98,29 +91,37 @@ def test_names_in_prose_exist(document):
     quoted = re.findall(r"`([^`\n]+)`", (ROOT / document).read_text(encoding="utf-8"))
     files = [one for one in quoted if re.fullmatch(r"[\w-]+\.(py|md|txt|toml|json|css|js|cff)", one)]
     words = [word for one in quoted if one not in files and "/" not in one for word in re.findall(r"[^\W\d]\w*", one)]
-    assert [name for name in files if name not in code_names() and not list(ROOT.glob(f"docs/**/{name}"))] == []
-    assert [word for word in words if word not in code_names()] == []
+    known = code_names() | {file.name for file in (*ROOT.glob("docs/**/*"), *ROOT.glob(".streamlit/*"))}
+    assert [name for name in files if name not in known and "NAME" not in name] == []
+    assert set(words) - code_names() - OF_OTHERS == set()
+
+
+OF_OTHERS = {"usage", "flop_counter", "docker", "serverAddress", "STREAMLIT_SERVER_MAX_UPLOAD_SIZE"}
+"""Words of Ray, PyTorch, Podman and Streamlit."""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_modules_in_prose_exist(document):
-    for name in set(re.findall(r"\b(?:idc_core|studio)(?:\.\w+)+", (ROOT / document).read_text(encoding="utf-8"))):
+    text = (ROOT / document).read_text(encoding="utf-8").replace("studio.example.org", "")
+    for name in set(re.findall(r"\b(?:idc_core|studio)(?:\.\w+)+", text)):
         path = ROOT.joinpath(*name.split("."))
         if not path.is_dir() and not path.with_suffix(".py").exists():
             module, _, attribute = name.rpartition(".")
             assert hasattr(importlib.import_module(module), attribute), name
 
 
-OTHERS = {"NAME", "my_setup.py", "net.onnx", "resnet.py", "vit", "bert", "digits.onnx", "wine.py", "idc.toml"}
-"""Names in commands that no file here has; tests/models runs those of the documents that take seconds."""
+FILES = {"idc.toml", "my_setup.py", "net.onnx", "digits.onnx", "resnet.py", "wine.py", "vit", "bert"}
+OTHERS = FILES | {"NAME", "COMMAND"}
+"""Names in commands that no file here has; those of the documents that take seconds are run."""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_command_line_understands_the_documents(document):
-    lines = (ROOT / document).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    found = [re.fullmatch(r"(?: {4,}|.*`)(?:\.venv/bin/)?python -m idc_core ([^`]+)(?:`.*)?", line) for line in lines]
-    for words in (shlex.split(match[1], comments=True) for match in found if match):
-        if not OTHERS & set(words):
+    text = (ROOT / document).read_text(encoding="utf-8").replace("\\\n", " ")
+    command = r"(?:(?:\.venv/bin/)?python -m idc_core|idc-studio)"
+    found = re.findall(rf"^(?: {{4,}}|\$ ){command} (.+)$|`{command} ([^`]+)`", text, re.MULTILINE)
+    for words in (shlex.split(line or quoted, comments=True) for line, quoted in found):
+        if not OTHERS & set(words) and "--version" not in words:
             make_parser().parse_args(words)
 
 

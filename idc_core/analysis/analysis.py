@@ -16,8 +16,9 @@ from idc_core.analysis.result import Analysis
 from idc_core.coverage.cells import encode
 from idc_core.coverage.idc import IDC
 from idc_core.datasets import Dataset
-from idc_core.importance.important_neurons import check_m
+from idc_core.errors import DataError
 from idc_core.importance.training_pass import RankedLayer
+from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.store import Unfinished
@@ -30,11 +31,11 @@ def analyze(
     train: Dataset,
     test: Dataset,
     layer: str,
-    m: int = 6,
+    m: int | None = None,
     *,
     rule: str | RelevanceSettings = "epsilon",
     priority: str = "sum",
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     original: bool = False,
@@ -76,13 +77,28 @@ def analyze(
     """
     seconds: dict[str, float] = {}
     settings = RelevanceSettings.of(rule, **parameters)
+    for data in (train, test):
+        if not (hasattr(data, "inputs") and hasattr(data, "targets")):
+            raise DataError(
+                f"Expected train and test to be data sets, as load_dataset gives them, not {type(data).__name__}. "
+                "For arrays use IDC(model, layer).fit(train).update(test)."
+            )
     criterion = IDC(
-        model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
+        model,
+        layer,
+        m,
+        settings,
+        clusters,
+        drop_zeros,
+        priority=priority,
+        clustering=clustering,
+        original=original,
+        in_memory=in_memory,
     )
     criterion.check_inputs(len(train))
     if traces is None:
         # One input tells how many neurons the layer has, so a mistake need not wait for all of them.
-        check_m(criterion.m, collect(model, train.inputs[:1], [layer], settings).activations[layer].shape[1])
+        criterion.m_of(collect(model, train.inputs[:1], [layer], settings).activations[layer].shape[1])
         run = partial(collect, model, in_memory=in_memory, on_progress=on_progress)
         before, after = unfinished or (None, None)
         with timed(seconds, "run the training inputs"):
@@ -93,11 +109,18 @@ def analyze(
         learnt, seen = traces
     with timed(seconds, "cluster the important neurons"):
         used = learnt.predictions == train.targets if original else None
+        m = criterion.m_of(learnt.activations[layer].shape[1])
         ranked = RankedLayer.of(learnt, layer, m, priority, used, in_memory)
         criterion.cluster(ranked, on_progress=on_progress)
     important = criterion.important
     measured = Measured(seen.scores, seen.activations[layer][:, important], seen.relevance[layer][:, important])
     return assembled(criterion, ranked, test, measured, seconds)
+
+
+def usual_m(model: nn.Module, train: Dataset, layer: str) -> int:
+    """Return how many important neurons `analyze` takes where no number is asked for: 6, or all of fewer."""
+    neurons = int(collect(model, train.inputs[:1], [layer]).activations[layer].shape[1])
+    return min(int(M.default), neurons)
 
 
 @dataclass(frozen=True, eq=False)

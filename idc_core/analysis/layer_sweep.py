@@ -4,7 +4,8 @@ One pass over the training inputs and one over each test set serve all layers. A
 for the largest number of neurons: the important neurons of a smaller number are the first ones of a larger.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import layer_names
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -60,9 +62,14 @@ class LayerCoverage:
     total: int  # cells there are; can pass 2**64
 
     @property
+    def coverable(self) -> bool:
+        """Whether there is anything to cover: not where none of the neurons varies, so that there is one cell."""
+        return self.total > 1
+
+    @property
     def score(self) -> float:
-        """IDC, 0..1."""
-        return self.covered / self.total
+        """IDC, 0..1; NaN where nothing can be covered."""
+        return self.covered / self.total if self.coverable else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +90,7 @@ class Sweep:
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == wanted), None)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1)."""
+        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell)."""
         return [
             {
                 "tests": cell.suite,
@@ -92,7 +99,7 @@ class Sweep:
                 "used": cell.used,
                 "covered": cell.covered,
                 "total": cell.total,
-                "idc": cell.score,
+                "idc": cell.score if cell.coverable else None,
             }
             for cell in self.cells
         ]
@@ -102,7 +109,7 @@ def cluster_layer(
     model: nn.Module,
     ranked: RankedLayer,
     *,
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,
@@ -112,8 +119,8 @@ def cluster_layer(
     criterion = IDC(
         model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
     )
-    criterion.cluster(ranked, on_progress=on_progress)
-    return LayerClusters(ranked.layer, len(ranked.importance), important, criterion.clusters)
+    found = criterion.find_clusters(ranked, on_progress=on_progress)
+    return LayerClusters(ranked.layer, len(ranked.importance), important, found)
 
 
 def run_tests(
@@ -179,12 +186,12 @@ def sweep(
     model: nn.Module,
     train: Dataset,
     tests: Mapping[str, Dataset],
-    layers: Sequence[str],
-    ms: Sequence[int] = (2, 4, 6, 8, 10, 12),
+    layers: str | Sequence[str],
+    ms: int | Sequence[int] = (2, 4, 6, 8, 10, 12),
     settings: RelevanceSettings | None = None,
     *,
     priority: str = "sum",
-    clusters: Sequence[int] = (2, 3, 4),
+    clusters: int | Sequence[int] = (2, 3, 4),
     drop_zeros: bool = False,
     clustering: str = "k-means",
     on_progress: Progress | None = None,
@@ -195,7 +202,9 @@ def sweep(
     `settings`: default the epsilon rule; the rest as in `IDC`. The numbers are those that `analyze` gives for one
     combination after the other (S. Gerasimou et al., ICSE 2020, Table 5).
     """
-    layers, ms = tuple(dict.fromkeys(layers)), check_ms(ms)
+    layers, ms = layer_names(layers), check_ms(ms)
+    if not isinstance(tests, Mapping):
+        raise SettingError(f"Expected data sets by name as tests of a sweep, not {shown(tests)}.")
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
     ranked_layers = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
@@ -226,11 +235,12 @@ def sweep(
     )
 
 
-def check_ms(ms: Sequence[int]) -> tuple[int, ...]:
-    """Return numbers of important neurons ascending, each once."""
-    if not len(ms) or not all(is_whole(m, M.low, M.high) for m in ms):
+def check_ms(ms: int | Sequence[int]) -> tuple[int, ...]:
+    """Return numbers of important neurons, or the only one, ascending, each once."""
+    numbers = list(ms) if isinstance(ms, Iterable) else [ms]
+    if not numbers or not all(is_whole(m, M.low, M.high) for m in numbers):
         raise SettingError(
             f"Expected numbers of important neurons, each a whole number from {M.low} to {M.high}; "
-            f"got {shown(list(ms))}."
+            f"got {shown(numbers)}."
         )
-    return tuple(sorted({int(m) for m in ms}))
+    return tuple(sorted({int(m) for m in numbers}))

@@ -86,5 +86,4 @@ class Analysis:
     def cell_profiles(self, activations: NDArray[Any]) -> Profiles:
         """Return the cell of other inputs, as `IDC.profile` does; activations as for `assign`."""
         codes = encode(self.assign(activations), [len(centroids) for centroids in self.centroids])
-        numbers = np.unique(codes, return_inverse=True)[1]
-        return Profiles.of_codes(numbers.reshape(-1, 1), self.total)
+        return Profiles.of_names(codes, self.total)

@@ -18,8 +18,10 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
+from idc_core.lrp.calls import tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
+from idc_core.lrp.randomness import DRAWING, Randomness
 
 
 class MaxPool1d(nn.MaxPool1d):
@@ -186,12 +188,14 @@ class _Redirected(TorchFunctionMode):
         self._waiting: dict[int, tuple[Tensor, list[str]]] = {}
         self._made: dict[int, tuple[Tensor, nn.Module]] = {}
         self._softmax: dict[int, tuple[Tensor, Tensor]] = {}
+        self._randomness = Randomness()
 
     def scores(self, output: Any) -> Tensor:
         """Return the scores before the final softmax, shape (n, classes)."""
         output = output[0] if isinstance(output, tuple | list) else output
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
+        self._randomness.check([output])
         self.returned = output
         scores = self._softmax[id(output)][1] if id(output) in self._softmax else output
         return scores[:, None] if scores.dim() == 1 else scores
@@ -213,6 +217,12 @@ class _Redirected(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in _ASKS:
             return func(*args, **kwargs)
+        if self.recording and name in DRAWING and self._randomness.meet(name, args, kwargs, ""):
+            result = func(*args, **kwargs)
+            self._randomness.keep(name, result, "")
+            return result
+        if self._randomness.unused:
+            self._randomness.check(tensors_of(args, kwargs))
         name = name if name.startswith("__") else name.removesuffix("_")
         layers = self._claimed(args, kwargs) if self.recording else []
         if name in ACTIVATIONS or name in READABLE:

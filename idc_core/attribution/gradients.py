@@ -26,10 +26,10 @@ from idc_core.attribution.registry import attribution_method
 from idc_core.devices import device_of
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
-from idc_core.lrp.session import check_layers, undisturbed
-from idc_core.parameters import Parameter, whole_number
+from idc_core.lrp.session import check_layers, said_network, undisturbed
+from idc_core.parameters import Parameter, class_numbers, counted_from, whole_number
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import check_parts, is_array
+from idc_core.tracing.batching import check_parts, check_tensor, is_array
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back, to_device
@@ -240,7 +240,7 @@ def _run(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     values = _attribute(
-                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings
+                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings, model
                     )
                 meant = part_of(layer)
                 values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
@@ -255,7 +255,9 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
+def _attribute(
+    call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any], network: nn.Module
+) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -263,14 +265,15 @@ def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
         raise UnsupportedOperationError(
-            f"{label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
-            "relevance propagation."
+            f"{label} finds no way from the scores to {layer!r} by gradients in {said_network(network)} ({error}). "
+            "Choose another layer, or a rule of relevance propagation."
         ) from error
 
 
 def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
     """Return inputs as a tensor where they are and, if they are not whole numbers, of the network's dtype."""
     inputs = getattr(inputs, "inputs", inputs)
+    check_tensor(inputs)
     shape = tuple(getattr(inputs, "shape", ()))
     if not is_array(inputs) or not shape or not shape[0]:
         raise DataError(
@@ -293,13 +296,16 @@ def _classes(
         if target != "predicted":
             raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r}.")
         return None
-    wanted = torch.as_tensor(list(target) if isinstance(target, Iterable) and not hasattr(target, "shape") else target)
+    wanted = torch.as_tensor(class_numbers("target", target))
     with torch.no_grad():
         classes = network.scores_of(to_device(inputs[:1], device)).shape[1]
     if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):
         raise SettingError(f"Expected one target class, or one for each of {len(inputs)} inputs, not {target!r:.80}.")
     if not bool(((wanted >= 0) & (wanted < classes)).all()):
-        raise SettingError(f"target classes must lie in 0..{classes - 1}, the network's outputs.")
+        raise SettingError(
+            f"target classes must lie in 0..{classes - 1}, the network's outputs"
+            f"{counted_from(int(wanted.min()), int(wanted.max()), classes)}."
+        )
     return wanted.to(device).long().expand(len(inputs))
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from idc_core.explained import Explain, explaining
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.lrp.session import lock_of
+from idc_core.lrp.session import layer_names, lock_of
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import trace
@@ -88,7 +88,7 @@ def relevance(
     its output are constants.
     """
     settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
-    layers = (layers,) if isinstance(layers, str) else tuple(layers)
+    layers = layer_names(layers)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     batches = trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress)
     with ExitStack() as whole:

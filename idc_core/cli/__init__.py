@@ -144,6 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sweep()
         with devices.using(getattr(arguments, "device", None)), _as_workers(arguments):
             arguments.paths = own_paths.open_paths(arguments)
+            for sentence in arguments.renamed:
+                print(sentence, file=sys.stderr)
             status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status

@@ -63,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the layer whose neurons are examined (the network's default layer)",
     )
-    add("--m", type=Number(M), default=6, metavar="N", help="number of important neurons (%(default)s)")
+    add("--m", type=Number(M), metavar="N", help=f"number of important neurons ({M.default}, or all of fewer)")
     add(
         "--rule",
         type=Name("rules"),
@@ -140,8 +140,9 @@ def open_setup(
 ) -> tuple[Network, Dataset, Dataset, str]:
     """Check what the options say of each other, and return network, training inputs, tests and layer.
 
-    How long it took to load them is entered in `seconds`.
+    How long it took to load them is entered in `seconds`, and m among the options where it was left out.
     """
+    from idc_core.analysis.analysis import usual_m
     from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import load_dataset
     from idc_core.models import load_model
@@ -160,6 +161,8 @@ def open_setup(
     train = load_dataset(card.dataset, "train", arguments.limit_train, on_progress=progress)
     test = load_dataset(tests, "test", arguments.limit_test, on_progress=progress)
     seconds["load data"] = time.perf_counter() - started
+    if arguments.m is None:
+        arguments.m = usual_m(model, train, layer)
     return model, train, test, layer
 
 

@@ -99,7 +99,7 @@ def add_parser(subparsers: Subparsers) -> None:
     near = "with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)"
     cell = Text(r"[0-9]{1,3}(-[0-9]{1,3})*", "a cell such as 2-1-0-0-1-0")
     add("--cell", type=cell, metavar="CELL", help=near)
-    add("--m", type=Number(M), default=6, metavar="N", help="important neurons, for cells (%(default)s)")
+    add("--m", type=Number(M), metavar="N", help=f"important neurons, for cells ({M.default}, or all of fewer)")
     add("--out", type=FileToWrite(), metavar="FILE", help="write pictures, seeds and predictions to FILE as npz")
     add("--csv", type=FileToWrite(), metavar="FILE", help="write one row per picture to FILE")
     add_engine(parser)
@@ -207,12 +207,15 @@ def _check_task(names: list[str], models: list[Any]) -> None:
 
 
 def _check_cell(arguments: argparse.Namespace) -> None:
-    """Refuse a cell that is of another number of neurons, or not asked for."""
+    """Refuse a cell that is of another number of neurons, or not asked for; m is by default its own."""
     if arguments.cell is None:
         return
     if arguments.choose != "cell":
         raise SettingError("--cell is for --choose cell: leave it out, or choose seeds so.")
-    if (given := arguments.cell.count("-") + 1) != arguments.m:
+    given = arguments.cell.count("-") + 1
+    if arguments.m is None:
+        arguments.m = given
+    if given != arguments.m:
         raise SettingError(f"--cell has {given} clusters; expected one for each of --m {arguments.m} neurons.")
 
 
@@ -261,7 +264,8 @@ def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, p
     if arguments.guide in ("nc", "none"):
         return None
     train = load_dataset(models[0].card.dataset, "train", on_progress=progress)
-    return make_guidance(arguments.guide, models, train, test, m=arguments.m, on_progress=progress)
+    m = int(M.default) if arguments.m is None else arguments.m
+    return make_guidance(arguments.guide, models, train, test, m=m, on_progress=progress)
 
 
 def render(names: list[str], found: Disagreements, seeds: Any) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from idc_core.errors import SettingError
-from idc_core.own_code import is_url, looks_like_path
+from idc_core.own_code import is_url, looks_like_path, name_after
 from idc_core.parameters import Parameter, shown
 
 if TYPE_CHECKING:
@@ -87,10 +88,12 @@ OPTIONS = ("data", "mean", "deviation", "factor", "order", "layout", "explain", 
 def open_paths(arguments: argparse.Namespace) -> list[str]:
     """Enter what is given by paths in the registries, and put names in their place.
 
-    Returns the words of a command line that open the same, from any folder.
+    Returns the words of a command line that open the same, from any folder; `renamed` says which files go by another
+    name than theirs.
     """
     from idc_core.cli.preparing import check_used, words_of
 
+    arguments.renamed = []
     given = [value for value in _values(arguments) if isinstance(value, OwnPath)]
     networks = [one for one in given if one.kind == NETWORKS]
     said = [name for name in OPTIONS if getattr(arguments, name, None) is not None]
@@ -101,12 +104,25 @@ def open_paths(arguments: argparse.Namespace) -> list[str]:
         return []
     words = [*_as_words(arguments, given), *words_of(arguments)]
     names = dict(_opened(given, networks, arguments))
+    arguments.renamed = [sentence for one, name in names.items() if (sentence := _renamed(one, name))]
     for key, value in list(vars(arguments).items()):
         if isinstance(value, list):
             setattr(arguments, key, [names.get(one, one) if isinstance(one, OwnPath) else one for one in value])
         elif isinstance(value, OwnPath):
             setattr(arguments, key, names[value])
     return words
+
+
+def _renamed(given: OwnPath, name: str) -> str:
+    """Say under which name something is, where another one has that of its file; else empty."""
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    file = Path(urlsplit(given.path).path if isinstance(given.path, str) else given.path)
+    what, registry = ("data set", DATASETS) if given.kind == DATA else ("network", MODELS)
+    first, name = name_after(file), name.removesuffix(given.rest)
+    taken = name != first and first in registry
+    return f"{file.name} is called {name} here: there is another {what} {first}." if taken else ""
 
 
 def _takes_data(arguments: argparse.Namespace) -> bool:

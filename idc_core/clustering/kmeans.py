@@ -5,6 +5,7 @@ optimal k-means partition comes from dynamic programming over the sorted values,
 sums. Nothing is sampled and nothing is random. Other ways to part the values are in `idc_core.clustering.methods`.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from idc_core.clustering.points import Floats, Ints, Partition, Points
 from idc_core.errors import SettingError
 from idc_core.limits import CLUSTERS
-from idc_core.parameters import is_whole
+from idc_core.parameters import is_whole, shown
 
 MAX_CLUSTERS = int(CLUSTERS.high)
 
@@ -92,7 +93,7 @@ def optimal_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     return {k: np.concatenate(([0], boundaries, [points.n])) for k, boundaries in inner.items()}
 
 
-def cluster(values: ArrayLike, clusters: Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
+def cluster(values: ArrayLike, clusters: int | Sequence[int] = (2, 3, 4), drop_zeros: bool = False) -> Clusters:
     """Split one neuron's activations (n,) into the number of clusters with the best silhouette, of equals the larger.
 
     S. Gerasimou, H. F. Eniser, A. Sen, A. Cakan, "Importance-Driven Deep Learning System Testing", ICSE 2020, Algorithm
@@ -110,7 +111,7 @@ class Partitions:
     ordered: NDArray[np.generic]  # (n,), the values that were parted, ascending
     partitions: dict[int, Partition]  # by number of clusters; empty where too few values were left to part
 
-    def choose(self, clusters: Sequence[int]) -> Clusters:
+    def choose(self, clusters: int | Sequence[int]) -> Clusters:
         """Return the partition with the best silhouette, as `cluster` does for these numbers of clusters."""
         if not self.partitions:
             return one_at_zero(self.ordered)
@@ -129,7 +130,7 @@ class Partitions:
 
 
 def partition(
-    values: ArrayLike, clusters: Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges
+    values: ArrayLike, clusters: int | Sequence[int], drop_zeros: bool = False, split: Split = optimal_edges
 ) -> Partitions:
     """Part one neuron's activations into every one of several numbers of clusters."""
     tried = check_clusters(clusters)
@@ -143,7 +144,7 @@ def partition(
     return Partitions(ordered, {k: Partition.of(points, edges) for k, edges in split(points, possible).items()})
 
 
-def best_number(partitions: dict[int, Partition], clusters: Sequence[int]) -> tuple[int, list[int]]:
+def best_number(partitions: dict[int, Partition], clusters: int | Sequence[int]) -> tuple[int, list[int]]:
     """Return the number of clusters with the best silhouette, of equals the larger, and those that were possible."""
     possible = [k for k in check_clusters(clusters) if k in partitions]
     return max(possible, key=lambda k: (partitions[k].silhouette, k), default=max(partitions)), possible
@@ -159,16 +160,16 @@ def boundaries_between(found: Partition, below: Floats, above: Floats) -> Floats
     return np.where(parting, midpoints, np.minimum((below + above) / 2, np.nextafter(above, -np.inf)))
 
 
-def check_clusters(clusters: Iterable[int]) -> list[int]:
-    """Return the numbers of clusters to try, ascending, each once."""
+def check_clusters(clusters: int | Iterable[int]) -> list[int]:
+    """Return the numbers of clusters to try, or the only one, ascending, each once."""
     wanted = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
     try:
-        tried = list(clusters)
+        tried = list(clusters) if isinstance(clusters, Iterable) else [operator.index(clusters)]
     except TypeError:
-        raise SettingError(f"{wanted}; got {clusters!r}, which is not a sequence.") from None
+        raise SettingError(f"{wanted}; got {shown(clusters)}.") from None
     for k in tried:
         if not is_whole(k, 2, MAX_CLUSTERS):
-            raise SettingError(f"{wanted}; got {k!r}.")
+            raise SettingError(f"{wanted}; got {shown(k)}.")
     if not tried:
         raise SettingError(f"{wanted}; got none.")
     return sorted({int(k) for k in tried})

@@ -10,6 +10,7 @@ from torch import nn
 from idc_core.confusion.ground_truth import check_labels, count_classes, pairs_of
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
+from idc_core.lrp.session import layer_names
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 
@@ -109,7 +110,7 @@ def activation_probability(
     predictions and inputs do not match. Tian et al., ICSE 2020, section 3: the neuron activation probability matrix;
     needs no labels.
     """
-    names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    names = layer_names(layers)
     given = None if predicted is None else np.asarray(predicted)
     counts: ActivationCounts | None = None
     done = 0

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
 from idc_core.lrp.interception import Faster
 from idc_core.lrp.named_inputs import Batch, call, described
-from idc_core.lrp.session import undisturbed, watching
+from idc_core.lrp.session import layer_names, undisturbed, watching
 from idc_core.progress import Progress, report
 from idc_core.scores import scores_of
 from idc_core.tracing.batching import Inputs, Portion, batches, source
@@ -67,7 +67,7 @@ def collect_statistics(
     """
     values, scores = [], []
     sizes: tuple[int, ...] = ()
-    names = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    names = layer_names(layers)
     for parts, score in stream_statistics(model, inputs, names, batch_size=batch_size, on_progress=on_progress):
         sizes = tuple(part.shape[1] for part in parts)
         values.append(np.concatenate(parts, axis=1))

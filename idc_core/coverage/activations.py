@@ -40,9 +40,7 @@ class ActivationBatch:
         sound = np.isfinite(self.low) & np.isfinite(self.high)
         if not sound.all():
             layer = next(name for name, part in zip(layers, self.by_layer(sound[None]), strict=True) if not part.all())
-            raise DataError(
-                f"Layer {layer!r} gives activations that are not finite numbers; check the weights and the inputs."
-            )
+            raise not_finite(layer)
 
     @cached_property
     def low(self) -> Floats:
@@ -119,6 +117,13 @@ def _shared(parts: dict[str, Floats], scores: NDArray[Any], raw: TraceBatch | No
         return made[layers]
 
     return batch_of
+
+
+def not_finite(layer: str) -> DataError:
+    """Return the refusal of activations that are not finite."""
+    return DataError(
+        f"Layer {layer!r} gives activations that are not finite numbers; check the weights and the inputs."
+    )
 
 
 def _real(value: Tensor) -> Tensor:

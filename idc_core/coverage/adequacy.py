@@ -4,15 +4,21 @@ A trace is a row of activations; its class is the one that the network predicts.
 `BLOCK_BYTES`, each one matrix product.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.moments import Moments, whitening
 from idc_core.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -105,6 +111,11 @@ class DistanceAdequacy:
         """Bytes that are kept."""
         return self._neighbours.memory + self._apart.nbytes
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the training traces, points (n, d), and their classes (n,), by class."""
+        classes = np.repeat(list(self._places), [place.stop - place.start for place in self._places.values()])
+        return {"points": self._neighbours.points, "classes": classes.astype(np.int64)}
+
     def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
@@ -168,7 +179,7 @@ class LikelihoodAdequacy:
             if most is not None and most < len(kept):
                 kept = np.sort(kept[np.argsort(-varies[label][kept], kind="stable")[:most]])
             if len(kept):
-                self._densities[label] = _Density(rows, kept)
+                self._densities[label] = _Density.of(rows, kept)
         if not self._densities:
             raise DataError(f"No neuron's activations vary by {variance:g} within a class: choose a lower variance.")
 
@@ -176,6 +187,31 @@ class LikelihoodAdequacy:
     def memory(self) -> int:
         """Bytes that are kept."""
         return sum(density.points.nbytes for density in self._densities.values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the classes, `labels`, and what the density of each is made of."""
+        found: dict[str, NDArray[Any]] = {"labels": np.array(list(self._densities), np.int64)}
+        for label, one in self._densities.items():
+            found |= {f"class{label}_{name}": np.asarray(getattr(one, name)) for name in ("kept", "mean", "matrix")}
+            found |= {f"class{label}_points": one.points, f"class{label}_constant": np.array(one.constant)}
+        return found
+
+    @classmethod
+    def restored(cls, saved: Saved, neurons: int) -> Self:
+        """Return what `arrays` has been given by, for traces of so many neurons."""
+        made = cls.__new__(cls)
+        made._densities = {}
+        for label in saved.take("labels", "i", None).tolist():
+            kept = saved.indices(f"class{label}_kept", neurons, None)
+            matrix = saved.take(f"class{label}_matrix", "f", len(kept), None)
+            made._densities[label] = _Density(
+                kept,
+                saved.take(f"class{label}_mean", "f", len(kept)),
+                matrix,
+                saved.take(f"class{label}_points", "f", None, matrix.shape[1]),
+                float(saved.take(f"class{label}_constant", "f")),
+            )
+        return made
 
     def __call__(self, traces: NDArray[Any], classes: NDArray[Any] | None = None) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), in nats, float64 (n,)."""
@@ -188,34 +224,43 @@ class LikelihoodAdequacy:
         return surprise
 
 
+@dataclass(eq=False)
 class _Density:
     """A Gaussian kernel density in coordinates in which its kernels are round and of variance one."""
 
-    def __init__(self, rows: Floats, kept: Ints) -> None:
+    kept: Ints  # (k,), numbers of the neurons
+    mean: Floats  # (k,)
+    matrix: Floats  # (k, r)
+    points: Floats  # (n, r), the kernels
+    constant: float
+
+    def __post_init__(self) -> None:
+        self._halves = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
+
+    @classmethod
+    def of(cls, rows: Floats, kept: Ints) -> _Density:
+        """Return the density of traces (n, d) in some of their neurons."""
         rows = rows[:, kept]
         moments = Moments().add(rows)
         matrix, volume = whitening(moments.covariance(1))
         count, rank = len(rows), matrix.shape[1]
         bandwidth = count ** (-1.0 / (rank + 4))
-        self._kept, self._mean, self._matrix = kept, moments.mean, matrix / bandwidth
-        self.points = (rows - self._mean) @ self._matrix
-        self._halves = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
-        self._constant = (
-            math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
-        )
+        constant = math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
+        matrix = matrix / bandwidth
+        return cls(kept, moments.mean, matrix, (rows - moments.mean) @ matrix, constant)
 
     def surprise(self, traces: NDArray[Any]) -> Floats:
         """Return minus the logarithm of the density at traces (n, d)."""
         found = np.empty(len(traces))
         for rows in blocks(len(traces), len(self.points)):
-            places = (traces[rows][:, self._kept] - self._mean) @ self._matrix
+            places = (traces[rows][:, self.kept] - self.mean) @ self.matrix
             exponents = places @ self.points.T
             exponents -= self._halves
             largest = exponents.max(1)
             exponents -= largest[:, None]
             np.exp(exponents, out=exponents)
             found[rows] = 0.5 * np.einsum("ij,ij->i", places, places) - largest - np.log(exponents.sum(1))
-        found += self._constant
+        found += self.constant
         return found
 
 
@@ -242,6 +287,22 @@ class MahalanobisAdequacy:
     def memory(self) -> int:
         """Bytes that are kept."""
         return sum(mean.nbytes + matrix.nbytes for mean, matrix in self._classes.values())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the classes, `labels`, and the mean and the whitening matrix of each."""
+        found: dict[str, NDArray[Any]] = {"labels": np.array(list(self._classes), np.int64)}
+        for label, (mean, matrix) in self._classes.items():
+            found |= {f"class{label}_mean": mean, f"class{label}_matrix": matrix}
+        return found
+
+    @classmethod
+    def restored(cls, saved: Saved, neurons: int) -> Self:
+        """Return what `arrays` has been given by, for traces of so many neurons."""
+        made = cls({})
+        for label in saved.take("labels", "i", None).tolist():
+            mean = saved.take(f"class{label}_mean", "f", neurons)
+            made._classes[label] = mean, saved.take(f"class{label}_matrix", "f", neurons, None)
+        return made
 
     def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""

@@ -1,6 +1,8 @@
 """DeepGauge's criteria on the range of each neuron's training activations: sections inside it, and values beyond."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,11 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, TargetCriterion, finite
 from idc_core.parameters import Parameter, whole_number
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,7 +40,7 @@ class TrainingRanges:
             mean = batch.values.mean(0, dtype=np.float64)
             self._join(len(batch.values), mean, ((batch.values - mean) ** 2).sum(0))
 
-    def merge(self, other: "TrainingRanges") -> None:
+    def merge(self, other: TrainingRanges) -> None:
         """Take in the ranges of other inputs."""
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         if self._spread:
@@ -74,6 +78,14 @@ class _RangeCriterion(TargetCriterion):
 
     def _learned(self) -> tuple[Any, ...]:
         return (*super()._learned(), self.low, self.high)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {**super()._state(), "low": self.low, "high": self.high}
+
+    def _restore(self, saved: Saved) -> None:
+        neurons = sum(saved.sizes(len(self.layers)) or ())
+        self.low, self.high = (saved.take(name, "f", neurons) for name in ("low", "high"))
+        super()._restore(saved)
 
 
 def aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
@@ -149,9 +161,7 @@ class _BoundaryCriterion(_RangeCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(margin) and margin >= 0):
-            raise SettingError(f"margin must be a number of standard deviations of at least 0, not {margin!r}.")
-        self.margin, self.inclusive = float(margin), inclusive
+        self.margin, self.inclusive = finite("margin must be a number of standard deviations", margin, 0), inclusive
 
     def _above(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(values >= self.high if self.inclusive else values > self.high)

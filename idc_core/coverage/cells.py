@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from idc_core.clustering.kmeans import MAX_CLUSTERS
 from idc_core.clustering.points import Floats
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 from idc_core.parameters import is_whole
 
 Codes = NDArray[Any]
@@ -45,11 +45,11 @@ def assign(
     clusters = np.zeros((array.shape[1], array.shape[0]), dtype=np.uint8)
     for start in range(0, array.shape[0], _ROWS):
         block = np.ascontiguousarray(array[start : start + _ROWS].T, dtype=kind)
-        if np.isnan(block).any():
-            neuron, row = np.argwhere(np.isnan(block))[0]
-            raise SettingError(
-                f"Expected activations without nan, got nan for input {start + row} in column {neuron}; "
-                f"check the weights and the inputs."
+        if not np.isfinite(block).all():
+            neuron, row = np.argwhere(~np.isfinite(block))[0]
+            raise DataError(
+                f"Expected activations that are finite numbers, got {block[neuron, row]} for input {start + row} in "
+                f"column {neuron}; check the weights and the inputs."
             )
         for neuron, edges in enumerate(thresholds):
             index = clusters[neuron, start : start + _ROWS]
@@ -151,6 +151,12 @@ class CellCounts:
         self._counts = np.zeros(0, dtype=np.int64)
         self._pending: list[Codes] = []
         self._waiting = 0
+
+    def __copy__(self) -> "CellCounts":
+        other = CellCounts(self.sizes)
+        other._codes, other._counts = self._codes, self._counts
+        other._pending, other._waiting = list(self._pending), self._waiting
+        return other
 
     def update(self, assignments: NDArray[np.uint8]) -> Self:
         """Count more inputs by their cluster indices, uint8 (n, m), as `assign` returns them."""

@@ -1,7 +1,12 @@
 """Cluster-based coverage: how many inputs are far from every input before them."""
 
+from __future__ import annotations
+
+import copy
+import hashlib
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +16,11 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, StreamedCriterion, finite
 from idc_core.parameters import Parameter
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,7 +87,8 @@ class CC(StreamedCriterion):
     By definition the centres depend on the order of the tests; they do not depend on batches. `merge` joins the centres
     of two workers, and the score then counts those that are left when the joined centres, in the order of their
     coordinates, are taken in one after the other: it does not depend on who merged with whom, and can differ from that
-    of one worker who saw all tests. TensorFuzz looks at the last layer with an approximate search for neighbours; here
+    of one worker who saw all tests. A profile goes on from the tests seen so far: their centres have the first numbers.
+    TensorFuzz looks at the last layer with an approximate search for neighbours; here
     distances are exact. Kept are the centres, 8 bytes per neuron each, and no other activations.
 
     References
@@ -89,13 +97,13 @@ class CC(StreamedCriterion):
        Fuzzing", ICML 2019.
     """
 
+    counted = ("_centres", "_joined")
+
     def __init__(
         self, model: nn.Module, layers: Layers, threshold: float = 10.0, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(threshold) and threshold >= 0):
-            raise SettingError(f"threshold must be a squared distance of at least 0, not {threshold!r}.")
-        self.threshold = float(threshold)
+        self.threshold = finite("threshold must be a squared distance", threshold, 0)
         self._centres = self._empty()
         self._joined = False
 
@@ -128,13 +136,18 @@ class CC(StreamedCriterion):
             centres.admit(values)
 
     def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
-        layers = self._empty()
+        layers = tuple(map(copy.copy, self._centres))
+        digests = [hashlib.blake2b(centres.points.tobytes(), digest_size=16) for centres in layers]
 
         def profile(batch: ActivationBatch) -> Profiles:
-            parts = zip(layers, batch.by_layer(batch.values), strict=True)
-            # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
-            codes = [centres.admit(values) * len(layers) + place for place, (centres, values) in enumerate(parts)]
-            return Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
+            before, codes = _said(digests), []
+            for place, values in enumerate(batch.by_layer(batch.values)):
+                centres, known = layers[place], len(layers[place])
+                # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
+                codes.append(centres.admit(values) * len(layers) + place)
+                digests[place].update(centres.points[known:].tobytes())
+            found = Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
+            return replace(found, chain=(before, _said(digests)))
 
         return profile
 
@@ -144,3 +157,23 @@ class CC(StreamedCriterion):
             if both:
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        if self.sizes is None:
+            return {}
+        points = [one.points.reshape(-1, size) for one, size in zip(self._centres, self.sizes, strict=True)]
+        found = {f"centres{place}": array for place, array in enumerate(points)}
+        return {"sizes": np.array(self.sizes), "joined": np.array(int(self._joined)), **found}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            self._begin(sizes)
+            self._joined = bool(saved.take("joined", "i"))
+            for place, (centres, size) in enumerate(zip(self._centres, sizes, strict=True)):
+                centres.points = saved.take(f"centres{place}", "f", None, size)
+
+
+def _said(digests: list[Any]) -> str:
+    """Return what tells the centres of all layers, however these were cut into batches."""
+    return "".join(digest.hexdigest() for digest in digests)

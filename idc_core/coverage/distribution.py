@@ -1,7 +1,10 @@
 """Coverage by the distribution of a layer's activations: NLC."""
 
+from __future__ import annotations
+
+import copy
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,9 @@ from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
 from idc_core.parameters import Parameter
 
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
+
 Divide = Literal["neurons", "pairs", "nothing"]
 
 
@@ -24,27 +30,54 @@ class LayerMoments:
     def __init__(self, layers: int) -> None:
         self.found = tuple(Moments() for _ in range(layers))
 
+    def __copy__(self) -> LayerMoments:
+        other = LayerMoments(0)
+        other.found = tuple(map(copy.copy, self.found))
+        return other
+
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of inputs."""
         for found, values in zip(self.found, batch.by_layer(batch.values), strict=True):
             found.add(values)
 
-    def merge(self, other: "LayerMoments") -> None:
+    def merge(self, other: LayerMoments) -> None:
         """Take in the moments of other inputs."""
         for mine, theirs in zip(self.found, other.found, strict=True):
             mine.merge(theirs)
+
+    def arrays(self, of: str) -> dict[str, NDArray[Any]]:
+        """Return them as arrays, whose names begin with `of`."""
+        found: dict[str, NDArray[Any]] = {}
+        for place, one in enumerate(self.found):
+            if one.count:
+                found |= {f"{of}{place}_{name}": np.asarray(value) for name, value in vars(one).items()}
+        return found
+
+    def restore(self, saved: Saved, of: str, sizes: tuple[int, ...]) -> None:
+        """Take over what `arrays` has given of layers of these sizes."""
+        self.found = tuple(
+            Moments(
+                int(saved.indices(f"{of}{place}_count", 2**62)),
+                saved.take(f"{of}{place}_mean", "f", size),
+                saved.take(f"{of}{place}_scatter", "f", size, size),
+            )
+            if f"{of}{place}_count" in saved
+            else Moments()
+            for place, size in enumerate(sizes)
+        )
 
 
 @criterion(
     "nlc",
     label="NeuraL coverage",
-    help="Sum of the absolute covariances of each layer's activations over the tests.",
+    help="Sum of the absolute covariances of each layer's activations; it can fall when tests are added.",
     citation="Yuan, Pang, Wang, ICSE 2023, NLC",
     parameters=(
         Parameter(
             "divide",
             "divided by",
-            "Divisor of a layer's covariance norm: its number of neurons, of their pairs, or nothing.",
+            "Divisor of a layer's covariance norm: its number of neurons (the paper), of their pairs (the published "
+            "program since November 2024), or nothing.",
             "neurons",
             offered=get_args(Divide),
         ),
@@ -71,16 +104,19 @@ class NLC(StreamedCriterion):
 
     Notes
     -----
-    The published program is written to divide by the number of neurons, but the array it divides has an axis of length
-    one in front, so that it divides by one ("nothing"). It also drops a batch that would lower a layer's norm, which
-    makes its value depend on the order of the tests and on how they are cut; here every test counts, so that the score
-    is that of the set. It can therefore fall when tests are added. Kept are mean and covariance of each layer.
+    Since November 2024 the published program divides by the square of the number of neurons ("pairs"). Before, it was
+    written to divide by their number, but the array it divided had an axis of length one in front, so that it divided
+    by one ("nothing"). It also drops a batch that would lower a layer's norm, which makes its value depend on the order
+    of the tests and on how they are cut; here every test counts, so that the score is that of the set, in any order. It
+    can therefore fall when tests are added. Kept are mean and covariance of each layer.
 
     References
     ----------
     .. [1] Y. Yuan, Q. Pang, S. Wang, "Revisiting Neuron Coverage for DNN Testing: A Layer-Wise and Distribution-Aware
        Criterion", ICSE 2023.
     """
+
+    counted = ("_tests",)
 
     def __init__(
         self,
@@ -157,3 +193,16 @@ class NLC(StreamedCriterion):
 
     def _merge(self, other: Self) -> None:
         self._tests.merge(other._tests)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        self._ready()
+        if self.sizes is None:
+            return {}
+        return {"sizes": np.array(self.sizes), **self._start.arrays("prior"), **self._tests.arrays("tests")}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            self._begin(sizes)
+            self._start.restore(saved, "prior", sizes)
+            self._tests.restore(saved, "tests", sizes)

@@ -1,6 +1,5 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -8,19 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.clustering.kmeans import Clusters
+from idc_core.clustering.kmeans import Clusters, check_clusters
 from idc_core.clustering.methods import CLUSTERINGS
-from idc_core.coverage.cells import CellCounts, assign, encode
+from idc_core.coverage.activations import not_finite
+from idc_core.coverage.cells import CellCounts, assign, decode, encode
 from idc_core.coverage.profiles import Profiles
-from idc_core.coverage.registry import Criterion, criterion
-from idc_core.errors import DataError, SettingError
+from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
+from idc_core.coverage.saved import Saved, pack_clusters, read_clusters
+from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.growing import give_back
-from idc_core.importance.important_neurons import PRIORITIES, most_important
+from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.session import check_layers
+from idc_core.parameters import class_numbers, shown, whole_number
 from idc_core.progress import Progress, report
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
@@ -44,12 +47,12 @@ class IDC(Criterion):
         Any network that returns scores.
     layer : str
         A name from ``named_modules()``.
-    m : int
-        Number of important neurons.
+    m : int, optional
+        Number of important neurons. Default 6, or all neurons of a layer that has fewer.
     rule : str or RelevanceSettings
         Relevance rule: a name from `RULES`, or the rule with its parameters.
-    clusters : sequence of int
-        Numbers of clusters to choose from, by silhouette.
+    clusters : sequence of int, or int
+        Numbers of clusters to choose from, by silhouette; or the number of clusters.
     drop_zeros : bool
         Leave activations of exactly zero out of the clustering.
     clustering : str
@@ -89,13 +92,15 @@ class IDC(Criterion):
        ICSE 2020, Algorithms 1 and 2, equations 1 to 6.
     """
 
+    counted = ("_counts",)
+
     def __init__(
         self,
         model: nn.Module,
         layer: str,
-        m: int = 6,
+        m: int | None = None,
         rule: str | RelevanceSettings = "epsilon",
-        clusters: Sequence[int] = (2, 3, 4),
+        clusters: int | Sequence[int] = (2, 3, 4),
         drop_zeros: bool = False,
         *,
         clustering: str = "k-means",
@@ -105,13 +110,19 @@ class IDC(Criterion):
         in_memory: int | None = None,
         **parameters: Any,
     ) -> None:
-        self.model, self.layer, self.m = model, layer, int(M.check(m))
+        if not isinstance(layer, str):
+            raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
+        self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
+        self.least = 1 if m is None else self.m  # neurons that the layer must have
         self.settings = RelevanceSettings.of(rule, **parameters)
+        if not isinstance(self.settings, RelevanceSettings):
+            raise SettingError(f"rule must be the name of a rule, or RelevanceSettings, not {shown(rule)}.")
         self.priority = PRIORITIES[priority]
-        self.cluster_numbers, self.drop_zeros, self.original = tuple(clusters), drop_zeros, original
+        self.cluster_numbers, self.drop_zeros, self.original = tuple(check_clusters(clusters)), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
-        self.batch_size, self.in_memory = batch_size, in_memory
+        self.batch_size = batch_size
+        self.in_memory = None if in_memory is None else whole_number("in_memory", in_memory)
         self._axis = neuron_axes(model, [layer])[layer]
         self._counts: CellCounts | None = None
 
@@ -122,17 +133,21 @@ class IDC(Criterion):
         ----------
         inputs : Tensor, array, Dataset or iterable of batches, (n, ...)
         targets : int (n,), optional
-            True classes; needed for ``original=True`` unless `inputs` is a `Dataset`.
+            True classes; needed for ``original=True`` unless `inputs` brings them: a `Dataset`, or batches of pairs.
         on_progress : Progress, optional
 
         Raises
         ------
         ModelError, UnsupportedOperationError, DataError
             As `idc_core.tracing.trace.trace`.
+        ModelError
+            If each important neuron has one cluster only, so that nothing can be covered.
         SettingError
             If m is larger than the layer, or targets are missing.
         """
-        truth = self._truth(getattr(inputs, "targets", None) if targets is None else targets)
+        targets = getattr(inputs, "targets", None) if targets is None else targets
+        paired = PairedTargets.of(inputs) if self.original and targets is None else None
+        inputs, truth = (inputs, self._truth(targets)) if paired is None else (paired, paired)
         ranked = rank_layers(
             self.model,
             inputs,
@@ -141,7 +156,7 @@ class IDC(Criterion):
             self.settings,
             priority=self.priority.name,
             truth=truth,
-            exactly=True,
+            least=self.least,
             batch_size=self.batch_size,
             in_memory=self.in_memory,
             on_progress=on_progress,
@@ -160,9 +175,14 @@ class IDC(Criterion):
 
         `importance` (neurons,) is summed over the inputs; `original` drops zeros only of `dense` layers.
         """
-        important = most_important(importance, self.m)
+        important = most_important(importance, self.m_of(len(importance)))
         ranked = RankedLayer(self.layer, importance, important, activations[:, important], dense)
         return self.cluster(ranked, on_progress=on_progress)
+
+    def m_of(self, neurons: int) -> int:
+        """Return how many of a layer's neurons are important; SettingError where it has fewer than were asked for."""
+        check_m(self.least, neurons)
+        return min(self.m, neurons)
 
     def check_inputs(self, count: int) -> None:
         """Raise DataError where so many training inputs are too few to choose a number of clusters from.
@@ -177,19 +197,28 @@ class IDC(Criterion):
             )
 
     def cluster(self, ranked: RankedLayer | SketchedLayer, *, on_progress: Progress | None = None) -> Self:
-        """Find the clusters of the important neurons that a pass over the training inputs has given."""
-        if not ranked.inputs:
-            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
-        self.check_inputs(ranked.inputs)
-        self.importance, self.important = ranked.importance, ranked.important
-        drop = self.drop_zeros or (self.original and ranked.dense)
-        found: list[Clusters] = []
-        for place in range(self.m):
-            report(on_progress, place, self.m, "neurons clustered")
-            values = ranked.values(place)
-            found.append(self.clustering.cluster(values, self.cluster_numbers, drop))
-            give_back(values)
-        self.clusters = tuple(found)
+        """Find the clusters of the important neurons that a pass over the training inputs has given.
+
+        ModelError where each has one cluster only, so that nothing can be covered.
+        """
+        found = self.find_clusters(ranked, on_progress=on_progress)
+        if all(one.k == 1 for one in found):
+            same = self.clustering.name == "k-means" and not self._drops(ranked)
+            raise ModelError(
+                f"Nothing can be covered in layer {self.layer!r}: each of its {len(found)} important neurons has one "
+                "cluster only, so that there is one cell. "
+                + (
+                    "They give the same for all training inputs: choose another layer, or look for what silences this."
+                    if same
+                    else "They vary too little for this way to cluster: choose another way, or another layer."
+                )
+            )
+        return self._adopt(ranked.importance, ranked.important, found)
+
+    def _adopt(
+        self, importance: NDArray[np.float64], important: NDArray[np.int64], clusters: tuple[Clusters, ...]
+    ) -> Self:
+        self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
             np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
         )
@@ -198,11 +227,40 @@ class IDC(Criterion):
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
 
+    def find_clusters(
+        self, ranked: RankedLayer | SketchedLayer, *, on_progress: Progress | None = None
+    ) -> tuple[Clusters, ...]:
+        """Return the clusters of important neurons without taking them over."""
+        if not ranked.inputs:
+            raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
+        self.check_inputs(ranked.inputs)
+        found: list[Clusters] = []
+        for place in range(len(ranked.important)):
+            report(on_progress, place, len(ranked.important), "neurons clustered")
+            values = ranked.values(place)
+            found.append(self.clustering.cluster(values, self.cluster_numbers, self._drops(ranked)))
+            give_back(values)
+        return tuple(found)
+
+    def _drops(self, ranked: RankedLayer | SketchedLayer) -> bool:
+        return self.drop_zeros or (self.original and ranked.dense)
+
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Count the cells that more test inputs, as `fit` takes them, reach; SettingError before `fit`."""
+        """Count the cells that more test inputs, as `fit` takes them, reach.
+
+        An update that fails or is stopped counts none.
+
+        Raises
+        ------
+        SettingError
+            Before `fit`.
+        ModelError, DataError
+            As `idc_core.tracing.trace.trace`; DataError also where activations are not finite.
+        """
         self._fitted()
-        for active in self._observe(inputs, on_progress):
-            self.count(active)
+        with all_or_nothing(self):
+            for active in self._observe(inputs, on_progress):
+                self.count(active)
         return self
 
     def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
@@ -213,13 +271,11 @@ class IDC(Criterion):
         return assignments
 
     def profile(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Profiles:
-        """Find the cell of each input, without counting it: one target each, numbered from 0 by the cells' codes."""
-        total, codes = self.total, []
-        for active in self._observe(inputs, on_progress):
-            assignments = assign(active, self.centroids, self._boundaries)
-            codes.append(encode(assignments, [len(centroids) for centroids in self.centroids]))
-        numbers = np.unique(np.concatenate(codes), return_inverse=True)[1]
-        return Profiles.of_codes(numbers.reshape(-1, 1), total)
+        """Find the cell of each input, without counting it: one target each, named by the cell's code."""
+        sizes = self._fitted().sizes
+        observed = self._observe(inputs, on_progress)
+        codes = [encode(assign(active, self.centroids, self._boundaries), sizes) for active in observed]
+        return Profiles.of_names(np.concatenate(codes), self.total)
 
     def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
         """Yield the activations (batch, m) of the important neurons."""
@@ -229,13 +285,20 @@ class IDC(Criterion):
             for batch in batches
         )
         for _, arrays in brought_back(reduced):
-            yield arrays["active"][:, self.important]
+            active = arrays["active"]
+            if active.shape[1] != len(self.importance):
+                raise DataError(
+                    f"Layer {self.layer!r} has {active.shape[1]} neurons for these inputs and had "
+                    f"{len(self.importance)} before: give inputs of one shape."
+                )
+            if not np.isfinite(active).all():
+                raise not_finite(self.layer)
+            yield active[:, self.important]
 
     def fresh(self) -> Self:
         """Return another with the same clusters and nothing covered."""
-        sizes = self._fitted().sizes
-        other = copy.copy(self)
-        other._counts = CellCounts(sizes)
+        other = alike(self)
+        other._counts = CellCounts(self._fitted().sizes)
         return other
 
     def merge(self, other: Self) -> Self:
@@ -276,9 +339,40 @@ class IDC(Criterion):
             raise SettingError("IDC has no clusters yet: call fit with training inputs first.")
         return self._counts
 
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "layer": self.layer,
+            "m": self.m,
+            **self.settings.as_dict(),
+            "clusters": list(self.cluster_numbers),
+            "drop_zeros": self.drop_zeros,
+            "clustering": self.clustering.name,
+            "priority": self.priority.name,
+            "original": self.original,
+            "batch_size": self.batch_size,
+            "in_memory": self.in_memory,
+        }
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        counts = self._fitted()
+        cells: dict[str, NDArray[Any]] = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
+        return {"importance": self.importance, "important": self.important, **pack_clusters(self.clusters), **cells}
+
+    def _restore(self, saved: Saved) -> None:
+        check_layers(self.model, [self.layer])
+        importance = saved.take("importance", "f", None)
+        important = saved.indices("important", len(importance), self.m)
+        self._adopt(importance, important, read_clusters(saved, self.m))
+        counts = self._fitted()
+        cells = saved.take("cells", "u", None, self.m).astype(np.uint8)
+        counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
+
     def _truth(self, targets: Any) -> NDArray[np.int64] | None:
         if not self.original:
             return None
         if targets is None:
-            raise SettingError("original=True learns from correctly classified inputs only: pass fit(inputs, targets).")
-        return np.asarray(targets).astype(np.int64)
+            raise SettingError(
+                "original=True learns from correctly classified inputs only: pass fit(inputs, targets), or batches of "
+                "pairs (inputs, targets)."
+            )
+        return class_numbers("targets", targets).astype(np.int64)

@@ -1,7 +1,9 @@
 """Criteria on which neurons are active: neuron coverage, top-k neurons and top-k patterns."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,11 @@ from torch import nn
 from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
-from idc_core.errors import SettingError
+from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word, finite
 from idc_core.parameters import Parameter, whole_number
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Scale = Literal["none", "layer", "positions"]
 
@@ -80,9 +84,7 @@ class NC(TargetCriterion):
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         check_word("scale", scale, get_args(Scale))
-        if not np.isfinite(threshold):
-            raise SettingError(f"threshold must be a finite number, not {threshold!r}.")
-        self.threshold, self.scale = float(threshold), scale
+        self.threshold, self.scale = finite("threshold must be a finite number", threshold), scale
 
     def _active(self, batch: ActivationBatch) -> NDArray[np.bool_]:
         if self.scale == "none":
@@ -168,6 +170,8 @@ class TKNP(_TopK):
     in `TKNC`, where the paper is named.
     """
 
+    counted = ("_patterns",)
+
     def __init__(
         self, model: nn.Module, layers: Layers, k: int = 3, ordered: bool = False, *, batch_size: int | None = None
     ) -> None:
@@ -189,27 +193,41 @@ class TKNP(_TopK):
         super()._begin(sizes)
         self._patterns = set()
 
-    def _found(self, batch: ActivationBatch) -> list[bytes]:
-        """Return each input's pattern."""
+    def _found(self, batch: ActivationBatch) -> NDArray[np.uint32]:
+        """Return each input's pattern: numbers of neurons, counted through all layers, (n, k * layers)."""
         rows = self._top(batch).astype(np.uint32)
-        rows = np.ascontiguousarray(rows if self.ordered else np.sort(rows, axis=1))
-        patterns: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-        return patterns
+        return rows if self.ordered else np.sort(rows, axis=1)
 
     def _count(self, batch: ActivationBatch) -> None:
-        self._patterns.update(self._found(batch))
+        self._patterns.update(_bytes(self._found(batch)))
 
     def _profiler(self) -> Callable[[ActivationBatch], Profiles]:
-        numbers: dict[bytes, int] = {}
-
-        def profile(batch: ActivationBatch) -> Profiles:
-            found = [numbers.setdefault(pattern, len(numbers)) for pattern in self._found(batch)]
-            return Profiles.of_codes(np.array(found)[:, None], None)
-
-        return profile
+        return lambda batch: Profiles.of_names(self._found(batch), None)
 
     def _merge(self, other: Self) -> None:
         self._patterns |= other._patterns
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        if self.sizes is None:
+            return {}
+        rows = np.frombuffer(b"".join(sorted(self._patterns)), np.uint32).reshape(-1, self._width(self.sizes))
+        return {"sizes": np.array(self.sizes), "patterns": rows}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            rows = saved.indices("patterns", sum(sizes), None, self._width(sizes)).astype(np.uint32)
+            self._begin(sizes)
+            self._patterns = set(_bytes(rows))
+
+    def _width(self, sizes: tuple[int, ...]) -> int:
+        return sum(min(self.k, size) for size in sizes)
+
+
+def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
+    """Return each row of numbers as bytes."""
+    found: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return found
 
 
 def most_active(values: Floats, k: int) -> NDArray[np.int64]:

@@ -24,15 +24,21 @@ class Uncertainty:
     help: str
     citation: str
     of_probabilities: Callable[[Floats], Floats]
-    """From probabilities (n, classes) to uncertainties (n,), larger where less sure."""
+    """From probabilities (n, classes), or (passes, n, classes), to uncertainties (n,), larger where less sure."""
+    dropout: bool = False
+    """Whether it compares passes with dropout, as `idc_core.coverage.mc_dropout.dropout_scores` makes them."""
 
     def __call__(self, scores: NDArray[Any]) -> Floats:
-        """Return how unsure the network is of each input, float64 (n,), from scores (n, classes) before the softmax."""
+        """Return how unsure the network is of each input, float64 (n,), from scores before the softmax.
+
+        Scores are (n, classes), or (passes, n, classes) where it compares passes with dropout.
+        """
         scores = np.asarray(scores, np.float64)
-        if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
-            raise DataError(f"Expected finite scores (n, classes) of two classes or more, got shape {scores.shape}.")
-        powers = np.exp(scores - scores.max(1, keepdims=True))
-        return self.of_probabilities(powers / powers.sum(1, keepdims=True))
+        form = "(passes, n, classes)" if self.dropout else "(n, classes)"
+        if scores.ndim != form.count(",") + 1 or scores.shape[-1] < 2 or not np.isfinite(scores).all():
+            raise DataError(f"Expected finite scores {form} of two classes or more, got shape {scores.shape}.")
+        powers = np.exp(scores - scores.max(-1, keepdims=True))
+        return self.of_probabilities(powers / powers.sum(-1, keepdims=True))
 
 
 def _gini(probabilities: Floats) -> Floats:
@@ -41,12 +47,26 @@ def _gini(probabilities: Floats) -> Floats:
 
 def _entropy(probabilities: Floats) -> Floats:
     safe = np.where(probabilities > 0, probabilities, 1.0)
-    return np.asarray(-(probabilities * np.log(safe)).sum(1))
+    return np.asarray(-(probabilities * np.log(safe)).sum(-1))
 
 
 def _margin(probabilities: Floats) -> Floats:
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
     return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
+
+
+def _least_confidence(probabilities: Floats) -> Floats:
+    return np.asarray(1.0 - probabilities.max(1))
+
+
+def _variation_ratio(probabilities: Floats) -> Floats:
+    votes = probabilities.argmax(2)
+    counts = np.stack([(votes == label).sum(0) for label in range(probabilities.shape[2])])
+    return np.asarray(1.0 - counts.max(0) / len(votes))
+
+
+def _mutual_information(probabilities: Floats) -> Floats:
+    return np.asarray(np.maximum(_entropy(probabilities.mean(0)) - _entropy(probabilities).mean(0), 0.0))
 
 
 UNCERTAINTIES: dict[str, Uncertainty] = {
@@ -72,6 +92,29 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
             "1 minus the difference of the two largest probabilities, 0 to 1.",
             "Scheffer, Decomain, Wrobel, IDA 2001: 1 - (p1 - p2)",
             _margin,
+        ),
+        Uncertainty(
+            "confidence",
+            "Softmax confidence",
+            "1 minus the largest probability, 0 to 1 - 1/classes.",
+            "Hendrycks, Gimpel, ICLR 2017: 1 - max p",
+            _least_confidence,
+        ),
+        Uncertainty(
+            "variation-ratio",
+            "MC-dropout, variation ratio",
+            "Share of passes with dropout that predict another class than most do, 0 to 1 - 1/classes.",
+            "Gal, Ghahramani, ICML 2016: 1 - votes of the commonest class / passes",
+            _variation_ratio,
+            dropout=True,
+        ),
+        Uncertainty(
+            "mutual-information",
+            "MC-dropout, mutual information",
+            "Entropy of the mean prediction minus the mean entropy of passes with dropout, in nats.",
+            "Gal, Islam, Ghahramani, ICML 2017: H(mean p) - mean H(p)",
+            _mutual_information,
+            dropout=True,
         ),
     )
 }
@@ -126,7 +169,7 @@ def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
     return float(1 - places.sum() / (len(places) * count) + 1 / (2 * count))
 
 
-By = Literal["additional", "value", "uncertainty"]
+By = Literal["additional", "total", "value", "uncertainty"]
 
 POINTS = 200
 """Numbers of tests at which curves are given."""
@@ -138,29 +181,37 @@ class Order:
 
     name: str  # short name of the criterion or uncertainty
     by: By
-    """The most targets that no test before covers; the largest value behind the targets (surprise, or what the test
-    adds); the least confident prediction."""
+    """The most targets that no test before covers; the most targets; the largest value behind the targets (surprise, or
+    what the test adds); the least confident prediction."""
     positions: Ints  # (n,), positions of tests, first to last
 
     @property
     def key(self) -> str:
         """Name of the order among all."""
-        return self.name if self.by != "value" else f"{self.name}-value"
+        return self.name if self.by in ("additional", "uncertainty") else f"{self.name}-{self.by}"
 
 
-def orders_by(profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = None) -> list[Order]:
-    """Order tests by every criterion's profiles, and by every uncertainty where there are scores (n, classes).
+def orders_by(
+    profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = None, sampled: NDArray[Any] | None = None
+) -> list[Order]:
+    """Order tests by every criterion's profiles, and by every uncertainty.
 
-    A criterion with targets has an additional order, one with values an order by these, surprise criteria both.
+    A criterion with targets has an additional order, and one by how many each test covers where tests differ in that
+    (the coverage-total method; S. Yoo, M. Harman, 2012; dnn-tip's CTM); one with values has an order by these.
+    Uncertainties come from scores (n, classes), those of dropout from scores (passes, n, classes), where given.
     """
     found = []
     for name, one in profiles.items():
         if one.total != 0:
             found.append(Order(name, "additional", additional_first(one)))
+            if len(np.unique(one.counts)) > 1:
+                found.append(Order(name, "total", most_first(one.counts)))
         if one.values is not None:
             found.append(Order(name, "value", most_first(one.values)))
-    if scores is not None and scores.shape[1] > 1:
-        found += [Order(name, "uncertainty", most_first(one(scores))) for name, one in UNCERTAINTIES.items()]
+    for name, measure in UNCERTAINTIES.items():
+        seen = sampled if measure.dropout else scores
+        if seen is not None and seen.shape[-1] > 1:
+            found.append(Order(name, "uncertainty", most_first(measure(seen))))
     return found
 
 

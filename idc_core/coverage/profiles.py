@@ -1,7 +1,8 @@
 """Profiles: the targets that each input covers; scores of subsets, growth and orders are counted from them."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,12 @@ class Profiles:
     them (patterns, clusters), 0 where the criterion has none (NLC)."""
     values: NDArray[np.float64] | None = None
     """(n,), the number behind the targets, where there is one: surprise, or what the input adds to NLC."""
+    names: NDArray[Any] | None = None
+    """(numbers, ...), what each number stands for, where targets get numbers as inputs reach them, at most one per
+    input: the code of a cell, the neurons of a pattern. None where a number stands for the same target in any call."""
+    chain: tuple[str, str] | None = None
+    """What tells the clusters found before these inputs, and those after them, where inputs before decide what an input
+    covers."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -41,12 +48,42 @@ class Profiles:
         return cls(_starts(reached.sum(1)), codes[reached].astype(np.int32), total, values)
 
     @classmethod
+    def of_names(cls, names: NDArray[Any], total: int | None) -> Self:
+        """Return the profiles of inputs that each cover the one target that a row of `names` (n, ...) stands for."""
+        numbers = _numbers(names, {})
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
+        return cls(np.arange(len(names) + 1), numbers, total, names=names[first])
+
+    @classmethod
     def joined(cls, parts: Sequence["Profiles"]) -> Self:
-        """Return the profiles of several batches of inputs, one after the other."""
+        """Return the profiles of several batches of inputs, or of several calls of `profile`, one after the other.
+
+        The same target has the same number in all of them, as in one call on all inputs.
+
+        Raises
+        ------
+        SettingError
+            If there are none, if they are not of one criterion, or if what an input covers depends on the inputs
+            before it, and these calls did not see each other's.
+        """
+        kinds = {(part.total, part.values is None, _form(part.names), part.chain is None) for part in parts}
+        if len(kinds) != 1:
+            raise SettingError(
+                f"Expected profiles of one criterion to join, got {len(kinds)} kinds of them. Join each criterion's."
+            )
+        for one, other in pairwise(parts):
+            if one.chain and other.chain and one.chain[1] != other.chain[0]:
+                raise SettingError(
+                    "What a test covers depends on the tests before it, and these profiles are of calls that started "
+                    "anew. Profile all tests in one call, or call update with each part before the next is profiled."
+                )
+        if len(parts) == 1:
+            return cls(**vars(parts[0]))
         counts = np.concatenate([part.counts for part in parts])
         values = [part.values for part in parts if part.values is not None]
-        targets = np.concatenate([part.targets for part in parts])
-        return cls(_starts(counts), targets, parts[0].total, np.concatenate(values) if values else None)
+        targets, names = _renumbered(parts)
+        chain = (parts[0].chain[0], parts[-1].chain[1]) if parts[0].chain and parts[-1].chain else None
+        return cls(_starts(counts), targets, parts[0].total, np.concatenate(values) if values else None, names, chain)
 
     @property
     def counts(self) -> Ints:
@@ -88,3 +125,30 @@ class Profiles:
 
 def _starts(counts: NDArray[Any]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _form(names: NDArray[Any] | None) -> tuple[int, ...] | None:
+    """Return the shape of one name."""
+    return None if names is None else names.shape[1:]
+
+
+def _numbers(names: NDArray[Any], known: dict[Hashable, int]) -> NDArray[np.int32]:
+    """Return a number for each name (n, ...), int32 (n,); new ones are added to what is known."""
+    rows = np.ascontiguousarray(names)
+    keys = rows.tolist() if rows.ndim == 1 else rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int32, len(keys))
+
+
+def _renumbered(parts: Sequence[Profiles]) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
+    """Return the targets of all parts, numbered alike, and what the numbers stand for where that has to be said."""
+    known: dict[Hashable, int] = {}
+    targets, names = [], []
+    for part in parts:
+        if part.names is None:
+            targets.append(part.targets)
+            continue
+        before = len(known)
+        numbers = _numbers(part.names, known)
+        targets.append(numbers[part.targets])
+        names.append(part.names[numbers >= before])
+    return np.concatenate(targets), np.concatenate(names) if names else None

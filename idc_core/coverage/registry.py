@@ -1,11 +1,14 @@
 """The registry of coverage criteria: one decorated class adds a criterion; menus, command line and tests list them."""
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,9 @@ from idc_core.errors import SettingError
 from idc_core.parameters import Parameter
 from idc_core.progress import Progress
 from idc_core.registry import Registry
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Aim = Callable[[Any, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float64]]]
 """From a criterion and targets (n,): the neuron behind each target, and the activation that covers it (inf: a large
@@ -49,6 +55,15 @@ class Criterion(ABC):
     card: ClassVar[CriterionCard]
     unmerged: ClassVar[tuple[str, ...]] = ("model",)
     """Attributes that `merge` does not look at, so that they need not be sent to whom merges."""
+    counted: ClassVar[tuple[str, ...]] = ()
+    """Attributes that tests change: every copy has its own."""
+
+    def __copy__(self) -> Self:
+        other = alike(self)
+        for name in self.counted:
+            value = getattr(self, name)
+            setattr(other, name, tuple(map(copy.copy, value)) if isinstance(value, tuple) else copy.copy(value))
+        return other
 
     @abstractmethod
     def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
@@ -56,7 +71,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def update(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
-        """Account for more test inputs; may be called any number of times."""
+        """Account for more test inputs; may be called any number of times. If it fails, none of them counts."""
 
     @abstractmethod
     def profile(self, inputs: Any, *, on_progress: Progress | None = None) -> Profiles:
@@ -74,6 +89,61 @@ class Criterion(ABC):
     @abstractmethod
     def score(self) -> float:
         """Coverage in 0..1, or in the unit on the card."""
+
+    def save(self, path: str | Path) -> None:
+        """Write settings and what was learned and counted into a file that `idc_core.load_criterion` reads.
+
+        The network is not in it; it is known again by its fingerprint.
+
+        Raises
+        ------
+        SettingError
+            If the file cannot be written, or the criterion's class does not say what it has learned.
+        """
+        from idc_core.coverage.saved import save
+
+        save(self, path)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the constructor's arguments besides the network, as plain values."""
+        raise self._unsaved()
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        """Return what was learned and counted, as arrays by name."""
+        raise self._unsaved()
+
+    def _restore(self, saved: "Saved") -> None:
+        """Take over what `_state` has given."""
+        raise self._unsaved()
+
+    def _unsaved(self) -> SettingError:
+        return SettingError(
+            f"{self.card.label} cannot be saved: its class does not say what it has learned and counted. Give it "
+            "_settings, _state and _restore."
+        )
+
+
+One = TypeVar("One", bound=Criterion)
+
+
+def alike(criterion: One) -> One:
+    """Return another with the same attributes, what tests change included."""
+    other = object.__new__(type(criterion))
+    vars(other).update(vars(criterion))
+    return other
+
+
+@contextmanager
+def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
+    """Put criteria back as they were where the work with them fails or is stopped."""
+    before = [vars(copy.copy(one)) for one in criteria]
+    try:
+        yield
+    except BaseException:
+        for one, attributes in zip(criteria, before, strict=True):
+            vars(one).clear()
+            vars(one).update(attributes)
+        raise
 
 
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")

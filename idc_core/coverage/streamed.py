@@ -1,10 +1,13 @@
 """Criteria that look at one activation per neuron: one pass over the inputs feeds all of them."""
 
+from __future__ import annotations
+
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +15,16 @@ from torch import nn
 
 from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
 from idc_core.coverage.profiles import Profiles
-from idc_core.coverage.registry import Criterion
+from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
-from idc_core.lrp.session import check_layers
+from idc_core.lrp.session import check_layers, layer_names
+from idc_core.parameters import is_number, shown
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.traces import Traces
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Layers = str | Sequence[str]
 
@@ -39,7 +46,7 @@ class Learned:
     sizes: list[tuple[int, ...]]
     learners: list[Learner | None]
 
-    def merge(self, other: "Learned") -> Self:
+    def merge(self, other: Learned) -> Self:
         """Take in what was learned from the inputs that come next."""
         for mine, theirs in zip(self.learners, other.learners, strict=True):
             if mine is not None:
@@ -70,7 +77,7 @@ class StreamedCriterion(Criterion):
 
     def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         self.model, self.batch_size = model, batch_size
-        self.layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+        self.layers = layer_names(layers)
         if not self.layers:
             raise SettingError(f"{self._name} needs at least one layer; none was named.")
         check_layers(model, self.layers)
@@ -82,7 +89,7 @@ class StreamedCriterion(Criterion):
         return self
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
-        """Account for more tests."""
+        """Account for more tests; an update that fails or is stopped changes nothing."""
         update_all([self], inputs, batch_size=self.batch_size, on_progress=on_progress)
         return self
 
@@ -93,14 +100,16 @@ class StreamedCriterion(Criterion):
     def fresh(self) -> Self:
         """Return another that has learned the same and has seen no tests."""
         self._ready()
-        other = copy.copy(self)
-        if self.sizes is not None:
-            other._begin(self.sizes)  # gives it marks of its own
+        if self.sizes is None:
+            return copy.copy(self)
+        other = alike(self)
+        other._begin(self.sizes)  # gives it marks of its own
         return other
 
     def merge(self, other: Self) -> Self:
         """Add what another worker has seen; SettingError if settings, layers or what was learned differ."""
-        if type(self) is not type(other) or not _same(self._learned(), other._learned()):
+        same = type(self) is type(other) and _same(self._learned(), other._learned())
+        if not same or (self.sizes and other.sizes and self.sizes != other.sizes):
             raise SettingError(
                 f"Only criteria with the same settings, layers and training can be merged. Fit one {self._name}, copy "
                 "it to each worker, and merge what they have seen."
@@ -123,6 +132,9 @@ class StreamedCriterion(Criterion):
 
     def _adopt(self, learner: Any) -> None:
         """Take over what was learned."""
+
+    def _settings(self) -> dict[str, Any]:
+        return {"layers": list(self.layers), **{name: getattr(self, name) for name in self.card.defaults}}
 
     def _ready(self) -> None:
         if self.learns and self.sizes is None:
@@ -149,6 +161,8 @@ class StreamedCriterion(Criterion):
 
 class TargetCriterion(StreamedCriterion):
     """A criterion with a known number of targets; a target is covered once one test reaches it."""
+
+    counted = ("_hit",)
 
     def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         super().__init__(model, layers, batch_size=batch_size)
@@ -186,6 +200,19 @@ class TargetCriterion(StreamedCriterion):
         if total >= 2**31:
             raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
         self._hit = np.zeros(total, bool)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        self._ready()
+        if self.learns and type(self)._state is TargetCriterion._state:
+            raise self._unsaved()
+        return {} if self.sizes is None else {"sizes": np.array(self.sizes), "hit": np.packbits(self._hit)}
+
+    def _restore(self, saved: Saved) -> None:
+        sizes = saved.sizes(len(self.layers))
+        if sizes is not None:
+            packed = saved.take("hit", "u", -(-self._targets(sizes) // 8))  # before as much memory is taken
+            self._begin(sizes)
+            self._hit = np.unpackbits(packed, count=len(self._hit)).astype(bool)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         """Return the number of targets; unless overridden, one per neuron."""
@@ -229,12 +256,16 @@ def measure(
 def fit_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch."""
+    """Fit several criteria in one pass over the training inputs; where none learns, it ends after the first batch.
+
+    Where one of them refuses, all stay as they were.
+    """
     streamed = _streamed(criteria, inputs)
-    adopt_all(streamed, learn_all(streamed, inputs, batch_size=batch_size, on_progress=on_progress))
-    for other in criteria:
-        if not isinstance(other, StreamedCriterion):
-            other.fit(inputs, on_progress=on_progress)
+    with all_or_nothing(*criteria):
+        adopt_all(streamed, learn_all(streamed, inputs, batch_size=batch_size, on_progress=on_progress))
+        for other in criteria:
+            if not isinstance(other, StreamedCriterion):
+                other.fit(inputs, on_progress=on_progress)
 
 
 def learn_all(
@@ -268,16 +299,17 @@ def adopt_all(criteria: Sequence[StreamedCriterion], learned: Learned) -> None:
 def update_all(
     criteria: Sequence[Criterion], inputs: Inputs, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> None:
-    """Account for more tests by several criteria in one pass."""
+    """Account for more tests by several criteria in one pass; where one of them refuses, all stay as they were."""
     streamed = _streamed(criteria, inputs)
     for criterion in streamed:
         criterion._ready()
-    for batch_of in _batches(streamed, inputs, batch_size, on_progress):
-        for criterion in streamed:
-            criterion._count(_expected(criterion, batch_of(criterion.layers)))
-    for other in criteria:
-        if not isinstance(other, StreamedCriterion):
-            other.update(inputs, on_progress=on_progress)
+    with all_or_nothing(*criteria):
+        for batch_of in _batches(streamed, inputs, batch_size, on_progress):
+            for criterion in streamed:
+                criterion._count(_expected(criterion, batch_of(criterion.layers)))
+        for other in criteria:
+            if not isinstance(other, StreamedCriterion):
+                other.update(inputs, on_progress=on_progress)
 
 
 def profile_all(
@@ -339,5 +371,12 @@ def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
-    if value not in words:
-        raise SettingError(f"{name} must be one of {', '.join(words)}, not {value!r}.")
+    if not isinstance(value, str) or value not in words:
+        raise SettingError(f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
+
+
+def finite(name: str, value: Any, low: float = -math.inf) -> float:
+    """Return a finite number of at least `low`; SettingError where it is none, `name` saying of what kind."""
+    if not is_number(value, low):
+        raise SettingError(f"{name}{'' if math.isinf(low) else f' of at least {low:g}'}, not {shown(value)}.")
+    return float(value)

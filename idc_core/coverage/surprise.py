@@ -1,7 +1,11 @@
 """Surprise coverage: the share of the levels of surprise, from familiar to strange, that tests reach."""
 
+from __future__ import annotations
+
 import hashlib
-from typing import Any, Protocol
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +16,12 @@ from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequac
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion
+from idc_core.coverage.streamed import Layers, TargetCriterion, check_word, finite
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, whole_number
+from idc_core.parameters import Parameter, is_number, shown, whole_number
+
+if TYPE_CHECKING:
+    from idc_core.coverage.saved import Saved
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +40,9 @@ class Adequacy(Protocol):
     def memory(self) -> int:
         """Bytes kept of the training inputs."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what it is made of."""
+
 
 class TrainingTraces:
     """All training traces and their predicted classes; all of class 0 unless `per_class`."""
@@ -47,7 +57,7 @@ class TrainingTraces:
         self._traces.append(batch.values)
         self._classes.append(_classes(batch, self.per_class))
 
-    def merge(self, other: "TrainingTraces") -> None:
+    def merge(self, other: TrainingTraces) -> None:
         """Keep the traces of the inputs that come next."""
         self._traces += other._traces
         self._classes += other._classes
@@ -70,7 +80,7 @@ class ClassMoments:
         for label in np.unique(classes).tolist():
             self.classes.setdefault(label, Moments()).add(batch.values[classes == label])
 
-    def merge(self, other: "ClassMoments") -> None:
+    def merge(self, other: ClassMoments) -> None:
         """Take in the moments of other inputs."""
         for label, found in other.classes.items():
             self.classes.setdefault(label, Moments()).merge(found)
@@ -93,8 +103,10 @@ class _SurpriseCriterion(TargetCriterion):
         self, model: nn.Module, layers: Layers, upper: float, buckets: int, lower: float, batch_size: int | None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
-            raise SettingError(f"Expected finite bounds of surprise with lower < upper, not {lower!r} and {upper!r}.")
+        if not (is_number(lower, -math.inf) and is_number(upper, -math.inf) and lower < upper):
+            raise SettingError(
+                f"Expected finite bounds of surprise with lower < upper, not {shown(lower)} and {shown(upper)}."
+            )
         self.upper, self.buckets, self.lower = float(upper), whole_number("buckets", buckets, 1), float(lower)
 
     @property
@@ -111,6 +123,18 @@ class _SurpriseCriterion(TargetCriterion):
 
     def _learned(self) -> tuple[Any, ...]:
         return (*super()._learned(), self._fingerprint)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {**super()._state(), "fingerprint": np.array(self._fingerprint), **self._adequacy.arrays()}
+
+    def _restore(self, saved: Saved) -> None:
+        super()._restore(saved)
+        self._fingerprint = str(saved.take("fingerprint", "U"))
+        self._adequacy = self._restored(saved, sum(self.sizes or ()))
+
+    @abstractmethod
+    def _restored(self, saved: Saved, neurons: int) -> Adequacy:
+        """Return what measures the surprise of traces of so many neurons, as it was saved."""
 
     def _profile(self, batch: ActivationBatch) -> Profiles:
         surprise = self._adequacy(batch.values, _classes(batch, self.per_class))
@@ -177,12 +201,18 @@ class LSC(_SurpriseCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
-        self.variance, self.drop, self.most, self.per_class = variance, drop, most, per_class
+        self.variance = finite("variance must be a number", variance, 0)
+        check_word("drop", drop, get_args(Drop))
+        self.most = None if most is None else whole_number("most", most, 1)
+        self.drop, self.per_class = drop, per_class
 
     def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = LikelihoodAdequacy(traces, classes, self.variance, self.drop, self.most)
         self._fingerprint = _fingerprint(traces, classes)
+
+    def _restored(self, saved: Saved, neurons: int) -> LikelihoodAdequacy:
+        return LikelihoodAdequacy.restored(saved, neurons)
 
 
 @criterion(
@@ -225,12 +255,17 @@ class DSC(_SurpriseCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
+        check_word("second", second, get_args(Second))
         self.second = second
 
     def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = DistanceAdequacy(traces, classes, self.second)
         self._fingerprint = _fingerprint(traces, classes)
+
+    def _restored(self, saved: Saved, neurons: int) -> DistanceAdequacy:
+        points = saved.take("points", "f", None, neurons)
+        return DistanceAdequacy(points, saved.take("classes", "i", len(points)), self.second)
 
 
 @criterion(
@@ -291,6 +326,9 @@ class MDSC(_SurpriseCriterion):
         self._adequacy = MahalanobisAdequacy(learner.classes)
         learned = sorted(learner.classes.items())
         self._fingerprint = _fingerprint(*(array for _, found in learned for array in (found.mean, found.scatter)))
+
+    def _restored(self, saved: Saved, neurons: int) -> MahalanobisAdequacy:
+        return MahalanobisAdequacy.restored(saved, neurons)
 
 
 def _fingerprint(*arrays: NDArray[Any]) -> str:

@@ -144,14 +144,14 @@ def load_dataset(
     CancelledError
         If `on_progress` returned False.
     """
-    if name not in DATASETS:
-        if not looks_like_path(name):
+    if not isinstance(name, str) or name not in DATASETS:
+        if not isinstance(name, str) or not looks_like_path(name):
             raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
         from idc_core.datasets.opening import open_data  # which enters what it opens here
 
         name = open_data(name, on_progress=on_progress).name
-    if split not in get_args(Split):
-        raise DataError(f"There is no split {split!r} of {name}; choose one of {', '.join(get_args(Split))}.")
+    if not isinstance(split, str) or split not in get_args(Split):
+        raise DataError(f"There is no split {shown(split)} of {name}; choose one of {', '.join(get_args(Split))}.")
     if limit is not None and not is_whole(limit, 1):
         raise DataError(
             f"The limit for {name} must be a whole number, 1 or more, or None for all items; got {shown(limit)}."

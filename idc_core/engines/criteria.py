@@ -10,7 +10,7 @@ from typing import Any, Self
 from torch import nn
 
 from idc_core.coverage.idc import IDC
-from idc_core.coverage.registry import Criterion
+from idc_core.coverage.registry import Criterion, all_or_nothing
 from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
 from idc_core.engines.engine import Block, Engine
 from idc_core.engines.importance import fit_idc
@@ -28,16 +28,17 @@ def fit_on(
     on_progress: Progress | None = None,
 ) -> None:
     """Fit criteria as `fit_all` does, on the inputs that a source names; each IDC makes a pass of its own."""
-    streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
-    if streamed:
-        cutting = find_blocks(engine, source, _layers(streamed), None, batch_size)
-        learns = any(one.learns for one in streamed)
-        blocks = cutting.blocks if learns else cutting.blocks[:1]
-        work = _Learn([without(one, "model") for one in streamed], cutting.batch_size)
-        adopt_all(streamed, engine.run(source, work, blocks, on_progress))
-    for one in criteria:
-        if isinstance(one, IDC):
-            fit_idc(engine, one, source, batch_size or one.batch_size, on_progress)
+    with all_or_nothing(*criteria):
+        streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
+        if streamed:
+            cutting = find_blocks(engine, source, _layers(streamed), None, batch_size)
+            learns = any(one.learns for one in streamed)
+            blocks = cutting.blocks if learns else cutting.blocks[:1]
+            work = _Learn([without(one, "model") for one in streamed], cutting.batch_size)
+            adopt_all(streamed, engine.run(source, work, blocks, on_progress))
+        for one in criteria:
+            if isinstance(one, IDC):
+                fit_idc(engine, one, source, batch_size or one.batch_size, on_progress)
 
 
 def update_on(
@@ -52,6 +53,7 @@ def update_on(
 
     Criteria whose score depends on the order of the tests see all of them in one block, which one worker runs.
     """
+    seen: list[tuple[Criterion, Criterion]] = []
     for ordered in (False, True):
         some = [one for one in criteria if one.card.order_matters == ordered]
         if not some:
@@ -60,8 +62,9 @@ def update_on(
         cutting = find_blocks(engine, source, tuple(layers), None, batch_size)
         blocks = [(0, cutting.blocks[-1][1])] if ordered else cutting.blocks
         work = _Update([without(one.fresh(), "model") for one in some], cutting.batch_size)
-        seen = engine.run(source, work, blocks, on_progress)
-        for one, more in zip(some, seen.criteria, strict=True):
+        seen += zip(some, engine.run(source, work, blocks, on_progress).criteria, strict=True)
+    with all_or_nothing(*criteria):
+        for one, more in seen:
             one.merge(more)
 
 

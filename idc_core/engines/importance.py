@@ -51,10 +51,10 @@ def _first_round(
     settings, layer, keeps = criterion.settings, criterion.layer, uuid.uuid4().hex
     cutting = find_blocks(engine, source, (layer,), settings, batch_size)
     work = _Relevance(
-        layer, criterion.m, settings, criterion.priority.name, criterion.original, cutting.batch_size, keeps
+        layer, criterion.least, settings, criterion.priority.name, criterion.original, cutting.batch_size, keeps
     )
     sums = engine.run(source, work, cutting.blocks, on_progress)
-    important = most_important(sums.importance[layer], criterion.m)
+    important = most_important(sums.importance[layer], criterion.m_of(len(sums.importance[layer])))
     return _FirstRound(engine, source, cutting.blocks, work, sums, important, on_progress)
 
 
@@ -92,7 +92,7 @@ class _Relevance:
     """Work: relevance summed over a block; the block's activations stay with the worker."""
 
     layer: str
-    m: int
+    least: int  # neurons that the layer must have
     settings: RelevanceSettings
     priority: str
     original: bool
@@ -111,7 +111,7 @@ class _Relevance:
             self.settings,
             priority=self.priority,
             truth=opened.data.targets[rows] if self.original else None,
-            m=self.m,
+            m=self.least,
             batch_size=self.batch_size,
             keep=partial(shelf.put, block),
         )

@@ -247,9 +247,8 @@ class CriterionScores:
         states = self._learnt[self.layer]
         found: dict[str, NDArray[np.float64]] = {}
         for m, codes in zip(ms, self._codes(states, self._originals, ms), strict=True):
-            numbers = np.unique(codes, return_inverse=True)[1].reshape(-1, 1)
             cells = total([one.k for one in states.clusters[:m]])
-            found[f"idc{m}"] = evaluate_profiles(Profiles.of_codes(numbers, cells), {}).growth(subsets)
+            found[f"idc{m}"] = evaluate_profiles(Profiles.of_names(codes, cells), {}).growth(subsets)
         criteria = self._unfitted()
         results = evaluate_criteria(
             list(criteria.values()), self._trained, self._originals, {}, on_progress=self.on_progress

@@ -76,11 +76,11 @@ def _squares(
         base=[sweep.layers.index(cell.layer) - SIDE / 2 for cell in cells],
         width=SIDE,
         marker={
-            "color": [math.log10(100 * cell.score) for cell in cells],
+            "color": [math.log10(100 * cell.score) if cell.coverable else math.nan for cell in cells],
             "coloraxis": "coloraxis",
             "line": {"color": colours.error, "width": [3 if chosen else 0 for chosen in outlined]},
         },
-        text=[_written(cell) for cell in cells],
+        text=[_written(cell, colours) for cell in cells],
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
@@ -94,7 +94,8 @@ def _squares(
 
 def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     """Colour by the logarithm: every further neuron divides the share of cells by a factor."""
-    lowest = min((math.floor(math.log10(100 * cell.score)) for cell in sweep.cells), default=0)
+    shares = [100 * cell.score for cell in sweep.cells if cell.coverable]
+    lowest = min((math.floor(math.log10(share)) for share in shares), default=0)
     ticks = range(min(lowest, 1), 3)
     return {
         "colorscale": colours.scale,
@@ -111,8 +112,10 @@ def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _written(cell: LayerCoverage) -> str:
+def _written(cell: LayerCoverage, colours: Palette) -> str:
     """Write IDC in per cent, and below it that a small layer gives all its neurons."""
+    if not cell.coverable:
+        return f"<span style='color:{colours.ink}'>\u2013</span>"
     share = 100 * cell.score
     text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
     return f"{text}<br><span style='font-size:10px'>all {cell.used}</span>" if cell.used < cell.m else text
@@ -120,4 +123,6 @@ def _written(cell: LayerCoverage) -> str:
 
 def _spoken(cell: LayerCoverage) -> str:
     neurons = f"all {cell.used} neurons" if cell.used < cell.m else f"m = {cell.m}"
+    if not cell.coverable:
+        return f"{cell.layer}, {neurons}<br>Nothing can be covered: none of these neurons varies"
     return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {100 * cell.score:.3g} %"

@@ -4,6 +4,7 @@
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 from idc_core.gate.limits import LIMITS
 from idc_core.gate.running import run_gate
@@ -12,6 +13,7 @@ from idc_core.gate.verdicts import BROKEN, COULD_NOT_RUN, PASSED, GateReport
 
 __all__ = ["BROKEN", "COULD_NOT_RUN", "LIMITS", "PASSED", "Gate", "GateReport", "read_gate", "run_gate"]
 
-# In the order in which the documents list what they enter into the registry.
-for _kind in ("coverage", "accuracy", "robustness", "confusion"):
-    import_module(f"idc_core.gate.on_{_kind}")
+# The documents list what these enter into the registry first, and then what other files of such a name enter.
+_KINDS = ("on_coverage", "on_accuracy", "on_robustness", "on_confusion")
+for _module in (*_KINDS, *(one.name for one in iter_modules(__path__) if one.name.startswith("on_"))):
+    import_module(f"{__name__}.{_module}")

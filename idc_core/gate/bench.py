@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.analysis.analysis import usual_m
 from idc_core.analysis.predictions import Predictions, predictions_of
 from idc_core.analysis.result import Analysis
 from idc_core.confusion import ClassErrors, Evidence, countable_layers, find_errors, network_evidence
@@ -58,6 +59,12 @@ class Bench:
         """The tests."""
         return load_dataset(self.tests_name, "test", self.settings.limit_test, on_progress=self.on_progress)
 
+    @cached_property
+    def m(self) -> int:
+        """How many important neurons there are."""
+        given = self.settings.m
+        return usual_m(self.model, self.train, self.layer) if given is None else given
+
     @property
     def fingerprints(self) -> Fingerprints:
         """Of the network, its training inputs and the tests."""
@@ -71,7 +78,7 @@ class Bench:
             "network": f"{card.name} ({card.fingerprint})",
             "tests": f"{len(self.test):,} of {self.test.name} ({self.test.fingerprint})",
             "layer": self.layer,
-            "m": str(self.settings.m),
+            "m": str(self.m),
             "rule": str(self.settings.rule),
         }
 
@@ -83,7 +90,7 @@ class Bench:
             "layer": self.layer,
             "limit_train": one.limit_train,
             "limit_test": one.limit_test,
-            "m": one.m,
+            "m": self.m,
             **one.relevance.as_dict(),
             "priority": one.priority,
             "clusters": list(one.clusters),
@@ -97,7 +104,7 @@ class Bench:
         """The whole method on the check's layer."""
         one, card = self.settings, self.model.card
         parts = one.limit_test is not None or one.limit_train != DATASETS[card.dataset].learns_from
-        plan = PlannedAnalysis(card, self.train, self.test, self.layer, one.m, self.options, parts)
+        plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, self.options, parts)
         return self.planned(plan).kept(self.on_progress)
 
     @property

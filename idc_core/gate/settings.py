@@ -41,7 +41,7 @@ class Settings:
     layer: str = ""
     limit_train: int | None = None
     limit_test: int | None = None
-    m: int = int(M.default)
+    m: int | None = None
     rule: str = "epsilon"
     epsilon: float | None = None
     priority: str = "sum"
@@ -64,7 +64,8 @@ class Settings:
         for limited in ("limit_train", "limit_test"):
             if getattr(self, limited) is not None:
                 INPUTS.check(getattr(self, limited))
-        M.check(self.m)
+        if self.m is not None:
+            M.check(self.m)
         for number in self.clusters:
             CLUSTERS.check(number)
         CLUSTERINGS[self.clustering].check(self.clusters)

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from idc_core.coverage.neuron import NC
 from idc_core.coverage.registry import Criterion
-from idc_core.errors import CancelledError, ModelError, SettingError
+from idc_core.errors import CancelledError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
 from idc_core.limits import ITERATIONS
+from idc_core.lrp.session import without_gradient
 from idc_core.parameters import whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import countable_layers
@@ -225,6 +226,8 @@ class JointAscent:
         others, weights = len(self.models) - 1, self.settings
 
         def objective(scores: Tensor, activations: Tensor, rows: slice) -> Tensor:
+            if not scores.requires_grad:
+                raise UnsupportedOperationError(f"Model {number + 1}: {without_gradient(self.models[number].model)}")
             own = classes[rows].to(scores.device)
             lose = turned[rows].to(scores.device)
             keep, hold = self.terms(scores, own, others)

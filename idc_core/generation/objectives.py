@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from idc_core.attribution.captum_adapter import CaptumNetwork
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.session import check_layers, undisturbed
+from idc_core.lrp.session import check_layers, undisturbed, without_gradient
 from idc_core.registry import Registry
 from idc_core.tracing.batching import placed
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -132,7 +132,7 @@ class SearchedNetwork:
                 outputs = self.opened(given.clone())
                 parts = [self._active(layer, values[layer][0], given) for layer in self.layers]
                 active = torch.cat(parts, 1) if parts else outputs.new_zeros(len(outputs), 0)
-                slopes = given.new_zeros(0) if raised is None else _gradient(raised(outputs, active, rows).sum(), given)
+                slopes = given.new_zeros(0) if raised is None else self._gradient(raised(outputs, active, rows), given)
             return {"scores": outputs.float(), "slopes": slopes.float(), "active": active.float()}
 
         found = [arrays for _, arrays in brought_back(self._pieces(len(pictures), run))]
@@ -140,6 +140,12 @@ class SearchedNetwork:
             torch.cat([torch.from_numpy(one[name]) for one in found]) for name in ("scores", "slopes", "active")
         )
         return scores, slopes, active
+
+    def _gradient(self, value: Tensor, given: Tensor) -> Tensor:
+        found = torch.autograd.grad(value.sum(), given, allow_unused=True)[0] if value.requires_grad else None
+        if found is None:
+            raise without_gradient(self.model)
+        return found.contiguous()
 
     def _active(self, layer: str, value: Tensor, given: Tensor) -> Tensor:
         """Return one activation per neuron from a layer's output."""
@@ -158,12 +164,3 @@ class SearchedNetwork:
             raise UnsupportedOperationError("A search aims at neurons of a layer, not of the input; name a layer.")
         hooks.enter_context(module.register_forward_hook(hook))
         return heard
-
-
-def _gradient(value: Tensor, given: Tensor) -> Tensor:
-    if not value.requires_grad:
-        raise UnsupportedOperationError(
-            "The network's scores do not depend on its input by operations that have gradients, so nothing can be "
-            "searched with them. Choose another network, or perturb its inputs by noise."
-        )
-    return torch.autograd.grad(value, given)[0].contiguous()

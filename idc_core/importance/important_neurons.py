@@ -66,8 +66,7 @@ def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]
     check_m(m, len(importance))
     if not np.isfinite(importance).all():
         raise SettingError(
-            "The relevance of some neurons is not finite. Check the network's weights and the scaling of its inputs, "
-            "or use the epsilon rule."
+            "The relevance of some neurons is not finite. Check the network's weights and the scaling of its inputs."
         )
     return np.argsort(-importance, kind="stable")[:m].astype(np.int64)
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.clustering.sketch import Sketch
-from idc_core.errors import DataError
+from idc_core.errors import DataError, SettingError
 from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
 from idc_core.tracing.trace import trace
 from idc_core.tracing.traces import Traces
@@ -111,22 +111,22 @@ def rank_layers(
     settings: RelevanceSettings | None = None,
     *,
     priority: str = "sum",
-    truth: NDArray[np.int64] | None = None,
-    exactly: bool = False,
+    truth: NDArray[np.int64] | PairedTargets | None = None,
+    least: int | None = None,
     batch_size: int | None = None,
     in_memory: int | None = None,
     on_progress: Progress | None = None,
 ) -> dict[str, RankedLayer]:
     """Find the important neurons of several layers in one pass over the training inputs.
 
-    `truth`: int64 (n,), true classes: only inputs that are classified correctly take part.
+    `truth`: int64 (n,), true classes: only inputs that are classified correctly take part. A layer of fewer neurons
+    than `least` is refused; one of fewer than `most` gives all.
 
     Which neurons are important is known only at the end of the pass, so until then it holds one float32 an input and
     neuron of all layers together: 62 MB for LeNet-5 and 60,000 inputs; past `in_memory` bytes (default:
     ``activations_mib`` of the config file) in files. Relevance is summed on the way.
     """
     held = GrowingArrays(in_memory)
-    least = most if exactly else None
     sums = _summed(model, train, layers, settings, priority, truth, least, batch_size, on_progress, held.append)
     found = {}
     for layer, total in sums.importance.items():
@@ -157,7 +157,7 @@ def sum_relevance(
     settings: RelevanceSettings,
     *,
     priority: str,
-    truth: NDArray[np.int64] | None,
+    truth: NDArray[np.int64] | PairedTargets | None,
     m: int,
     batch_size: int,
     keep: Callable[[Floats], None],
@@ -172,7 +172,7 @@ def _summed(
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     priority: str,
-    truth: NDArray[np.int64] | None,
+    truth: NDArray[np.int64] | PairedTargets | None,
     least: int | None,
     batch_size: int | None,
     on_progress: Progress | None,
@@ -182,11 +182,10 @@ def _summed(
     ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
     importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
     dense: dict[str, bool] = {}
-    done = 0
+    done, how = 0, settings or RelevanceSettings()
 
     def reduced() -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
         """Yield where each batch starts, and one activation and one relevance per neuron and input."""
-        how = settings or RelevanceSettings()
         for batch in trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress):
             found = {("classes", ""): batch.scores.argmax(1)}
             for layer in layers:
@@ -200,6 +199,8 @@ def _summed(
     for start, arrays in brought_back(reduced()):
         classes = arrays["classes", ""]
         done = start + len(classes)
+        for layer in layers:
+            _check_finite(layer, start, arrays["active", layer], arrays["relevance", layer], how.rule)
         used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
             importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
@@ -209,6 +210,29 @@ def _summed(
     return RelevanceSums(importance, dense)
 
 
+def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rule: str) -> None:
+    """Refuse numbers of a layer that are not finite; the first input with such is named."""
+    if (row := _first_unsound(active)) is not None:
+        raise DataError(
+            f"Input {start + row:,} gives activations of layer {layer!r} that are not finite. Check the values of this "
+            "input, the scaling of the inputs and the network's weights."
+        )
+    if (row := _first_unsound(relevance)) is not None:
+        other = "" if rule == "epsilon" else ", or use the epsilon rule"
+        raise SettingError(
+            f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite, although the layer's "
+            f"activations are. Check the network's weights behind this layer{other}."
+        )
+
+
+def _first_unsound(values: Floats) -> int | None:
+    """Return the first row with a number that is not finite; None where there is none."""
+    if np.isfinite(values.sum(dtype=np.float64)):
+        return None
+    sound = np.isfinite(values).all(1)
+    return None if sound.all() else int(sound.argmin())
+
+
 def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
     """Return the rows of the inputs that are used, block by block."""
     if used is None:
@@ -216,7 +240,7 @@ def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
     return (rows[used[start : start + len(rows)]] for start, rows in row_blocks(values))
 
 
-def _rows(truth: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
+def _rows(truth: NDArray[np.int64] | PairedTargets, start: int, end: int) -> NDArray[np.int64]:
     if len(truth) < end:
         raise DataError(f"There are {len(truth)} targets for at least {end} inputs; expected one per input.")
     return truth[start:end]

@@ -102,7 +102,7 @@ def attention(
     weights = 0.5 if depends(value) else 1.0
     pair = weights / 2 if depends(query) and depends(key) else weights
     parts = [0.5 if x is value and i == 2 else pair for i, x in enumerate(given) if depends(x)]
-    return product(of_watched, parts, *watched)
+    return product(settings, of_watched, parts, *watched)
 
 
 def _step_by_step(

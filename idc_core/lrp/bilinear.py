@@ -1,5 +1,6 @@
 """Products of two tensors beside those of matrices: bilinear layers, inner and tensor products, interpolation."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,8 @@ def _bilinear(
 ) -> Any:
     """Run a bilinear layer; where both inputs are watched each takes half, as factors of a product do."""
     if depends(input1) and depends(input2):
-        z = product(lambda one, other: F.bilinear(one, other, weight), (0.5, 0.5), input1, input2)
+        wiring = partial(F.bilinear, weight=torch.ones_like(weight))
+        z = product(settings, partial(F.bilinear, weight=weight), (0.5, 0.5), input1, input2, wiring=wiring)
         return z if bias is None else add(settings, z, bias)
     if depends(input1):
         watched, matrix = input1, torch.einsum("kij,...j->...ki", weight, input2)
@@ -41,7 +43,7 @@ def _inner(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: Any = 2, out: None = None) -> Tensor:
     """Sum the products over some axes; relevance as of a product of matrices."""
     if depends(a) and depends(b):
-        return product(lambda one, other: torch.tensordot(one, other, dims), (0.5, 0.5), a, b)
+        return product(settings, lambda one, other: torch.tensordot(one, other, dims), (0.5, 0.5), a, b)
     if depends(a):
         return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(x[0], w, dims), b), a)
     return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(w, x[0], dims), a), b)

@@ -13,8 +13,6 @@ INPUT = "input"
 HALF = frozenset((float16, bfloat16))
 """Types of too few digits for sums; what is watched goes on in single precision."""
 
-UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
-
 
 @dataclass(eq=False)
 class Capture:
@@ -44,12 +42,6 @@ def in_full(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
-def unseen(tensor: Tensor) -> str:
-    """Describe the operation that gave a tensor unseen, by the name its gradient goes by."""
-    known = "" if tensor.grad_fn is None else tensor.grad_fn.name().removesuffix("Backward")
-    return f"{known}, {UNSEEN}" if known else UNSEEN
-
-
 def mark(result: Any) -> Any:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
     for tensor in tensors_of((result,), {}):
@@ -61,3 +53,8 @@ def mark(result: Any) -> Any:
 def followed(tensor: Tensor) -> bool:
     """Return whether a known operation gave this tensor; a custom function around it has its own gradient."""
     return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
+
+
+def made_inside(tensor: Tensor) -> bool:
+    """Return whether the network itself made this tensor and asked for its gradient: to relevance it is a constant."""
+    return tensor.is_leaf and tensor.requires_grad and not followed(tensor)

@@ -6,6 +6,7 @@ ends. In-place operations on watched values are run out of place, so that no cap
 nothing is watched yet they run as they are, and `Watch.overwritten` tells whether that reached a captured value.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
 
+from idc_core.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.explained import WAYS
 from idc_core.lrp import (  # noqa: F401 - they enter operations
@@ -28,20 +31,36 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     power_pooling,
     products,
     recurrent,
+    winners,
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, made_inside, mark
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
-from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
+from idc_core.lrp.operations import (
+    ACTIVATIONS,
+    FASTER,
+    FILLING,
+    FUNCTIONS,
+    OPERATIONS,
+    SOFTMAX,
+    STRUCTURAL,
+    handled,
+    pass_on,
+)
+from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 from idc_core.scores import scores_of
 
 _READS = """
 .shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
 is_floating_point get_device element_size __len__ __repr__ __format__
 """
-READS = frozenset(_READS.split())
+GRADIENTS = frozenset(("requires_grad_", "retain_grad", "register_hook"))
+"""What a network does for its own gradients, which a pass takes no part in."""
+
+READS = frozenset(_READS.split()) | GRADIENTS
 """What only asks about a tensor, so that a captured layer still waits for its activation function."""
 
 WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
@@ -73,6 +92,7 @@ class Watch(TorchFunctionMode):
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
     of the same shape."""
     forked: set[str] = field(default_factory=set)
+    unseen: Unseen = field(default_factory=Unseen)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -87,6 +107,9 @@ class Watch(TorchFunctionMode):
         self._within: list[str] = []
         self._attended: set[str] = set()
         self._finder = HeadFinder(1)
+        self._randomness = Randomness()
+        self._unused = self._randomness.unused
+        self.detached: list[str] = []  # where values that relevance comes back through were cut off
 
     @property
     def overwritten(self) -> list[str]:
@@ -102,6 +125,12 @@ class Watch(TorchFunctionMode):
         tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
+        if self.settings is not None and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            raise UnsupportedOperationError(
+                f"Relevance cannot be propagated through torch.vmap, within which layer {layer!r} runs. Choose a layer "
+                "behind it, or call the layer with the whole batch."
+            )
+        self._randomness.check([tensor])
         capture = Capture(layer, self._now(tensor))
         if not isinstance(module, nn.RNNBase):
             self._pending.append(capture)
@@ -154,7 +183,7 @@ class Watch(TorchFunctionMode):
 
     def begin(self, inputs: Tensor) -> Tensor:
         """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
-        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs
+        inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs.detach()
         self._given = Capture(INPUT, inputs, version=inputs._version)
         self._rows = len(inputs)
         if not self.watch_input or not inputs.is_floating_point():
@@ -170,6 +199,7 @@ class Watch(TorchFunctionMode):
         self._pending.clear()
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
+        self._randomness.check([output])
         scores = self._now(output)
         self._note_forks([scores])
         if id(scores) in self._before_softmax:
@@ -190,7 +220,7 @@ class Watch(TorchFunctionMode):
         if value.is_inference():
             with torch.inference_mode(False):
                 value = value.clone()
-        if self.settings is not None and not value.requires_grad:
+        if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
             value = mark(in_full(value.detach()).requires_grad_())
             self._current[id(capture.value)] = (capture.value, value)
@@ -220,8 +250,15 @@ class Watch(TorchFunctionMode):
         if self._current:
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
+            if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
+                return args[0] if name == "requires_grad_" else RemovableHandle(OrderedDict())
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
+        drawn = False
+        if name in DRAWING:
+            drawn = self._randomness.meet(name, args, kwargs, self._place)
+        if self._unused and not drawn:
+            self._randomness.check(tensors_of(args, kwargs))
         if self._rewritten:
             self._check_views(tensors_of(args, kwargs))
         if self._unactivated:
@@ -231,9 +268,10 @@ class Watch(TorchFunctionMode):
             if activated is not None:
                 return activated
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        tracked = self.settings and [one for one in tensors_of(args, kwargs) if one.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
-        elif self.settings is None or not any_tracked(args, kwargs):
+        elif not tracked:
             result = FASTER.get(name, func)(*args, **kwargs)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
@@ -241,7 +279,9 @@ class Watch(TorchFunctionMode):
             if name in SOFTMAX and result.dim() == 2:
                 self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
         else:
-            result = self._propagate(func, name, args, kwargs)
+            result = self._propagate(func, name, args, kwargs, tracked)
+        if drawn:
+            self._randomness.keep(name, result, self._place)
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self._count(name, args, result)
@@ -284,17 +324,33 @@ class Watch(TorchFunctionMode):
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
 
-    def _propagate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _propagate(
+        self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor] | None = None
+    ) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
-        tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
+        if tracked is None:
+            tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
+        for tensor in tracked:
+            if not followed(tensor):
+                if not made_inside(tensor):
+                    raise self.unseen.refusal(tensor, self._place)
+                self._current[id(tensor)] = (tensor, tensor.detach())
+                return self.__torch_function__(func, (), args, kwargs)
+        if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
+            self._halved = True
+            with without_autocast():
+                return self._carry(func, name, args, kwargs, tracked)
+        return self._carry(func, name, args, kwargs, tracked)
+
+    def _carry(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor]) -> Any:
+        """Run an operation on tracked values, all of them known."""
         plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
         with torch.inference_mode(False):
             try:
-                self._check_origin(tracked)
                 result = self._run(func, plain, args, kwargs, in_place)
             except UnsupportedOperationError as error:
-                raise UnsupportedOperationError(self._refusal(str(error))) from None
+                raise cannot_pass(str(error), self._place) from None
         self._note_origin(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
@@ -321,15 +377,10 @@ class Watch(TorchFunctionMode):
             for tensor in tensors_of((result,), {}):
                 lineage.note(tensor, sources, OF_ONE_KIND[name])
 
-    def _check_origin(self, tracked: list[Tensor]) -> None:
-        for tensor in tracked:
-            if not followed(tensor):
-                raise UnsupportedOperationError(unseen(tensor))
-
     def _check_views(self, tensors: list[Tensor]) -> None:
         """Refuse a tensor that shares its numbers with one that has been written into out of place."""
         if any(tensor.untyped_storage().data_ptr() in self._rewritten for tensor in tensors):
-            raise UnsupportedOperationError(self._refusal("a tensor of which another view was changed in place"))
+            raise cannot_pass("a tensor of which another view was changed in place", self._place)
 
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
@@ -337,7 +388,8 @@ class Watch(TorchFunctionMode):
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
-        if name in ACTIVATIONS or name in FUNCTIONS:
+        others = {key: value for key, value in kwargs.items() if key != "input"}
+        if (name in ACTIVATIONS or name in FUNCTIONS) and not any_tracked(args[1:], others):
             function = ACTIVATIONS.get(name) or FUNCTIONS[name]
             x, *rest = args if args else (kwargs.pop("input"),)
             return mark(pass_on(lambda value: function(value, *rest, **kwargs), x))
@@ -347,7 +399,11 @@ class Watch(TorchFunctionMode):
             return mark(handled(self.settings, name, args, kwargs))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
+        if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":
+            return mark(joining.filled(func, args, kwargs))
         result = func(*args, **kwargs)
+        if name in ("detach", ".data"):
+            self.detached.append(in_module(self._place))
         if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)
@@ -364,10 +420,10 @@ class Watch(TorchFunctionMode):
             self._before_softmax[id(result)] = (result, x)
         return result
 
-    def _refusal(self, reason: str) -> str:
-        place = f" in module {self.where[-1]!r}" if self.where and self.where[-1] else ""
-        advice = "Choose a layer behind it, or replace the operation."
-        return f"Relevance cannot be propagated through {reason}{place}. {advice}"
+    @property
+    def _place(self) -> str:
+        """The module that runs, the innermost one; "" where that is the network itself, or is not known."""
+        return self.where[-1] if self.where else ""
 
     def _count(self, name: str, args: tuple[Any, ...], result: Any) -> None:
         if isinstance(result, Tensor):

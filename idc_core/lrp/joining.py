@@ -11,7 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.calls import replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -27,20 +29,23 @@ class JoinedRelevance(torch.autograd.Function):
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = join(leaves)
-        ctx.axes, ctx.leaves, ctx.z = axes, leaves, z
+        ctx.join, ctx.axes, ctx.leaves, ctx.z = join, axes, leaves, z
         return z.detach()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the watched values."""
-        own = pull_back(ctx.z, ctx.leaves, grads[0], retain=True)
-        uses = pull_back(ctx.z, ctx.leaves, torch.ones_like(grads[0]), retain=True)
-        lost, places = grads[0].sum(ctx.axes, keepdim=True), torch.zeros(())
-        for share, use in zip(own, uses, strict=True):
-            lost = lost - share.sum(ctx.axes, keepdim=True)
-            places = use.sum(ctx.axes, keepdim=True) + places.to(use)
-        lost = lost / places.clamp(min=1)
-        return (None, None, *(share + lost * use for share, use in zip(own, uses, strict=True)))
+        found, watched = grads[0], _places_of_watched(ctx.join, ctx.leaves)
+        if not bool(watched.all()):
+            lost = found.masked_fill(watched, 0.0).sum(ctx.axes, keepdim=True)
+            found = found + lost / watched.sum(ctx.axes, keepdim=True).clamp(min=1)
+        return (None, None, *pull_back(ctx.z, ctx.leaves, found, retain=True))
+
+
+def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
+    """Return which places of a join hold watched values, whatever they are."""
+    one, other = (join(tuple(torch.full_like(x.detach(), number) for x in inputs)) for number in (0.0, 1.0))
+    return one != other
 
 
 def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
@@ -121,6 +126,21 @@ def _where(settings: RelevanceSettings, condition: Tensor, input: Any, other: An
     return _join(settings, join, tuple(range(1, len(shape))), *watched)
 
 
+def filled(function: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Run an operation that moves watched values into places between constants, such as the triangle of a matrix."""
+    watched = [x for x in tensors_of(args, kwargs) if depends(x)]
+
+    def join(parts: tuple[Tensor, ...]) -> Tensor:
+        rest = iter(parts)
+        given, options = replaced([args, kwargs], lambda x: next(rest).clone() if depends(x) else x)
+        return function(*given, **options)
+
+    with torch.no_grad():
+        dimensions = join(tuple(watched)).dim()
+    result: Tensor = JoinedRelevance.apply(join, tuple(range(1, dimensions)), *watched)  # type: ignore[no-untyped-call]
+    return result
+
+
 @operation("__setitem__")
 def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Any) -> Tensor:
     """Return a tensor of which a part is replaced; the interception puts it in the place of the one written into."""
@@ -155,6 +175,47 @@ def _adding(name: str) -> Handler:
         return affine(settings, Affine("sum", lambda x, _, __: total(x)), *(x for x in given if depends(x)))
 
     return handler
+
+
+@operation("scatter")
+def _scatter(
+    settings: RelevanceSettings,
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """Write numbers into a tensor by their index; some sum up what meets there."""
+    src = value if src is None else src
+    if reduce not in (None, "add"):
+        raise UnsupportedOperationError(f"scatter that reduces by {reduce!r}")
+    if reduce == "add":
+        return OPERATIONS["scatter_add"](settings, input, dim, index, src)  # type: ignore[no-any-return]
+    return _moved(settings, torch.scatter, input, dim, index, src)
+
+
+@operation("index_put")
+def _index_put(
+    settings: RelevanceSettings, input: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Write numbers into a tensor by their indices, or add them to what is there."""
+    given = [x for x in (input, values) if depends(x)]
+    if not accumulate:
+        return _moved(settings, torch.index_put, input, indices, values)
+
+    def total(parts: tuple[Tensor, ...]) -> Tensor:
+        rest = iter(parts)
+        whole, more = (next(rest) if depends(x) else x for x in (input, values))
+        return torch.index_put(whole, indices, more, True)
+
+    return affine(settings, Affine("sum", lambda x, _, __: total(x)), *given)
+
+
+def _moved(settings: RelevanceSettings, function: Callable[..., Tensor], *args: Any) -> Tensor:
+    return function(*args) if settings.bias == "absorb" else filled(function, args, {})
 
 
 for _name in ("index_add", "scatter_add"):

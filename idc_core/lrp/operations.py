@@ -51,11 +51,18 @@ _STRUCTURAL = """
 reshape reshape_as flatten unflatten ravel permute transpose t swapaxes swapdims movedim moveaxis squeeze unsqueeze
 contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow index_select gather expand
 expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle channel_shuffle positive
-broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 unfold tril triu diagonal diag_embed take_along_dim take
-masked_select index_put scatter index_copy masked_scatter sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk
+broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 diagonal take_along_dim take masked_select index_put scatter
+sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk
 atleast_1d atleast_2d atleast_3d rot90 swapaxes alias fliplr flipud _pack_padded_sequence
 """
-STRUCTURAL = frozenset(_STRUCTURAL.split())
+_FILLING = """
+unfold tril triu diag_embed index_copy masked_scatter index_fill slice_scatter select_scatter diagonal_scatter
+constant_pad_nd
+"""
+FILLING = frozenset(_FILLING.split())
+"""Those of `STRUCTURAL` that fill places up with constants."""
+
+STRUCTURAL = frozenset(_STRUCTURAL.split()) | FILLING
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
 
@@ -234,9 +241,7 @@ def _cumulate(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: 
 def _dropout(
     settings: RelevanceSettings, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    if training:
-        raise UnsupportedOperationError("dropout that stays active in evaluation, so that no two passes agree")
-    return input
+    return input  # where it stays active, `randomness` has refused it
 
 
 def _view(input: Tensor, *shape: Any, **options: Any) -> Tensor:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from inspect import signature
 from itertools import product
 from typing import Any
@@ -15,6 +15,9 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine
 from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine
 from idc_core.lrp.rules import RelevanceSettings
+
+Sizes = list[tuple[int, ...]]
+"""Kernel size, stride, padding, dilation; one number per spatial dimension each."""
 
 
 def _average(function: Callable[..., Tensor]) -> Handler:
@@ -50,9 +53,11 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        if return_indices or ceil_mode or input.device.type != "cpu" or input.dim() != dimensions + 2:
+        sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
+        batched = input.dim() == dimensions + 2 and input.is_floating_point()
+        if return_indices or ceil_mode or input.device.type != "cpu" or not batched or not _allowed(sizes, input):
             return slow(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-        return max_pool(input, _sizes(dimensions, kernel_size, stride, padding, dilation))
+        return max_pool(input, sizes)
 
     form = signature(plain)
 
@@ -72,52 +77,32 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
 
 def _sizes(dimensions: int, kernel_size: Any, stride: Any, *others: Any) -> list[tuple[int, ...]]:
     stride = kernel_size if stride is None or stride == [] else stride
-    sizes = (kernel_size, stride, *others)
-    return [tuple(size) if isinstance(size, tuple | list) else (size,) * dimensions for size in sizes]
+    given = [size if isinstance(size, tuple | list) else (size,) for size in (kernel_size, stride, *others)]
+    return [tuple(size) * dimensions if len(size) == 1 else tuple(size) for size in given]
+
+
+def _allowed(sizes: Sizes, x: Tensor) -> bool:
+    """Return whether PyTorch pools x by these sizes; where it does not, its own message says why."""
+    return all(
+        size + 2 * p > d * (k - 1) and 0 <= 2 * p <= k and s > 0 and d > 0
+        for size, k, s, p, d in zip(x.shape[2:], *sizes, strict=True)
+    )
 
 
 def _adaptive_max_pool(
-    settings: RelevanceSettings, input: Tensor, output_size: Any, return_indices: bool = False
+    dimensions: int, settings: RelevanceSettings, input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensor:
     if return_indices:
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
-    windows, sizes = adaptive_windows(input, output_size)
+    batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
+    windows, sizes = adaptive_windows(batched, output_size)
     result: Tensor = WinnerRelevance.apply(lambda x: max_pool(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
-    return result
+    return result if batched is input else result.squeeze(0)
 
 
 for _dimensions in (1, 2, 3):
     FASTER[f"max_pool{_dimensions}d"], OPERATIONS[f"max_pool{_dimensions}d"] = _max_pool(_dimensions)
-    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = _adaptive_max_pool
-
-
-def _extreme(name: str) -> tuple[Handler, Handler]:
-    """Return handlers of amax and max, or of amin and min.
-
-    Equal extremes share their relevance, as PyTorch's own gradient of amax does.
-    """
-    over_axes, index_of = getattr(torch, f"a{name}"), getattr(Tensor, f"arg{name}")
-
-    def extremes(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
-        return over_axes(input, dim, keepdim)
-
-    def along(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
-        dim = options.get("dim", args[0] if args else None)
-        if not isinstance(dim, int):
-            raise UnsupportedOperationError(f"{name} without a dimension, or of two tensors")
-        keepdim = bool(options.get("keepdim", args[1] if len(args) > 1 else False))
-        index = index_of(input.detach(), dim, keepdim=keepdim)
-        return getattr(torch.return_types, name)((over_axes(input, dim, keepdim), index))
-
-    return extremes, along
-
-
-for _name in ("max", "min"):
-    OPERATIONS[f"a{_name}"], OPERATIONS[_name] = _extreme(_name)
-
-
-Sizes = list[tuple[int, ...]]
-"""Kernel size, stride, padding, dilation; one number per spatial dimension each."""
+    OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = partial(_adaptive_max_pool, _dimensions)
 
 
 NEAR = 1 << 19
@@ -147,9 +132,11 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     if len(x) > rows and x.device.type == "cpu":
         parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
         return torch.cat([share_among_winners(*part, sizes) for part in parts])
-    kernel, stride, _, dilation = sizes
-    disjoint = all(k <= s and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
-    tiled = disjoint and tuple(x.shape[2:]) == tuple(n * k for n, k in zip(z.shape[2:], kernel, strict=True))
+    if x.device.type != "cpu" or not math.isfinite(float(z.sum())):
+        return _share_by_masks(x, z, relevance, sizes)
+    kernel, stride, padding, dilation = sizes
+    across = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    tiled = all(k == s and p == 0 and d == 1 and size % k == 0 for size, k, s, p, d in across)
     if tiled and x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
         return _share_in_tiles(x, z, relevance, kernel)
     padded, inside = _pad(x, z.shape[2:], sizes)
@@ -160,12 +147,27 @@ def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -
     for loser in losers:
         count += loser
     share = torch.div(relevance, count, out=count)
+    disjoint = all(k <= s and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
     result = torch.zeros_like(padded)
     for window, loser in zip(windows, losers, strict=True):
         if disjoint:
             torch.addcmul(share, share, loser, out=result[window])
         else:
             result[window].addcmul_(share, loser.add_(1))
+    return result[inside]
+
+
+def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+    """Do the same by comparison alone, which holds for infinite numbers as well: padding is no winner among those."""
+    padded, inside = _pad(x, z.shape[2:], sizes, math.nan)
+    windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
+    count = torch.zeros_like(z)
+    for window in windows:
+        count += padded[window] == z
+    share = relevance / count.clamp_(min=1)
+    result = torch.zeros_like(padded)
+    for window in windows:
+        result[window] += torch.where(padded[window] == z, share, 0.0)
     return result[inside]
 
 
@@ -229,7 +231,9 @@ def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...
         yield tuple(slice(b, b + (n - 1) * s + 1, s) for b, s, n in zip(starts, stride, pooled, strict=True))
 
 
-def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tuple[slice, ...]]:
+def _pad(
+    x: Tensor, pooled: tuple[int, ...], sizes: Sizes, value: float = -math.inf
+) -> tuple[Tensor, tuple[slice, ...]]:
     """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
     before, after = [], []
     for size, out, k, s, p, d in zip(x.shape[2:], pooled, *sizes, strict=True):
@@ -239,4 +243,4 @@ def _pad(x: Tensor, pooled: tuple[int, ...], sizes: Sizes) -> tuple[Tensor, tupl
     if not any(before) and not any(after):
         return x, inside
     around = [reach for pair in zip(reversed(before), reversed(after), strict=True) for reach in pair]
-    return F.pad(x, around, value=float("-inf")), inside
+    return F.pad(x, around, value=value), inside

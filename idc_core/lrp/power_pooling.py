@@ -1,4 +1,7 @@
-"""Pooling by a power mean, ``(sum x ** p) ** (1 / p)``: each input's share is that of its power."""
+"""Pooling by a power mean, ``z = (sum x ** p) ** (1 / p)``: each input's share is that of its power.
+
+To the rules it is the sum of ``x ** p z ** (1 - p)``, which is z, so that a stabiliser damps it as it damps other sums.
+"""
 
 import math
 from collections.abc import Callable
@@ -31,12 +34,15 @@ def _power_pool(dimensions: int) -> Handler:
             raise UnsupportedOperationError(f"lp_pool{dimensions}d with the norm {norm_type}; use max pooling")
         size: int = math.prod(_ntuple(dimensions)(kernel_size))
 
-        def total(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-            return size * average(x[0], kernel_size, stride, 0, ceil_mode)
+        def total(x: Tensor) -> Tensor:
+            return size * average(x, kernel_size, stride, 0, ceil_mode)
 
-        summed = affine(settings, Affine("pooling", total), pass_on(lambda value: value.pow(power), input))
+        powers = pass_on(lambda value: value.pow(power), input)
+        sums = total(powers.detach())
         # PyTorch takes the root of a negative sum of odd powers as it comes, which is not a number; so does this.
-        return pass_on(lambda value: (torch.sign(value) * torch.relu(value.abs())).pow(1 / power), summed)
+        roots = (torch.sign(sums) * torch.relu(sums.abs())).pow(1 / power)
+        scale = torch.where(sums == 0, 1.0, roots / sums)
+        return affine(settings, Affine("pooling", lambda x, _, __: total(x[0]) * scale), powers)
 
     return handler
 

@@ -6,6 +6,9 @@ uniform rule of [1]. Two kinds of product are none of activations, and are told 
 function written by hand (``x * sigmoid(x)``), which hands its relevance on unchanged, and a normalisation written by
 hand (``x * rsqrt(mean(x ** 2))``), whose factor is held constant, as the deviation of a layer norm is.
 
+Where both factors are 0, neither contributes. With ``bias="redistribute"`` such a product still has relevance, which
+earlier operations are to receive: it goes to both factors in the same parts, equally within each.
+
 References
 ----------
 .. [1] R. Achtibat, S. M. V. Hatefi, M. Dreyer, A. Jain, T. Wiegand, S. Lapuschkin, W. Samek, "AttnLRP:
@@ -22,46 +25,76 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.contributions import spread_equally
 from idc_core.lrp.lineage import Way, common_origin
 from idc_core.lrp.operations import add, affine, depends, operation, pass_on, scaled
-from idc_core.lrp.quotients import quotient
+from idc_core.lrp.quotients import quotient, signed
 from idc_core.lrp.rules import FAINT, RelevanceSettings
 
 Multilinear = Callable[..., Tensor]
+
+Wiring = Callable[[tuple[Tensor, ...]], Tensor] | None
+"""A product's function with nothing but its wiring, along which relevance without contributions is divided equally."""
 
 
 class ProductRelevance(torch.autograd.Function):
     """A function linear in each input, of which each input takes a given part of the relevance."""
 
     @staticmethod
-    def forward(ctx: Any, function: Multilinear, parts: Sequence[float], *inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, function: Multilinear, parts: Sequence[float], wiring: Wiring, *inputs: Tensor) -> Tensor:
         """Run the product once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = function(*leaves)
-        ctx.parts, ctx.kept = parts, (leaves, z)
+        ctx.parts, ctx.wiring, ctx.kept = parts, wiring, (leaves, z)
         return z.detach()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Share the relevance of z among the inputs by their contributions, each its part of the whole."""
         (leaves, z), ctx.kept = ctx.kept, None
-        gradients = pull_back(z, leaves, quotient(grads[0], z.detach(), FAINT))
+        share = quotient(grads[0], z.detach(), FAINT)
+        lost = None if ctx.wiring is None else _without_contributions(share, z.detach(), grads[0])
+        gradients = pull_back(z, leaves, share)
         shares = [
             torch.mul(x.detach(), gradient).mul_(part)
             for part, x, gradient in zip(ctx.parts, leaves, gradients, strict=True)
         ]
-        return (None, None, *shares)
+        if lost is not None:
+            spread = spread_equally(Affine("dense", ctx.wiring, spread=ctx.wiring), leaves, lost)
+            shares = [x.add_(more, alpha=part) for part, x, more in zip(ctx.parts, shares, spread, strict=True)]
+        return (None, None, None, *shares)
 
 
-def product(function: Multilinear, parts: Sequence[float], *inputs: Tensor) -> Tensor:
-    """Run a function that is linear in each of its inputs, which take these parts of the relevance."""
-    result: Tensor = ProductRelevance.apply(function, tuple(parts), *inputs)  # type: ignore[no-untyped-call]
+def _without_contributions(share: Tensor, z: Tensor, relevance: Tensor) -> Tensor | None:
+    """Take the relevance of what is 0 out of the shares and return it with what the stabiliser keeps; None for none."""
+    if not bool((z.abs() < FAINT * 1e12).any()):
+        return None
+    lost = torch.where(z == 0, relevance, share * signed(FAINT, z))
+    share.masked_fill_(z == 0, 0.0)
+    return lost
+
+
+def product(
+    settings: RelevanceSettings,
+    function: Multilinear,
+    parts: Sequence[float],
+    *inputs: Tensor,
+    wiring: Multilinear | None = None,
+) -> Tensor:
+    """Run a function that is linear in each of its inputs, which take these parts of the relevance.
+
+    A product that is 0 has no contributions. Where biases are redistributed, so is its relevance, which is one: each
+    input divides its part equally among its elements that `wiring`, default `function`, leads there.
+    """
+    wired = function if wiring is None else wiring
+    spread = None if settings.bias == "absorb" else lambda ones: wired(*ones)
+    result: Tensor = ProductRelevance.apply(function, tuple(parts), spread, *inputs)  # type: ignore[no-untyped-call]
     return result
 
 
-def _halves(function: Multilinear, *factors: Tensor) -> Tensor:
-    return product(function, (0.5, 0.5), *factors)
+def _halves(settings: RelevanceSettings, function: Multilinear, *factors: Tensor) -> Tensor:
+    return product(settings, function, (0.5, 0.5), *factors)
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
@@ -78,7 +111,7 @@ def multiply(settings: RelevanceSettings, input: Any, other: Any) -> Any:
             return scaled(input, other.detach())
         if way is Way.REDUCED and _repeats(input, other):
             return scaled(other, input.detach())
-    return _halves(torch.mul, input, other)
+    return _halves(settings, torch.mul, input, other)
 
 
 def _repeats(factor: Tensor, value: Tensor) -> bool:
@@ -112,7 +145,7 @@ def _divide_from(settings: RelevanceSettings, input: Any, other: Any) -> Any:
 def matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Multiply two matrices, one of which may be a constant."""
     if depends(input) and depends(other):
-        return _halves(torch.matmul, input, other)
+        return _halves(settings, torch.matmul, input, other)
     if depends(input):
         return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(x[0], w), other), input)  # type: ignore[arg-type]
     return affine(settings, Affine("dense", lambda x, w, _: torch.matmul(w, x[0]), input), other)  # type: ignore[arg-type]
@@ -183,7 +216,7 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
         raise UnsupportedOperationError("einsum of more than two tensors")
     one, other = tensors
     if depends(one) and depends(other):
-        return _halves(lambda a, b: torch.einsum(equation, a, b), one, other)
+        return _halves(settings, lambda a, b: torch.einsum(equation, a, b), one, other)
     if depends(one):
         return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, x[0], w), other), one)
     return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, w, x[0]), one), other)

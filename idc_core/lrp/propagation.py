@@ -5,7 +5,7 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import pull_back
-from idc_core.lrp.captures import followed, unseen
+from idc_core.lrp.captures import followed
 from idc_core.lrp.interception import Watch
 
 
@@ -21,15 +21,14 @@ def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
 def check_way(watch: Watch, scores: Tensor) -> None:
     """Refuse scores from which no way leads back to what was captured."""
     if not scores.requires_grad:
+        layers = ", ".join(sorted({capture.layer for capture in watch.captures}))
+        cut = f" The network cuts them off with .detach(){watch.detached[0]}." if watch.detached else ""
         raise UnsupportedOperationError(
-            f"The scores do not depend on {', '.join(sorted({c.layer for c in watch.captures}))} through operations "
-            "that can be followed. Choose a layer that the scores are computed from."
+            f"The scores do not depend on {layers} through operations that can be followed.{cut} Choose a layer that "
+            "the scores are computed from."
         )
     if not followed(scores):
-        raise UnsupportedOperationError(
-            f"Relevance cannot be propagated through {unseen(scores)}, the network's last operation. "
-            "Choose a network of ordinary operations."
-        )
+        raise watch.unseen.refusal(scores, "", last=True)
 
 
 def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:

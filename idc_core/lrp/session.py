@@ -1,7 +1,7 @@
 """The one way to run a network that belongs to somebody: under its lock, and left as it was found."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -9,12 +9,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from idc_core.devices import exact
-from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
+from idc_core.devices import exact, without_autocast
+from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
+from idc_core.parameters import shown
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()
@@ -29,6 +30,8 @@ def lock_of(model: nn.Module) -> threading.RLock:
 
 def named_layers(model: nn.Module) -> dict[str, nn.Module]:
     """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names."""
+    if not isinstance(model, nn.Module):
+        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(model)}; idc_core.load_model opens files.")
     return {
         ".".join(part for part in name.split(".") if part != "_orig_mod"): module
         for name, module in model.named_modules()
@@ -55,11 +58,43 @@ def _as_written(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
+def _ordinary_weights(model: nn.Module) -> Iterator[None]:
+    """Let copies stand for weights that were made under inference mode, through which no gradient passes."""
+    kept: list[tuple[nn.Module, str, Tensor]] = []
+    copies: dict[int, Tensor] = {}
+    try:
+        for module in model.modules():
+            for name, value in (*module._parameters.items(), *module._buffers.items()):
+                if value is None or not value.is_inference():
+                    continue
+                if id(value) not in copies:
+                    copy = value.clone()
+                    copies[id(value)] = nn.Parameter(copy, False) if isinstance(value, nn.Parameter) else copy
+                kept.append((module, name, value))
+                setattr(module, name, copies[id(value)])
+        yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+
+
+@contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
-    with lock_of(model), torch.inference_mode(False), _as_written(model), exact(model):
+    with (
+        lock_of(model),
+        torch.inference_mode(False),
+        without_autocast(),
+        _as_written(model),
+        exact(model),
+        ExitStack() as stack,
+    ):
         training = [module for module in model.modules() if module.training]
-        learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        parameters = list(model.parameters())
+        if any(map(Tensor.is_inference, parameters)):
+            stack.enter_context(_ordinary_weights(model))
+            parameters = list(model.parameters())
+        learning = [parameter for parameter in parameters if parameter.requires_grad]
         try:
             for module in training:
                 module.training = False
@@ -87,17 +122,22 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
     owner = threading.get_ident()
+    unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
 
     def entering(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any) -> None:
             if threading.get_ident() == owner:
+                if unseen is not None:
+                    unseen.passes(args, watch.where[-1] if watch.where else "")
                 watch.where.append(name)
 
         return hook
 
     def leaving(module: nn.Module, args: Any, output: Any) -> None:
         if threading.get_ident() == owner:
-            watch.where.pop()
+            place = watch.where.pop()
+            if unseen is not None:
+                unseen.left(output, place, bool(module._backward_hooks or module._backward_pre_hooks))
 
     def ran(layer: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: Any, output: Any) -> Any:
@@ -130,9 +170,23 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
         yield
 
 
+def layer_names(layers: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of layers, each once, of one name or several; SettingError where they are none."""
+    names = [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else list(layers)
+    for name in names:
+        if not isinstance(name, str):
+            raise SettingError(f"Expected names of layers, such as those of named_modules(), not {shown(name)}.")
+    return tuple(dict.fromkeys(names))
+
+
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse layers the network does not have, and networks whose operations cannot be seen."""
+    """Refuse layers the network does not have, and networks without weights or whose operations cannot be seen."""
     modules = named_layers(model)
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise ModelError(
+            f"There are no weights in {said_network(model)}: it is on the meta device. Give it weights first, with "
+            "load_state_dict(weights, assign=True), or build it outside of torch.device('meta')."
+        )
     for layer in layers:
         if split_layer(layer)[0] not in modules and layer != INPUT:
             names = [*(name for name in modules if name), repr(INPUT)]
@@ -159,3 +213,47 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
         except Exception as error:
             raise ModelError(f"The network failed on {described(inputs)}: {type(error).__name__}: {error}") from error
         return watch.end(output)
+
+
+def said_network(model: nn.Module) -> str:
+    """Return a network by its name, or by its class where it has none."""
+    name = getattr(getattr(model, "card", None), "name", "")
+    return f"the network {name!r}" if name else f"the network of the class {type(model).__name__!r}"
+
+
+def without_gradient(model: nn.Module, reason: str = "") -> UnsupportedOperationError:
+    """Return the error for a network whose scores have no gradient to its input."""
+    why = reason or "its forward cuts it off by torch.no_grad(), torch.inference_mode(), .detach() or a step function"
+    return UnsupportedOperationError(
+        f"The scores of {said_network(model)} have no gradient to its input ({why}), so that it can be neither "
+        "attacked nor searched by gradients. Freeze weights by requires_grad_(False) instead, choose another network, "
+        "or perturb its inputs by noise."
+    )
+
+
+def leads_to(result: Tensor, given: Tensor) -> bool:
+    """Return whether a gradient of a result reaches what it was computed from, itself the result of an operation."""
+    seen, waiting = set(), [result.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            if node is given.grad_fn:
+                return True
+            seen.add(node)
+            waiting += [before for before, _ in node.next_functions]
+    return False
+
+
+def check_gradient(model: nn.Module, example: Tensor, run: Callable[[Tensor], Tensor]) -> None:
+    """Refuse a network whose scores, which `run` gives of an example, have no gradient to the input."""
+    given = example.detach().clone().requires_grad_()
+    try:
+        with torch.enable_grad():
+            scores = run(given)
+            found = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise without_gradient(model, str(error).splitlines()[0]) from error
+    if found[0] is None:
+        raise without_gradient(model)

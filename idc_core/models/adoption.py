@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -197,6 +198,8 @@ class _Survey:
         named = [(name, module) for name, module in self._modules.items() if name]
         hooks = [module.register_forward_pre_hook(self._entering(name)) for name, module in named]
         hooks += [module.register_forward_hook(self._noting(name)) for name, module in named]
+        self.returned: Any = ()  # by the network itself, before scores were taken from it
+        hooks.append(network.register_forward_hook(self._returning, prepend=True))
         try:
             with torch.no_grad():
                 noted = _Noted(self._running, len(inputs))
@@ -229,6 +232,9 @@ class _Survey:
                 self.outputs.setdefault(name, []).append(value)
 
         return hook
+
+    def _returning(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        self.returned = output if isinstance(output, tuple | list | Mapping) else ()
 
     def _has_neurons(self, name: str) -> bool:
         values = self.outputs[name]
@@ -286,7 +292,7 @@ def _fitting_scores(entry: OwnModel, network: nn.Module, seen: _Survey, where: s
     scores, two = seen.scores, len(_class_names(entry)) == 2
     single = isinstance(scores, Tensor) and (scores.dim() == 1 or (scores.dim() == 2 and scores.shape[1] == 1))
     if entry.task != "classification" or not two or not single or not scores.is_floating_point():
-        _check_scores(entry, scores, where)
+        _check_scores(entry, seen, where)
         return ()
     put_two_scores(network, seen.probability)
     said = "probability p of the second class: -x/2 and x/2 are analysed, x the logit of p"
@@ -300,9 +306,37 @@ def _class_names(entry: OwnModel) -> tuple[str, ...]:
     return DATASETS[entry.dataset].class_names
 
 
-def _check_scores(entry: OwnModel, scores: Any, where: str) -> None:
+def _other_output(returned: Any, classes: int) -> str:
+    """Say that one of several outputs was taken, and how to take another; "" where there is one alone."""
+    parts = list(returned.items()) if isinstance(returned, Mapping) else list(enumerate(returned))
+    given = [(name, value) for name, value in parts if isinstance(value, Tensor)]
+    if len(given) < 2:
+        return ""
+    shapes = ", ".join(f"{name!r} of shape {tuple(value.shape)}" for name, value in given)
+    fitting = (name for name, value in given if value.dim() == 2 and value.shape[1] == classes)
+    return (
+        f"it returned several outputs, a {type(returned).__name__} of {shapes}, of which one was taken; take another "
+        f"with explain=lambda output: output[{next(fitting, given[-1][0])!r}]"
+    )
+
+
+def _from_one(dataset: str, outputs: int) -> str:
+    """Say that classes are counted from 1 where those of a data set are."""
     from idc_core.datasets import DATASETS
 
+    names = DATASETS[dataset].class_names
+    if len(names) != outputs + 1 or names != tuple(map(str, range(len(names)))):
+        return ""
+    targets = DATASETS[dataset].load("train", None, None).targets
+    if not len(targets) or min(targets) != 1:
+        return ""
+    return f"its targets are 1 to {max(targets)}; count classes from 0, as outputs are (targets - 1)"
+
+
+def _check_scores(entry: OwnModel, seen: _Survey, where: str) -> None:
+    from idc_core.datasets import DATASETS
+
+    scores = seen.scores
     if not isinstance(scores, Tensor):
         raise ModelError(
             f"{where} returns a {type(scores).__name__}; expected scores (n, classes), or a dictionary or record with "
@@ -323,6 +357,7 @@ def _check_scores(entry: OwnModel, scores: Any, where: str) -> None:
         )
     if entry.task == "classification" and outputs != len(names):
         advice = "give one score per class" if outputs == 1 else "name all classes with class_names=(...) of its data"
+        advice = _other_output(seen.returned, len(names)) or _from_one(entry.dataset, outputs) or advice
         raise ModelError(
             f"{where} returns {outputs} score{'s' if outputs > 1 else ''} per input, but {entry.dataset!r} has "
             f"{len(names)} classes ({', '.join(names[:12])}): {advice}."

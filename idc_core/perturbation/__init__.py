@@ -1,5 +1,8 @@
 """Perturbations: noise, relevance-guided noise, transforms and attacks that make new tests of old ones."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, Batch, attack, register_attack
 from idc_core.perturbation.guided import guided_noise
 from idc_core.perturbation.noise import random_noise
@@ -17,3 +20,7 @@ __all__ = [
     "register_transform",
     "transform",
 ]
+
+# A file with a transform needs no entry elsewhere.
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

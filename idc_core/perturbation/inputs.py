@@ -12,6 +12,7 @@ from torch import Tensor
 from idc_core.errors import DataError, SettingError
 from idc_core.limits import SEED
 from idc_core.parameters import whole_number
+from idc_core.tracing.batching import check_tensor
 
 Pictures = NDArray[np.float32]
 """Pictures, float32 (n, C, H, W) in 0..1."""
@@ -26,6 +27,7 @@ def as_pictures(inputs: Any) -> Pictures:
     The array is perhaps the caller's own memory: not to be written into.
     """
     found = getattr(inputs, "inputs", inputs)
+    check_tensor(found)
     array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
     if array.ndim != 4 or array.dtype.kind != "f":
         raise DataError(

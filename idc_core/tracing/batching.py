@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.errors import DataError, ModelError, UnsupportedOperationError
+from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.layer_parts import CLASS, HEADS, LAST, split_layer
-from idc_core.lrp.captures import INPUT, CaptureTraits
+from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.propagation import check_way
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
-from idc_core.parameters import whole_number
+from idc_core.parameters import class_numbers, whole_number
 from idc_core.tracing.batch_size import NEAR, inputs_at_once
 from idc_core.tracing.item_loader import is_items, loaded
 from idc_core.tracing.memory import EVERY, keep, release
@@ -130,6 +131,7 @@ def probe(
         if watch.forked:
             return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
         check_captures(watch, scores, 1, layers)
+        _check_windows(model, one, settings, traits, watch)
         if settings is not None:
             check_way(watch, scores)
     for layer in watch.overwritten:
@@ -182,11 +184,41 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             raise UnsupportedOperationError(
                 f"Layer {layer!r} runs {len(shapes)} times with different shapes ({found}). Choose one that runs once."
             )
-        if shapes[0][:1] != (rows,):
-            raise UnsupportedOperationError(
-                f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row per input. "
-                "Choose a layer that keeps the inputs apart."
-            )
+        parted = len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0 and not split_layer(layer)[1]
+        if shapes[0][:1] != (rows,) and not parted:
+            raise _together(layer, shapes[0], rows)
+
+
+def _together(layer: str, shape: tuple[int, ...], rows: int) -> UnsupportedOperationError:
+    return UnsupportedOperationError(
+        f"Layer {layer!r} gives an array of shape {shape} for {rows} inputs; expected one row per input. "
+        "Choose a layer that keeps the inputs apart."
+    )
+
+
+def _check_windows(
+    model: nn.Module, one: Batch, settings: RelevanceSettings | None, traits: CaptureTraits | None, watch: Watch
+) -> None:
+    """Refuse layers that give several rows per input, such as the windows of a picture, unless these lie together.
+
+    The rows of an input are then the same, and come first, when another input is run behind it.
+    """
+    alone = [c for c in watch.captures if len(c.rows_first(c.value)) != 1]
+    if not alone:
+        return
+    main = main_of(one)
+    other = main.flip(*range(1, main.dim())) if main.dim() > 1 else main
+    both = torch.cat([main, other + 1 if main.is_floating_point() else other])
+    pair = one.each(lambda value: torch.cat([value, value])).with_main(both) if isinstance(one, NamedInputs) else both
+    layers = list(dict.fromkeys(c.layer for c in alone))
+    second = Watch(settings, traits)
+    with watching(model, layers, second):
+        run_watched(model, pair, second)
+    for before, after in zip(alone, second.captures, strict=False):
+        first, found = (c.rows_first(c.value).detach() for c in (before, after))
+        same = found[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
+        if len(found) != 2 * len(first) or not same or torch.equal(main, other):
+            raise _together(before.layer, tuple(first.shape), 1)
 
 
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
@@ -208,6 +240,42 @@ def _parts(inputs: Iterable[Any]) -> Iterator[Any]:
         yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
 
 
+class PairedTargets:
+    """Batches of pairs (inputs, targets), from which inputs are taken; it holds the targets that came with them."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = batches
+        self._targets: list[NDArray[Any]] = []
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "PairedTargets | None":
+        """Return the batches of a loader or a torch Dataset; None for an array or a mapping, which hold no targets."""
+        inputs = whole(inputs)
+        if (
+            isinstance(inputs, NamedInputs | str | bytes)
+            or is_array(inputs)
+            or not (is_items(inputs) or isinstance(inputs, Iterable))
+        ):
+            return None
+        return cls(loaded(inputs)[0] if is_items(inputs) else inputs)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._batches:
+            if not isinstance(batch, tuple | list) or len(batch) < 2:
+                raise SettingError(
+                    "original=True learns from correctly classified inputs only, and these batches hold no targets: "
+                    "expected pairs (inputs, targets), or fit(inputs, targets)."
+                )
+            self._targets.append(class_numbers("targets", batch[1]).astype(np.int64))
+            yield batch[0]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._targets))
+
+    def __getitem__(self, rows: slice) -> NDArray[np.int64]:
+        return np.concatenate(self._targets)[rows]
+
+
 def whole(inputs: Inputs) -> Any:
     """Return the inputs of a data set, and those of a mapping as `NamedInputs`; anything else as it is."""
     inputs = getattr(inputs, "inputs", inputs)
@@ -222,11 +290,31 @@ def is_array(part: Any) -> bool:
 def _rows(part: Any) -> int:
     """Return the number of inputs in a batch."""
     if isinstance(part, NamedInputs):
+        for value in part.values.values():
+            check_tensor(value)
         return len(part)
+    check_tensor(part)
     if not is_array(part) or not part.ndim:
         kind = f"a single {part.dtype} number" if is_array(part) else type(part).__name__
         raise DataError(f"Expected batches that are tensors or arrays, one row per input, not {kind}.")
     return len(part)
+
+
+def check_tensor(value: Any) -> None:
+    """Refuse tensors that are no plain arrays of numbers: sparse ones, and those of a transform of torch.func."""
+    if not isinstance(value, Tensor):
+        return
+    if torch._C._functorch.is_functorch_wrapped_tensor(value):
+        raise DataError(
+            "This was called within torch.vmap or another transform of torch.func, where inputs have no numbers of "
+            "their own. Call it with the whole batch instead: it takes (n, ...)."
+        )
+    if value.layout != torch.strided or value.is_nested or value.is_meta:
+        kind = "nested" if value.is_nested else "on the meta device" if value.is_meta else str(value.layout)
+        raise DataError(
+            f"Expected dense inputs, but these are {kind.removeprefix('torch.')}. Make them dense, a batch at a time "
+            "where they do not fit into memory: inputs.to_dense()."
+        )
 
 
 def place(model: nn.Module, batch: Any) -> Batch:
@@ -235,8 +323,8 @@ def place(model: nn.Module, batch: Any) -> Batch:
 
 
 @torch.inference_mode(False)
-def placed(model: nn.Module, batch: Any) -> Tensor:
-    """Return one array of inputs as `place` does."""
+def placed(model: nn.Module, batch: Any, in_single: bool = False) -> Tensor:
+    """Return one array of inputs as `place` does; `in_single` precision at least, whatever the network's own is."""
     if is_array(batch) and not isinstance(batch, Tensor):
         batch = np.asarray(batch)
         if batch.dtype.kind not in "fiub":
@@ -246,7 +334,8 @@ def placed(model: nn.Module, batch: Any) -> Tensor:
     tensor = torch.as_tensor(batch)
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
-        dtype = parameter.dtype if tensor.is_floating_point() else None
+        own = torch.float32 if in_single and parameter.dtype in HALF else parameter.dtype
+        dtype = own if tensor.is_floating_point() else None
         tensor = to_device(tensor, parameter.device, dtype)
     if tensor.dim() == 4:
         tensor = tensor.contiguous(memory_format=torch.channels_last)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +15,8 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.lrp.session import run_watched, undisturbed, watching
+from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
+from idc_core.parameters import class_numbers, counted_from
 from idc_core.progress import Progress, report
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
@@ -87,11 +87,12 @@ def trace(
     ModelError
         If a layer does not exist, or the network does not return scores.
     UnsupportedOperationError
-        Before any work, if relevance cannot pass through an operation of the network.
+        Before any work, if relevance cannot pass through an operation of the network, or the network draws random
+        numbers in evaluation and uses them.
     DataError
         If there are no inputs, or targets and inputs do not match.
     """
-    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    layers = layer_names(layers)
     total = source(inputs)[1]
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
@@ -125,7 +126,7 @@ def collect(
     `unfinished`, of inputs that are an array, a stopped pass goes on where it stopped, and a killed one where it was
     some seconds before; the result is the same, bit for bit, as that of a pass in one go.
     """
-    layers = (layers,) if isinstance(layers, str) else tuple(dict.fromkeys(layers))
+    layers = layer_names(layers)
     rows, axes = Rows(in_memory, unfinished), neuron_axes(model, layers)
 
     def reduced() -> Iterator[tuple[None, dict[tuple[str, str], Tensor]]]:
@@ -189,8 +190,8 @@ def _run(
         relevances = None if settings is None else _propagated(watch, scores, target)
     kept = kept_tokens(model, portion.inputs)
     values = [in_full(capture.value.detach()) for capture in watch.captures]
-    activations = _combined(watch, values, layers, kept, torch.mean)
-    relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum)
+    activations = _combined(watch, values, layers, kept, torch.mean, len(scores))
+    relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum, len(scores))
     if INPUT in layers and not main_of(portion.inputs).is_floating_point():
         activations[INPUT] = main_of(portion.inputs)
         if relevance:
@@ -210,16 +211,25 @@ def _watched(model: nn.Module, portion: Portion, layers: Sequence[str], settings
 def _propagated(watch: Watch, scores: Tensor, target: str | Tensor) -> list[Tensor]:
     """Carry the relevance of the predicted or the chosen classes back to what was captured."""
     if not isinstance(target, str) and not bool(((target >= 0) & (target < scores.shape[1])).all()):
-        raise SettingError(f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs.")
+        raise SettingError(
+            f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs"
+            f"{counted_from(int(target.min()), int(target.max()), scores.shape[1])}."
+        )
     chosen = target if isinstance(target, str) else target.to(scores.device)
     return propagate(watch, scores, start_relevance(scores, chosen))
 
 
-def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: Any) -> dict[str, Tensor]:
-    """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel."""
+def _combined(
+    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: Any, rows: int
+) -> dict[str, Tensor]:
+    """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
+
+    So is each of several rows that a layer gives per input, such as the windows of a picture.
+    """
     found: dict[str, Tensor] = {}
     for layer in layers:
-        uses = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
+        runs = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
+        uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
         part = part_of(layer)
         if part is not None:
             uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
@@ -228,8 +238,7 @@ def _combined(watch: Watch, values: list[Tensor], layers: Sequence[str], kept: K
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:
-    target = target if isinstance(target, int | np.generic | np.ndarray | Tensor) else list(target)
-    classes = torch.as_tensor(target)
+    classes = torch.as_tensor(class_numbers("target", target))
     if classes.is_floating_point() or classes.dim() > 1 or classes.dtype == torch.bool:
         raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r:.80}.")
     if classes.dim() and total is not None and len(classes) != total:

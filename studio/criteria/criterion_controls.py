@@ -33,9 +33,16 @@ def choose_criteria(view: View) -> list[str]:
         on_change=lambda: _keep(usual),
         help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
         "other inputs. Default: all; on large data sets all but these; without classes all but "
-        f"{_labels(criterion_scores.of_classes())}.",
+        f"{_labels(criterion_scores.of_classes())}. {_exceptions()}",
     )
     return [name for name in CRITERIA if name == "idc" or name in chosen]
+
+
+def _exceptions() -> str:
+    """Say which scores are no count that only grows."""
+    cards = [kind.card for kind in CRITERIA.values()]
+    falls, ordered = ([one.name for one in cards if getattr(one, of)] for of in ("can_fall", "order_matters"))
+    return f"{_labels(falls)} can fall when tests are added; {_labels(ordered)} depends on the order of the tests."
 
 
 def say_left_out(view: View, chosen: list[str]) -> None:

@@ -35,6 +35,9 @@ from studio.text import literal, percent
 
 CriterionSettings = dict[str, Any]
 
+MOST_DROPPED = 2_000
+"""Of more tests, orders by passes with dropout are left out: each pass runs them all again."""
+
 
 def pairwise() -> list[str]:
     """Return the criteria that compare every test with many other inputs."""
@@ -137,7 +140,7 @@ def grow(view: View, measured: MeasuredCriteria) -> Growth:
 
 def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     """Order a setup's tests by every criterion, uncertainties last; by key. CancelledError after Stop."""
-    waiting = Waiting(len(measured.results))
+    waiting = Waiting(len(measured.results) + 1)
 
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
@@ -146,8 +149,26 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
         return found
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
-    orders += orders_by({}, view.test_traces.scores[view.chosen] if view.is_classifier else None)
+    if view.is_classifier:
+        orders += orders_by({}, view.test_traces.scores[view.chosen])
+        if len(view.chosen) <= MOST_DROPPED:
+            orders += _by_dropout(waiting, view)
     return {order.key: order for order in orders}
+
+
+def _by_dropout(waiting: Waiting, view: View) -> list[Order]:
+    """Order tests by passes with dropout; not at all where the network has none."""
+
+    def work(report: Progress) -> list[Order]:
+        from idc_core.coverage.mc_dropout import dropout_layers, dropout_scores
+
+        if not dropout_layers(view.model):
+            return []
+        return orders_by({}, sampled=dropout_scores(view.model, view.test.inputs[view.chosen], on_progress=report))
+
+    key = (view.card.fingerprint, view.test.fingerprint, view.chosen_key, "dropout")
+    found: list[Order] = waiting.get("orders", key, "running the tests with dropout", work, kept=48)
+    return found
 
 
 def _setup_key(view: View) -> tuple[Hashable, ...]:

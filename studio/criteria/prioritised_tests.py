@@ -24,8 +24,8 @@ def order_label(order: Order) -> str:
     """Name an order for a person."""
     if order.by == "uncertainty":
         return UNCERTAINTIES[order.name].label
-    how = "most new coverage" if order.by == "additional" else CRITERIA[order.name].card.by_value
-    return f"{order.name.upper()}, {how}"
+    how = {"additional": "most new coverage", "total": "most coverage", "value": CRITERIA[order.name].card.by_value}
+    return f"{order.name.upper()}, {how[order.by]}"
 
 
 def why_no_faults(view: View) -> str:
@@ -44,7 +44,8 @@ def choose_order(orders: dict[str, Order]) -> Order:
         "order",
         width=320,
         help="The order that is highlighted in the chart, and whose first tests are shown. Most new coverage always "
-        "runs the test next that adds most to those before it. Default IDC, most new coverage.",
+        "runs the test next that adds most to those before it; most coverage begins with the test that covers most by "
+        "itself. Default IDC, most new coverage.",
     )
     return orders[key]
 

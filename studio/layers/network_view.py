@@ -19,7 +19,8 @@ from studio.widgets import layout
 def draw_network(view: View, sweep: Sweep) -> None:
     """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
     m, layers = view.setup.m, list(sweep.layers)
-    scores = {cell.layer: cell.score for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)}
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
+    scores = {cell.layer: cell.score for cell in cells if cell.coverable}
     shapes = _shapes(view, layers)
     weakest = min(scores, key=scores.__getitem__) if scores else ""
     title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}"

@@ -73,7 +73,7 @@ def choose(view: View) -> tuple[list[str], list[int]]:
 
 
 def _weakest_first(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
-    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m)]
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m) and cell.coverable]
     return sorted(cells, key=lambda cell: cell.score)
 
 
@@ -82,10 +82,11 @@ def sentence(view: View, sweep: Sweep) -> str:
     suite, m = view.setup.data, view.setup.m
     ranked = _weakest_first(sweep, suite, m)
     if not ranked:
-        return "No layer is finished yet."
+        return "No layer is finished yet." if not sweep.cells else f"**{_not_coverable(sweep, suite, m)}**"
     # A layer with few neurons has few cells, so that its share says little beside the others'.
     weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
-    among = "" if len(ranked) == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
+    dead = sum((one.suite, one.m) == (suite, m) and not one.coverable for one in sweep.cells)
+    among = "" if len(ranked) + dead == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
     neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
     parts = [
         f"{among}**With {neurons}, these tests are weakest in layer {weakest.layer}: {count(weakest.covered)} of "
@@ -93,13 +94,24 @@ def sentence(view: View, sweep: Sweep) -> str:
     ]
     if best.score > weakest.score:
         parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
-    row = [cell for cell in sweep.cells if (cell.suite, cell.layer) == (suite, weakest.layer)]
+    row = [one for one in sweep.cells if (one.suite, one.layer) == (suite, weakest.layer) and one.coverable]
     if row[0].used < row[-1].used:
         parts.append(
             f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "
             f"{percent(row[0].score)} to {percent(row[-1].score)}."
         )
-    return " ".join((*parts, _compare_suites(sweep, m)))
+    return " ".join((*parts, _not_coverable(sweep, suite, m), _compare_suites(sweep, m)))
+
+
+def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
+    """Say in which layers nothing can be covered."""
+    dead = [one.layer for one in sweep.cells if (one.suite, one.m) == (suite, m) and not one.coverable]
+    if not dead:
+        return ""
+    return (
+        f"Nothing can be covered in {'layers' if len(dead) > 1 else 'layer'} {layout.names(dead)}: no important neuron "
+        "varies over the training inputs."
+    )
 
 
 def _compare_suites(sweep: Sweep, m: int) -> str:
@@ -134,6 +146,7 @@ def draw(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFr
         alt=title,
         read="Each square is one layer (row) and one m (column); its number is IDC in per cent. The colour scale is "
         "logarithmic; the setup is framed. "
+        + ("\u201c\u2013\u201d: nothing can be covered. " if not all(cell.coverable for cell in sweep.cells) else "")
         + (f"\u201call {small}\u201d: the layer has only {plural(small, 'neuron')}. " if small else "")
         + ("Click a square to open it in Coverage." if clickable else ""),
         depends=(sweep.suites, sweep.ms, len(sweep.cells)),

@@ -352,3 +352,27 @@ def test_colours_in_reverse_order_are_named_of_a_real_network():
     mistakes = check_network("tried").mistakes
     assert [one.kind for one in mistakes] == ["inputs"]
     assert "reverse" in mistakes[0].seen
+
+
+def test_a_network_that_draws_random_numbers_is_named_and_not_analysed():
+    said = found(lambda: Before(lenet(), lambda x: x + 0.2 * torch.randn_like(x)))
+    assert set(said) == {"random"}
+    assert all("randn_like draws random numbers" in layer.stopped for layer in check_network("tried").layers)
+
+
+@pytest.mark.parametrize("frozen", [torch.no_grad, torch.inference_mode])
+def test_scores_without_a_gradient_to_the_input_are_noted(frozen):
+    class Frozen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.within = lenet()
+
+        def forward(self, x):
+            with frozen():
+                return self.within(x)
+
+    assert found(Frozen) == {}
+    (note,) = (one for one in check_network("tried").notes if "gradient" in one)
+    assert "The scores of the network 'tried' have no gradient to its input" in note
+    assert found(lenet) == {}
+    assert not any("gradient" in one for one in check_network("tried").notes)

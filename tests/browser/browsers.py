@@ -33,8 +33,10 @@ OPTIONS = [
     # Pages are looked at for seconds: optimising their scripts takes longer than it saves.
     "--js-flags=--max-optimized-bytecode-size=0",
 ]
-PLAYWRIGHT = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
-DEBIAN = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium-headless-shell"]
+PLAYWRIGHT = [sys.executable, "-m", "playwright"]
+SHELL = ["install", "--only-shell", "chromium"]
+# Playwright itself runs on a Node.js that needs libatomic.
+DEBIAN = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium-headless-shell", "libatomic1"]
 
 
 def start(playwright: Playwright) -> Browser:
@@ -46,16 +48,6 @@ def start(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(args=OPTIONS)
 
 
-def _failure() -> str:
-    """Say why no browser starts; empty if one does."""
-    with sync_playwright() as playwright:
-        try:
-            start(playwright).close()
-        except Error as error:
-            return error.message.splitlines()[0]
-    return ""
-
-
 def _run(command: list[str]) -> str:
     """Run a command quietly; return its last line if it failed."""
     try:
@@ -64,6 +56,18 @@ def _run(command: list[str]) -> str:
         return str(error)
     lines = (done.stderr or done.stdout).strip().splitlines()
     return "" if done.returncode == 0 else (lines or [f"exit status {done.returncode}"])[-1]
+
+
+def _failure() -> str:
+    """Say why no browser starts; empty if one does."""
+    if failure := _run([*PLAYWRIGHT, "--version"]):
+        return failure
+    with sync_playwright() as playwright:
+        try:
+            start(playwright).close()
+        except Error as error:
+            return error.message.splitlines()[0]
+    return ""
 
 
 def _install_debians() -> str:
@@ -80,7 +84,10 @@ def main() -> int:
     if not (failure := _failure()):
         return 0
     tried = [f"those that are here ({failure})"]
-    for name, install in (("playwright install", lambda: _run(PLAYWRIGHT)), ("apt-get install", _install_debians)):
+    for name, install in (
+        ("playwright install", lambda: _run([*PLAYWRIGHT, *SHELL])),
+        ("apt-get install", _install_debians),
+    ):
         print(f"The browser tests need a browser, and none starts here: {name} gets one.", flush=True)
         if not (failure := install() or _failure()):
             return 0

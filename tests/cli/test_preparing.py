@@ -51,6 +51,22 @@ def test_the_options_reach_the_data_of_a_path(tmp_path, capsys):
     assert "--size is for data that are given by a path" in capsys.readouterr().err
 
 
+def test_a_command_says_so_where_the_name_of_a_file_is_taken(tmp_path, capsys):
+    (tmp_path / "lenet5-digits.onnx").write_bytes(digits_onnx())
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 28, 28), np.uint8)
+    for name in ("digits", "mine"):
+        np.savez(tmp_path / f"{name}.npz", x=pixels, y=np.arange(60) % 10)
+    network = ["--model", str(tmp_path / "lenet5-digits.onnx"), "--data"]
+    assert main(["check-network", *network, str(tmp_path / "digits.npz")]) == 0
+    told = [
+        "digits.npz is called digits-2 here: there is another data set digits.",
+        "lenet5-digits.onnx is called lenet5-digits-2 here: there is another network lenet5-digits.",
+    ]
+    assert sorted(capsys.readouterr().err.splitlines()) == told
+    assert main(["check-network", *network, str(tmp_path / "mine.npz")]) == 0
+    assert capsys.readouterr().err.splitlines() == told[1:]
+
+
 def test_commands_say_how_files_became_inputs(tmp_path, capsys):
     (tmp_path / "net.onnx").write_bytes(digits_onnx())
     pixels = np.random.default_rng(0).integers(0, 256, (60, 28, 28), np.uint8)

@@ -165,7 +165,7 @@ UNFIT = {
     ("differential", "--models"): [["--models", "lenet5-digits"], ["--models", "lenet5-digits", "convnet-cifar10"]],
     ("differential", "--data"): [["--data", "20newsgroups"]],
     ("differential", "--set"): [["--set", "nosuch=1"], ["--set", "limit=-1"], ["--set", "limit=1e9"]],
-    ("differential", "--cell"): [["--cell", "0-0"], ["--cell", "0-0", "--choose", "cell"]],
+    ("differential", "--cell"): [["--cell", "0-0"], ["--cell", "0-0", "--choose", "cell", "--m", "3"]],
     ("experiment", "--m"): [["--m", "3", "4"]],
     ("inspect", "--data"): [["--data", "digits"]],
     ("inspect", "--layers"): [["--layers", "nowhere"], ["--epochs", "--layers", "lstm", "logits"]],

@@ -281,7 +281,7 @@ class TestEdges:
         with pytest.raises(SettingError, match=reason):
             cluster(values)
 
-    @pytest.mark.parametrize("clusters", [(), (1, 2), (2.0,), (True,), 3, ("2",), (257,), None])
+    @pytest.mark.parametrize("clusters", [(), (1, 2), (2.0,), (True,), 1, 3.0, True, ("2",), (257,), None])
     def test_refused_numbers_of_clusters(self, clusters):
         with pytest.raises(SettingError, match="whole numbers from 2 to 256"):
             cluster([1.0, 2.0, 3.0], clusters)

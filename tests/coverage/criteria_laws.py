@@ -1,5 +1,6 @@
 """The laws that all criteria keep, for any criterion of the registry that looks at one activation per neuron."""
 
+import copy
 import inspect
 import typing
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from idc_core import CRITERIA
+from idc_core import CRITERIA, load_criterion
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from tests.coverage.one_pass import FITTED, NETWORK, OPTIONS, TESTS, TRAIN, assert_same, make, rows, seeing, some
 
@@ -19,7 +20,7 @@ def another(name, option, value):
     if isinstance(value, bool):
         return not value
     if isinstance(value, str):
-        words = typing.get_args(inspect.signature(CRITERIA[name]).parameters[option].annotation)
+        words = typing.get_args(inspect.signature(CRITERIA[name], eval_str=True).parameters[option].annotation)
         return next(word for word in words if word != value)
     return 3 if value is None else value + 1
 
@@ -111,6 +112,23 @@ class CriterionLaws:
         criterion = seeing(name, [1, 2])
         criterion.profile(TESTS)
         assert_same(criterion, seeing(name, [1, 2]))
+
+    @given(before=rows, after=rows)
+    @hypothesis_settings(max_examples=5)
+    def test_saved_and_loaded_it_goes_on(self, name, before, after, tmp_path_factory):
+        criterion, file = seeing(name, before), tmp_path_factory.mktemp("saved") / "criterion"
+        criterion.save(file)
+        loaded = load_criterion(file, NETWORK)
+        assert type(loaded) is type(criterion)
+        assert loaded.score == criterion.score
+        assert_same(loaded, criterion)
+        ours, theirs = criterion.profile(some(after)), loaded.profile(some(after))
+        for one, other in zip(vars(ours).values(), vars(theirs).values(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert loaded.merge(seeing(name, after)).score == copy.copy(criterion).merge(seeing(name, after)).score
+        loaded = load_criterion(file, NETWORK)
+        assert loaded.update(some(after)).score == criterion.update(some(after)).score
+        assert loaded.fresh().update(some(after)).score == seeing(name, after).score
 
     def test_stopped_fit_leaves_the_criterion_as_it_was(self, name):
         criterion = seeing(name, [1, 2])

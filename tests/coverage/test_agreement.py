@@ -209,13 +209,19 @@ class TestOrders:
         found = {order.key: order.positions.tolist() for order in prioritisation.orders_by(self.PROFILES, scores)}
         assert found == {
             "targets": [1, 2, 0, 3],
+            "targets-total": [1, 0, 2, 3],
             "both": [0, 3, 2, 1],
+            "both-total": [0, 2, 3, 1],
             "both-value": [1, 3, 0, 2],
             "values-value": [2, 0, 1, 3],
             "deepgini": [1, 3, 2, 0],
             "entropy": [1, 3, 2, 0],
             "margin": [1, 3, 2, 0],
+            "confidence": [1, 3, 2, 0],
         }
+        passes = np.stack([scores, np.flip(scores, 1)])
+        sampled = {one.key: one.positions.tolist() for one in prioritisation.orders_by({}, sampled=passes)}
+        assert sampled == {"variation-ratio": [0, 1, 2, 3], "mutual-information": [0, 2, 3, 1]}
 
     def test_no_uncertainty_without_classes(self):
         for scores in (None, np.zeros((4, 1))):

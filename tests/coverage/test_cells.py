@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.coverage.cells import CellCounts, assign, decode, encode, total
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 
 few_sizes = st.lists(st.integers(1, 4), min_size=1, max_size=8)
 many_sizes = st.lists(st.integers(1, 5), min_size=1, max_size=60)  # the product passes 2**63 with most draws
@@ -73,10 +73,12 @@ class TestAssign:
         assert assign(values, [[0.06, 0.06, 0.1]])[:, 0].tolist() == [0, 0, 0, 2]
         assert assign(values, [[0.0, 0.06, 0.06]])[:, 0].tolist() == [0, 1, 1, 1]
 
-    def test_infinite_activations_go_to_the_ends(self):
-        values = np.array([[np.inf], [-np.inf]], dtype=np.float32)
-        assert assign(values, [[0.0, 1.0]])[:, 0].tolist() == [1, 0]
-        assert assign(values, [[0.0, 1e300]])[:, 0].tolist() == [1, 0]
+    @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+    def test_activations_that_are_not_finite_are_in_no_cluster(self, bad):
+        values = np.zeros((20_000, 2), np.float32)
+        values[17_000, 1] = bad
+        with pytest.raises(DataError, match=f"got {bad} for input 17000 in column 1"):
+            assign(values, [[0.0, 1.0], [0.0, 1.0]])
 
     def test_integers_and_other_memory_orders(self):
         values = np.arange(200).reshape(20, 10)
@@ -107,7 +109,6 @@ class TestAssign:
             (np.zeros((1, 1)), [[1.0, 0.0]], "ascending"),
             (np.zeros((1, 1)), [[0.0, np.nan]], "finite"),
             (np.zeros((1, 1)), [[]], "1 to 256 centroids"),
-            (np.array([[0.0, 0.0], [0.0, np.nan]]), [[0.0], [0.0]], "input 1 in column 1"),
         ],
     )
     def test_refused(self, activations, centroids, reason):

@@ -87,13 +87,13 @@ class TestDefinition:
 
     @pytest.mark.parametrize("name", list(CLUSTERINGS))
     def test_another_way_to_cluster(self, name):
-        criterion = fitted(clustering=name)
+        criterion = IDC(dense(), "0", m=3, clustering=name).fit(TRAIN)
         clusters = criterion.clusters
-        active = F.relu(criterion.model[:3](TRAIN)).detach().numpy()
+        active = F.relu(criterion.model[:1](TRAIN)).detach().numpy()
         for neuron, found in zip(criterion.important, clusters, strict=True):
             np.testing.assert_array_equal(found.centroids, CLUSTERINGS[name].cluster(active[:, neuron]).centroids)
         criterion.update(TEST)
-        tests = F.relu(criterion.model[:3](TEST)).detach().numpy()[:, criterion.important]
+        tests = F.relu(criterion.model[:1](TEST)).detach().numpy()[:, criterion.important]
         cells = {
             tuple(int(np.searchsorted(found.boundaries, value)) for found, value in zip(clusters, row, strict=True))
             for row in tests
@@ -122,6 +122,37 @@ class TestDefinition:
         assert criterion.total == np.prod(list(sizes.values()))
         assert 0 < criterion.score <= 1
 
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            ({}, "give the same for all training inputs"),
+            ({"drop_zeros": True}, "vary too little"),
+            ({"clustering": "dbscan"}, "vary too little"),
+        ],
+    )
+    def test_where_no_neuron_varies_nothing_can_be_covered(self, options, reason):
+        network = dense()
+        network[0].bias.data[:] = -100
+        criterion = IDC(network, "0", m=4, **options)
+        with pytest.raises(ModelError, match=rf"covered in layer '0': each of its 4 .* one cell\. They {reason}"):
+            criterion.fit(TRAIN)
+        with pytest.raises(SettingError, match="call fit"):
+            criterion.update(TEST)
+        seen = IDC(dense(), "0", m=4, **options)
+        seen.model[0].bias.data[0] += 3
+        if "clustering" not in options:
+            before = seen.fit(TRAIN).update(TEST).covered
+            seen.model[0].bias.data[:] = -100
+            with pytest.raises(ModelError, match="Nothing can be covered"):
+                seen.fit(TRAIN)
+            assert seen.covered == before
+
+    def test_inputs_for_which_the_layer_has_other_neurons(self):
+        network = settle(Written(lambda net, x: net.a(x).mean(2), a=nn.Identity()))
+        criterion = IDC(network, "a", m=2).fit(numbers(50, 4, 2))
+        with pytest.raises(DataError, match="'a' has 7 neurons for these inputs and had 4"):
+            criterion.update(numbers(5, 7, 2))
+
     def test_a_cell_count_past_64_bits(self):
         network = settle(nn.Sequential(nn.Linear(6, 70), nn.ReLU(), nn.Linear(70, 3)))
         criterion = IDC(network, "0", m=70, clusters=(2,)).fit(TRAIN).update(TEST)
@@ -130,7 +161,23 @@ class TestDefinition:
 
     def test_it_is_registered(self):
         assert CRITERIA["idc"] is IDC
-        assert IDC.card.defaults["m"] == 6
+        assert IDC(dense(), "0").m == 6
+
+    @pytest.mark.parametrize(("layer", "neurons"), [("0", 6), ("2", 5), ("4", 3)])
+    def test_by_default_a_small_layer_gives_all_neurons(self, layer, neurons):
+        criterion = IDC(dense(), layer).fit(TRAIN)
+        assert criterion.m == len(criterion.important) == len(criterion.clusters) == neurons
+        asked = IDC(dense(), layer, m=neurons).fit(TRAIN)
+        assert criterion.update(TEST).score == asked.update(TEST).score
+        assert criterion.important.tolist() == asked.important.tolist()
+        assert IDC(dense(), layer).learn(numbers(50, neurons, seed=3).numpy(), np.arange(neurons)).m == neurons
+
+    @pytest.mark.parametrize("clusters", [2, np.int64(2), [2], (2, 2)])
+    def test_one_number_of_clusters(self, clusters):
+        criterion = fitted(clusters=clusters)
+        assert criterion.cluster_numbers == (2,)
+        assert [len(values) for values in criterion.centroids] == [2] * 3
+        assert criterion.merge(fitted(clusters=(2,))).total == 8
 
 
 class TestOriginal:
@@ -227,7 +274,7 @@ class TestMistakes:
         with pytest.raises(SettingError, match="call fit"):
             use(IDC(dense(), "2", m=3))
 
-    @pytest.mark.parametrize("m", [0, -1, 6, 2.0, True, None])
+    @pytest.mark.parametrize("m", [0, -1, 6, 2.0, True, "3"])
     def test_m_outside_the_layer(self, m):
         seen = []
         network = dense()
@@ -241,6 +288,11 @@ class TestMistakes:
         [
             {"clusters": ()},
             {"clusters": (0,)},
+            {"clusters": 1},
+            {"clusters": 2.0},
+            {"clusters": True},
+            {"clusters": None},
+            {"clusters": "23"},
             {"clusters": (2.5,)},
             {"priority": "best"},
             {"rule": "lrp"},
@@ -270,8 +322,11 @@ class TestMistakes:
     def test_relevance_that_is_not_finite(self):
         network = dense()
         network[4].weight.data[:] = float("nan")
-        with pytest.raises(SettingError, match="not finite"):
+        with pytest.raises(SettingError, match=r"Input 0 gives relevance of layer '2' that is not finite") as caught:
             IDC(network, "2", m=2).fit(TRAIN)
+        assert "epsilon" not in str(caught.value)  # it was used
+        with pytest.raises(SettingError, match="or use the epsilon rule"):
+            IDC(network, "2", m=2, rule="z").fit(TRAIN)
 
     @pytest.mark.parametrize(
         "other",

@@ -25,7 +25,32 @@ class TestUncertainties:
                 "entropy": -sum(p * np.log(p) for p in row),
                 "margin": 1 - (best - second),
             }
-            assert {name: entry(scores[None])[0] for name, entry in UNCERTAINTIES.items()} == pytest.approx(expected)
+            expected["confidence"] = 1 - best
+            found = {name: entry(scores[None])[0] for name, entry in UNCERTAINTIES.items() if not entry.dropout}
+            assert found == pytest.approx(expected)
+
+    def test_of_passes_with_dropout(self):
+        passes = 3 * np.random.default_rng(1).normal(size=(7, 30, 4))
+        probabilities = np.exp(passes) / np.exp(passes).sum(2, keepdims=True)
+
+        def entropy(row):
+            return -sum(p * np.log(p) for p in row)
+
+        for place in range(30):
+            of = probabilities[:, place]
+            votes = [row.argmax() for row in of]
+            commonest = max(votes.count(label) for label in range(4))
+            expected = {
+                "variation-ratio": 1 - commonest / 7,
+                "mutual-information": entropy(of.mean(0)) - np.mean([entropy(row) for row in of]),
+            }
+            some = passes[:, place : place + 1]
+            assert {name: UNCERTAINTIES[name](some)[0] for name in expected} == pytest.approx(expected)
+        same = np.repeat(passes[:1], 5, axis=0)
+        for name in ("variation-ratio", "mutual-information"):
+            assert UNCERTAINTIES[name](same) == pytest.approx(np.zeros(30), abs=1e-12)
+            with pytest.raises(DataError, match=r"\(passes, n, classes\).*got shape \(30, 4\)"):
+                UNCERTAINTIES[name](SCORES)
 
     def test_ends_of_the_range(self):
         sure, unsure = np.array([[900.0, 0, 0]]), np.array([[7.0, 7, 7]])

@@ -313,7 +313,7 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         (SMALL + "laier = 'fc1'\n" + LIMIT, "check 1 has the unknown key 'laier'; expected model, name, data, layer"),
         (SMALL + LIMIT + "minimum = 1\n", "limit 1 (accuracy) has the unknown key 'minimum'; expected at_least"),
         (SMALL + "m = 0\n" + LIMIT, "m must be a whole number from 1 to 100000, not 0"),
-        (SMALL + "m = true\n" + LIMIT, "Expected `int`, got `bool` - at `$.m`"),
+        (SMALL + "m = true\n" + LIMIT, "Expected `int | null`, got `bool` - at `$.m`"),
         (SMALL + "m = 99\n" + "[[check.limit]]\nat_least = 0.1\n", "99"),
         (SMALL + "rule = 'lrp'\n" + LIMIT, "'lrp': expected one of z, epsilon"),
         (SMALL + "clusters = [1]\n" + LIMIT, "clusters must be a whole number from 2 to 256, not 1"),

@@ -6,8 +6,10 @@ from functools import partial
 
 import numpy as np
 import onnx
+import torch
 from PIL import Image
 
+from idc_core import CRITERIA, load_criterion
 from idc_core.confusion import own_evidence
 from idc_core.datasets import Dataset
 from idc_core.datasets.pictures import read_pictures
@@ -207,6 +209,39 @@ def own_network(path):
     return build(), build.digest
 
 
+ROWS = random.normal(size=(40, 4)).astype(np.float32)
+
+
+def small_network():
+    """Two dense layers."""
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+
+
+def criterion(name, **options):
+    """An entry for a saved criterion."""
+
+    def prepare(folder):
+        path = folder / "data" / "criterion"
+        CRITERIA[name](small_network(), "0", **options).fit(ROWS).update(ROWS[:9]).save(path)
+        return path
+
+    def read(path):
+        found = load_criterion(path, small_network())
+        return found.score, found._settings(), found._state()
+
+    return Reader(
+        f"a saved criterion, {name}",
+        ("idc_core.coverage.saved",),
+        prepare,
+        read,
+        ARCHIVED,
+        heads=damage.zip_heads,
+        tries=120,
+        flips=60,
+    )
+
+
 PICTURE_FILES = {f"{name}/{number}.png": random.integers(0, 256, (4, 5)) for name in "ab" for number in range(2)}
 PICTURE_READERS = (
     "idc_core.datasets.picture_files",
@@ -309,6 +344,7 @@ OWN = (
     own_tests("big-endian", PICTURES.astype(">f8"), CLASSES.astype(">i2")),
     own_tests("texts", TOKENS, like=WRITTEN),
     own_tests("numbers as targets", PICTURES, STEERED.targets, STEERED),
+    *(criterion(name, **options) for name, options in (("idc", {"m": 3}), ("lsc", {}), ("tknp", {"k": 2}))),
     predictions("activations", PREDICTED),
     predictions("several labels", SEVERAL),
     predictions("probabilities", {"probability": random.random((4, 3)), "class_names": PREDICTED["class_names"]}),

@@ -163,6 +163,12 @@ def test_parameters_change_only_their_criterion_and_are_in_the_address(open_page
     assert table(again, "All tests").set_index("criterion")["All tests"]["KMNC"] == after["KMNC"]
 
 
+def test_what_can_fall_and_what_depends_on_order_is_said_where_criteria_are_chosen(open_page):
+    pills = next(group for group in open_page("criteria").get("button_group") if group.label == "Criteria")
+    assert "NLC can fall when tests are added; CC depends on the order of the tests." in pills.help
+    assert "can fall when tests are added" in CRITERIA["nlc"].card.help
+
+
 def test_every_parameter_has_a_control_with_the_default_of_its_criteria():
     shared = criterion_controls.shared_parameters()
     assert "lsc-dsc-mdsc-buckets" in [criterion_controls.parameter_key(*one) for one in shared]

@@ -31,7 +31,7 @@ from studio.state.former_texts import FORMER
 
 ROOT = Path(__file__).parents[2]
 GROUPS = [f"group-{place}" for place in range(10)]
-ORDERS = [*CRITERIA, *(f"{name}-value" for name in CRITERIA), *UNCERTAINTIES]
+ORDERS = [*CRITERIA, *(f"{name}-{by}" for by in ("value", "total") for name in CRITERIA), *UNCERTAINTIES]
 
 OPTIONS = {
     "chapter": CHAPTERS,

@@ -1,10 +1,15 @@
 """All pages open on the networks of a setup file: small pictures, feature vectors, and a regression."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+import idc_core as idc
 from idc_core import setup_files
+from idc_core.coverage.mc_dropout import dropout_scores
+from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
+from idc_core.tracing.trace import collect
 from studio.shell.pages import PAGES
 from tests.pages.reading import open_page, text
 
@@ -133,3 +138,34 @@ def test_a_mistake_is_shown_with_its_line_and_the_last_good_result_stays(setup):
     app.run()
     assert not app.error
     assert "page-mlp · page-wine · layer 0 · m = 5" in text(app)
+
+
+@pytest.fixture
+def small_layers():
+    setup_files.open_setup(Path(__file__).parents[1] / "analysis" / "small_layers.py")
+    yield "small-layers"
+    setup_files.close_all()
+
+
+def test_a_layer_in_which_nothing_can_be_covered_is_named(small_layers):
+    said = text(open_page("layers", model=small_layers))
+    assert "Nothing can be covered in layer dead: no important neuron varies over the training inputs." in said
+    assert "weakest in layer wide" in said or "weakest in layer three" in said
+    for page in ("coverage", "overview", "layers"):
+        said = text(open_page(page, model=small_layers, layer="dead"))
+        assert "Nothing can be covered in layer 'dead': each of its 6 important neurons has one cluster only" in said
+    assert "Layer three has 3 neurons: all are used." in text(open_page("coverage", model=small_layers))
+
+
+def test_orders_by_passes_with_dropout(small_layers):
+    app = open_page("criteria", model=small_layers, tab="prioritisation", order="mutual-information")
+    network, tests = idc.load_model(small_layers), idc.load_dataset("small-rows")
+    scores = dropout_scores(network, tests.inputs)
+    orders = next(frame.value for frame in app.dataframe if "APFD" in frame.value).set_index("order")["APFD"]
+    wrong = collect(network, tests, ()).scores.argmax(1) != tests.targets
+    for name in ("variation-ratio", "mutual-information"):
+        measure = UNCERTAINTIES[name]
+        assert orders[measure.label] == pytest.approx(apfd(most_first(measure(scores)), wrong))
+    assert {"Softmax confidence", "NC, most coverage"} <= set(orders.index)
+    assert "CC, most coverage" not in orders.index  # every test is in one cluster
+    assert any(one.value.startswith("First 6 tests by MC-dropout, mutual information") for one in app.header)

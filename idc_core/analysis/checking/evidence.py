@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.checking.digests import Digests, digests
 from idc_core.analysis.checking.findings import Mistake, Quality
 from idc_core.datasets import Dataset
+from idc_core.lrp.randomness import randomness_allowed
 from idc_core.lrp.session import undisturbed
 from idc_core.models.network import Network
 from idc_core.progress import Progress
@@ -101,7 +102,8 @@ class Evidence:
     @cached_property
     def traces(self) -> Traces:
         """Scores and activations of the tests drawn."""
-        return collect(self.model, self.inputs, self.layers, on_progress=self.on_progress)
+        with randomness_allowed():
+            return collect(self.model, self.inputs, self.layers, on_progress=self.on_progress)
 
     @property
     def scores(self) -> NDArray[np.float32]:
@@ -120,7 +122,8 @@ class Evidence:
 
     def scores_of(self, inputs: NDArray[np.float32] | NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the scores of other inputs."""
-        return collect(self.model, inputs, [], on_progress=self.on_progress).scores
+        with randomness_allowed():
+            return collect(self.model, inputs, [], on_progress=self.on_progress).scores
 
     @cached_property
     def training_digests(self) -> Digests:

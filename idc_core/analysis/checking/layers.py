@@ -10,6 +10,7 @@ from torch import nn
 
 from idc_core.analysis.checking.findings import LayerCheck
 from idc_core.errors import CancelledError, IdcError
+from idc_core.lrp.randomness import randomness_allowed
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
@@ -24,7 +25,8 @@ def check_layers(
     """Check layers on one input (1, ...)."""
 
     def shown(some: Sequence[str]) -> Traces:
-        return collect(model, one, some)
+        with randomness_allowed():  # a mistake of its own kind
+            return collect(model, one, some)
 
     def explained(some: Sequence[str]) -> Traces:
         return collect(model, one, some, RelevanceSettings())

@@ -8,11 +8,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from idc_core.analysis.checking.detectors import detector, finite_scores
+from idc_core.analysis.checking.detectors import detector, finite_scores, numbers
 from idc_core.analysis.checking.evidence import RAW, Evidence
 from idc_core.analysis.checking.findings import listed
+from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.session import check_gradient, undisturbed
 from idc_core.models import MODELS, load_model
 from idc_core.models.weights import fingerprint
+from idc_core.scores import scores_of
+from idc_core.tracing.batching import placed
 
 ALONE = 8
 """Inputs that are run in other company."""
@@ -118,6 +122,18 @@ def find_untrained_norm(evidence: Evidence) -> Iterator[tuple[str, str]]:
             f"All {len(norms)} batch normalisations have mean 0 and variance 1, as before training: {listed(fresh)}.",
             "Load the buffers running_mean and running_var with the weights: they are part of the state_dict.",
         )
+
+
+@detector("gradient", "scores without a gradient to the input", numbers, finite_scores)
+def note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Note a network that can be neither attacked nor searched; a frozen part of it may be meant so."""
+    model = evidence.model
+    try:
+        with undisturbed(model):
+            check_gradient(model, placed(model, evidence.inputs[:1]), lambda given: scores_of(model(given.clone())))
+    except UnsupportedOperationError as error:
+        evidence.notes.append(str(error))
+    yield from ()
 
 
 @detector("dead", "layers that are all zero", finite_scores)

@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import onnx
 import torch
+from onnx import AttributeProto
 from torch import Tensor, nn
 
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
@@ -157,13 +159,25 @@ class _Building:
 def _build(node: Node) -> nn.Module:
     """Build a node's module; attributes that its operator does not read are refused."""
     built = _attempt(node, OPERATORS[node.operator], node)
-    left = sorted(set(node.attributes) - node.read)
+    left = [name for name in sorted(set(node.attributes) - node.read) if not _is_default(node, name)]
     if left:
         raise UnsupportedOperationError(f"{node} has the attribute {left[0]!r}, which is not supported.")
     if isinstance(built, nn.Module) and node.known(*range(len(node.inputs))):
         # A layer of nothing but constants is called with the first of them.
         return Operation(node, lambda x, *_: built(x))
     return built if isinstance(built, nn.Module) else Operation(node, built)
+
+
+def _is_default(node: Node, attribute: str) -> bool:
+    """Return whether an attribute says what the operator does without it."""
+    if not onnx.defs.has(node.operator):
+        return False
+    known = onnx.defs.get_schema(node.operator, node.opset).attributes.get(attribute)
+    return (
+        known is not None
+        and known.default_value.type != AttributeProto.UNDEFINED
+        and onnx.helper.get_attribute_value(known.default_value) == node.attributes[attribute]
+    )
 
 
 def _attempt(node: Node, function: Any, *arguments: Any) -> Any:

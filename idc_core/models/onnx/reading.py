@@ -106,15 +106,22 @@ def graph_of(
         return read_bytes(path, f"{where}: its weights file {location!r}", held, offset, length)
 
     graph = proto.graph
-    if proto.functions:
+    called, used = (
+        {(node.domain, node.op_type) for node in graph.node},
+        {one for node in graph.node for one in node.input},
+    )
+    functions = [one.name for one in proto.functions if (one.domain, one.name) in called]
+    if functions:
         raise UnsupportedOperationError(
-            f"{where} defines functions of its own ({proto.functions[0].name}); export it with functions inlined."
+            f"{where} uses functions of its own ({functions[0]}); export it with functions inlined."
         )
-    if graph.sparse_initializer:
+    if any(one.values.name in used for one in graph.sparse_initializer):
         raise UnsupportedOperationError(f"{where} has sparse weights; export it with dense ones.")
     if not graph.node and not graph.output:
         raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
     _check_names(graph, where)
+    # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
+    weights = {initializer.name for initializer in graph.initializer}
     remarks = (*make_dense(graph, where), *keep_scores(graph)) if scores else ()
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
@@ -122,7 +129,7 @@ def graph_of(
         if initializer.name in constants:
             raise ModelError(f"{where} has two weights named {initializer.name!r}.")
         constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
-    inputs = tuple(_value(info, where) for info in graph.input if info.name not in constants)
+    inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
     _check_order(found, graph)
@@ -198,6 +205,8 @@ def _attribute(attribute: AttributeProto, read: Any, label: str) -> Any:
         return list(getattr(attribute, lists[kind]))
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
+    if kind == AttributeProto.STRINGS:
+        return [one.decode("utf-8", "replace") for one in attribute.strings]
     if kind == AttributeProto.TENSOR:
         return tensor_of(attribute.t, read, where)
     raise UnsupportedOperationError(

@@ -1,6 +1,7 @@
 """Adversarial attacks: the smallest or fastest change that makes a network answer wrongly."""
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch, Preset, register_attack
 from idc_core.perturbation.attacks.result import AttackResult, join_results
@@ -18,6 +19,6 @@ __all__ = [
     "register_attack",
 ]
 
-# In the order in which menus show what they enter into the registry.
-for _family in ("foolbox_attacks", "jsma"):
-    import_module(f"{__name__}.{_family}")
+# Menus show what these enter into the registry first, and then what all other files of this folder enter.
+for _module in ("foolbox_attacks", "jsma", *(one.name for one in iter_modules(__path__))):
+    import_module(f"{__name__}.{_module}")

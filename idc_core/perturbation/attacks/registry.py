@@ -20,7 +20,7 @@ class Batch:
     """What one call of an attack works on."""
 
     scores: Scores
-    inputs: Tensor  # (n, C, H, W), in 0..1, without gradients; not to be written into
+    inputs: Tensor  # (n, C, H, W), in 0..1, float32 or float64, without gradients; not to be written into
     labels: Tensor  # (n,), true classes
     goal: Tensor | None  # (n,), the classes to be predicted; None for any wrong one
     numbers: NDArray[np.int64]  # (n,), number of each input, which with the seed fixes its random draws

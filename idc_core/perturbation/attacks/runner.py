@@ -76,9 +76,13 @@ def attack(
         is outside its range, or the network is no classifier.
     ModelError
         If the network fails on the inputs.
+    UnsupportedOperationError
+        If an attack needs gradients, and the network's scores have none to the input.
 
     Notes
     -----
+    A network of half precision is attacked in single precision: its inputs are rounded only when it is given them.
+
     An input's result does not depend on the others in its batch, but for the last digits, which torch's kernels may
     round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD may turn a
     value the other way, and JSMA may choose the other of two pairs as good.
@@ -161,7 +165,7 @@ def _batch(
     chosen: Attack,
     on_progress: Progress | None,
 ) -> Batch:
-    inputs = placed(model, pictures[rows])
+    inputs = placed(model, pictures[rows], in_single=True)
     count, total = len(inputs), len(pictures)
 
     def tick(share: float) -> None:
@@ -176,8 +180,14 @@ def _attacked(
 ) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
     """Return attacked inputs and the answers before and after."""
     batch.scores.expect(batch.inputs)
-    with torch.enable_grad():
-        changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    try:
+        with torch.enable_grad():
+            changed = chosen.run(batch, **values).detach().float().clamp(0, 1)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, AssertionError):
+        batch.scores.check_gradient()  # says it where that is the reason
+        raise
     before = batch.scores.answers(batch.inputs)
     after = batch.scores(changed.to(batch.inputs.dtype)).argmax(1)
     return changed.contiguous().cpu().numpy(), before.cpu().numpy(), after.cpu().numpy()

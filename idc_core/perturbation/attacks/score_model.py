@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.captures import CaptureTraits
+from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
-from idc_core.lrp.session import run_watched
+from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
+from idc_core.parameters import class_numbers, counted_from
 
 SOFTMAX = ("softmax", "log_softmax")
 
@@ -22,10 +22,13 @@ class Scores:
 
     A network that ends in a softmax is read before it: behind it, gradients of confident predictions are zero in
     float32, so that attacks stand still. `elements` counts the numbers that the network computes for one input.
+
+    A network of half precision is given inputs of single precision, rounded here alone, and its scores are taken to
+    single precision: what an attack changes is then what it meant to change.
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
-        self._model = model
+        self._model, self._example, self._leads = model, example, False
         watch = Watch(None, CaptureTraits())
         scores = run_watched(model, example.clone(), watch)
         if len(scores) != len(example):
@@ -61,11 +64,22 @@ class Scores:
     def _run(self, inputs: Tensor) -> Tensor:
         # A copy, because a network may write into its input, which has to stay what it was.
         with torch.set_grad_enabled(inputs.requires_grad):
-            if not self._ends_in_softmax:
-                return _first(self._model(inputs.clone()))
-            run = _BeforeSoftmax()
-            with run:
-                return run.scores(self._model(inputs.clone()))
+            given = inputs.to(self._example.dtype, copy=True)
+            if self._ends_in_softmax:
+                run = _BeforeSoftmax()
+                with run:
+                    scores = run.scores(self._model(given))
+            else:
+                scores = _first(self._model(given))
+        if inputs.requires_grad and not self._leads:
+            self._leads = leads_to(scores, given)
+            if not self._leads:
+                raise without_gradient(self._model)
+        return in_full(scores)
+
+    def check_gradient(self) -> None:
+        """Refuse a network whose scores have no gradient to its input."""
+        check_gradient(self._model, self._example, self._run)
 
 
 class _BeforeSoftmax(TorchFunctionMode):
@@ -96,7 +110,7 @@ def _first(output: Any) -> Tensor:
 
 def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
     """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
-    given = torch.tensor(np.asarray(values))
+    given = torch.tensor(class_numbers(what, values, DataError))
     if given.dim() == 0:
         given = given.expand(count)
     if given.is_floating_point() or given.dtype == torch.bool or tuple(given.shape) != (count,):
@@ -105,5 +119,8 @@ def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
             f"{tuple(given.shape)}."
         )
     if count and not bool(((given >= 0) & (given < classes)).all()):
-        raise DataError(f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}.")
+        raise DataError(
+            f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}"
+            f"{counted_from(int(given.min()), int(given.max()), classes)}."
+        )
     return given.long()

@@ -159,7 +159,8 @@ def test_functions_sparse_weights_and_other_opsets_are_refused(tmp_path):
         "own", "F", ["a"], ["b"], [node("Relu", ["a"], ["b"])], [helper.make_opsetid("", 20)]
     )
     with pytest.raises(UnsupportedOperationError, match="functions of its own"):
-        load_onnx(write(tmp_path / "a.onnx", [node("Relu", ["x"])], functions=[function]))
+        load_onnx(write(tmp_path / "a.onnx", [node("F", ["x"], domain="own")], functions=[function]))
+    load_onnx(write(tmp_path / "a.onnx", [node("Relu", ["x"])], functions=[function]))
     for opset in (5, 1000):
         with pytest.raises(UnsupportedOperationError, match=f"opset {opset}; expected one from 6"):
             load_onnx(write(tmp_path / "a.onnx", [node("Relu", ["x"])], opset=opset))

@@ -3,7 +3,7 @@
 import torch
 
 from idc_core.parameters import Parameter
-from idc_core.perturbation import Batch, register_attack
+from idc_core.perturbation.attacks.registry import Batch, register_attack
 
 
 @register_attack(

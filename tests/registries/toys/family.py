@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from idc_core.datasets import Dataset
-from idc_core.inspection import Hypothesis, register_family
+from idc_core.inspection.hypothesis import Hypothesis, register_family
 
 
 @register_family("toy-family", "Toy family", "The record has an even number.")

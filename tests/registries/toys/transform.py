@@ -1,9 +1,8 @@
 """A toy transform: each picture mixed with its negative, by a random share."""
 
 from idc_core.parameters import Parameter
-from idc_core.perturbation import register_transform
 from idc_core.perturbation.inputs import Pictures
-from idc_core.perturbation.transforms import Streams
+from idc_core.perturbation.transforms import Streams, register_transform
 
 
 @register_transform(

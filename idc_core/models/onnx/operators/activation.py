@@ -123,8 +123,9 @@ operator("Hardmax")(_over_axis(_hardmax))
 
 @operator("Dropout")
 def _dropout(node: Node) -> Function:
-    training = node.constants.get(2)
-    if (node.has(2) and training is None) or (training is not None and bool(training.item())):
+    training, ratio = node.constants.get(2), node.constants.get(1)
+    active = node.has(2) and (training is None or bool(training.item()))
+    if active and (ratio is None or bool(ratio.item())):
         raise node.refuse("dropout that stays active in evaluation")
     node.get("ratio"), node.get("seed"), node.get("is_test")
     if len(node.outputs) > 1:

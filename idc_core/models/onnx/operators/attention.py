@@ -16,13 +16,15 @@ def _attention(node: Node) -> Function:
     causal, softcap, given = bool(node.get("is_causal", 0)), node.get("softcap", 0.0), node.get("scale")
     heads, key_heads = node.get("q_num_heads"), node.get("kv_num_heads")
     node.get("softmax_precision"), node.get("qk_matmul_output_mode")
-    if any(node.has(position) for position in (4, 5, 6)) or sum(map(bool, node.outputs)) > 1:
+    empty = [position for position in (4, 5) if position in node.constants and not node.constants[position].numel()]
+    if any(node.has(position) and position not in empty for position in (4, 5, 6)) or any(node.outputs[3:]):
         raise node.refuse("attention with past keys, lengths or further outputs")
 
-    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *_: Tensor | None) -> Any:
         flat = q.dim() == 3
         if flat:
             q, k, v = _heads(q, heads), _heads(k, key_heads), _heads(v, key_heads)
+        present = k, v
         k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
         root = math.sqrt(1 / math.sqrt(q.shape[-1]) if given is None else given)
         room((*q.shape[:-1], k.shape[-2]))
@@ -36,7 +38,8 @@ def _attention(node: Node) -> Function:
             mask = _filled_up(mask, scores.shape[-1])
             scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
         z = torch.matmul(torch.softmax(scores, -1).nan_to_num(0.0), v)
-        return z.transpose(1, 2).flatten(2) if flat else z
+        z = z.transpose(1, 2).flatten(2) if flat else z
+        return (z, *present) if any(node.outputs[1:]) else z
 
     return run
 

@@ -22,10 +22,11 @@ class BatchNorm(nn.BatchNorm2d):
 @operator("BatchNormalization")
 def _batch_norm(node: Node) -> nn.Module | Function:
     epsilon, momentum = node.get("epsilon", 1e-5), node.get("momentum", 0.9)
-    if node.get("training_mode", 0) or len(node.outputs) > 1:
+    if node.get("training_mode", 0) or any(node.outputs[1:]):
         raise node.refuse("batch normalisation in training mode")
     node.get("is_test"), node.get("consumed_inputs")
-    if not node.get("spatial", 1):
+    scale_shape = node.constants[1].dim() if 1 in node.constants else 0
+    if not node.get("spatial", 1) and scale_shape != 1:  # of vectors both are one
         raise node.refuse("batch normalisation per position (spatial 0)")
     if 0 in node.constants or not all(position in node.constants for position in range(1, 5)):
         return lambda x, scale, bias, mean, var: F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)

@@ -52,7 +52,7 @@ def _max_pool(node: Node) -> Function:
         planes = torch.arange(x.shape[0] * x.shape[1], device=x.device).reshape(*x.shape[:2], *[1] * rank)
         return z, places + planes * prod(x.shape[2:])
 
-    return with_places if len(node.outputs) > 1 else run
+    return with_places if any(node.outputs[1:]) else run
 
 
 @operator("AveragePool")

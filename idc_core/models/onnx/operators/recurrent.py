@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from idc_core.errors import UnsupportedOperationError
 from idc_core.models.onnx.registry import Function, Node, operator
 
 _KINDS: dict[str, tuple[type[Any], tuple[int, ...]]] = {
@@ -23,6 +25,7 @@ class Recurrent(nn.Module):
     def __init__(self, node: Node, weights: tuple[Tensor, Tensor, Tensor | None], options: dict[str, Any]) -> None:
         super().__init__()
         self.cells = _cells(node, *weights, options)
+        self._node, self._length = str(node), options["length"]
         self.backwards, self.rows_first = options["direction"] == "reverse", options["rows_first"]
         given = {position for position, name in enumerate(node.inputs) if name}
         self.states = [position for position in (5, 6) if position in given]
@@ -34,8 +37,18 @@ class Recurrent(nn.Module):
         """Return outputs and last states."""
         by_place = dict(zip(self.open, given, strict=True))
         x = by_place[0].transpose(0, 1) if self.rows_first else by_place[0]
+        _check_length(self._node, x, self._length)
         states = [by_place.get(position, getattr(self, f"state_{position}")) for position in self.states]
         return run_cells(self.cells, x, states, self.backwards, self.rows_first)
+
+
+def _check_length(node: str, x: Tensor, length: int | None) -> None:
+    """Refuse a sequence of which a node reads only the first `length` steps."""
+    if length is not None and len(x) != length:
+        raise UnsupportedOperationError(
+            f"{node} reads {length} of {len(x)} steps (sequence lengths), which is not supported. Export the network "
+            "without sequence lengths."
+        )
 
 
 def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str, Any]) -> Any:
@@ -76,16 +89,20 @@ def run_cells(cells: Any, x: Tensor, states: list[Tensor], backwards: bool, rows
 @operator("LSTM", "GRU", "RNN")
 def _recurrent(node: Node) -> nn.Module | Function:
     direction = node.get("direction", "forward")
-    names = node.get("activations") or _USUAL[node.operator]
+    names = [name.capitalize() for name in node.get("activations") or _USUAL[node.operator]]
     usual = _USUAL[node.operator] * (len(names) // len(_USUAL[node.operator]))
     relu = node.operator == "RNN" and set(names) == {"Relu"}
-    node.get("hidden_size")
-    options = {"direction": direction, "rows_first": bool(node.get("layout", 0)), "relu": relu}
+    node.get("hidden_size"), node.get("activation_alpha"), node.get("activation_beta")  # these functions take none
+    lengths, peepholes = node.constants.get(4), node.constants.get(7)
+    length = (
+        int(lengths[0]) if lengths is not None and lengths.numel() and bool((lengths == lengths[0]).all()) else None
+    )
+    options = {"direction": direction, "rows_first": bool(node.get("layout", 0)), "relu": relu, "length": length}
     reason = {
         "other activation functions": names != usual and not relu,
-        "clip": node.get("clip") is not None,
-        "sequence lengths": node.has(4),
-        "peepholes": node.has(7),
+        "clip": node.get("clip", math.inf) != math.inf,
+        "sequence lengths": node.has(4) and length is None,
+        "peepholes": node.has(7) and (peepholes is None or bool(peepholes.any())),
         "input_forget": bool(node.get("input_forget", 0)),
         "linear_before_reset 0": node.operator == "GRU" and not node.get("linear_before_reset", 0),
     }
@@ -98,6 +115,7 @@ def _recurrent(node: Node) -> nn.Module | Function:
 
     def run(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, *more: Tensor | None) -> tuple[Tensor, ...]:
         x = x.transpose(0, 1) if options["rows_first"] else x
+        _check_length(str(node), x, length)
         states = [state for state in more[1:3] if state is not None]
         return run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
 

@@ -1,0 +1,155 @@
+"""Every faster way through an operation against the plain one, over the settings that choose between them."""
+
+import itertools
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from idc_core.lrp import interception
+from idc_core.lrp.affine import conv2d, conv2d_back
+from idc_core.lrp.attention import _step_by_step
+from idc_core.lrp.normalisation import HeldDeviation
+from idc_core.lrp.operations import FASTER, OPERATIONS
+from idc_core.lrp.rules import RelevanceSettings
+from tests.lrp.networks import numbers
+
+LAYOUTS = {"plain": torch.contiguous_format, "channels last": torch.channels_last}
+Z = RelevanceSettings("z")
+
+
+def close(found, expected, about):
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10, msg=lambda text: f"{about}: {text}")
+
+
+def carried(name, x, *args, settings=Z, **options):
+    """Return an operation's output and the relevance of its input, where that of the output is the output itself."""
+    x = x.detach().requires_grad_()
+    with torch.enable_grad():
+        z = OPERATIONS[name](settings, x, *args, **options)
+    return z.detach(), torch.autograd.grad(z, x, z.detach())[0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_the_way_back_of_a_convolution(channels, layout):
+    """Over one channel the gradient is a convolution with the turned kernel."""
+    count = 0
+    for kernel, stride, padding, dilation, (height, width), groups in itertools.product(
+        ((1, 1), (2, 3), (3, 3)), (1, (1, 2), 2), (0, 1, (2, 1), 3), (1, (2, 1)), ((7, 7), (5, 8)), {1, channels}
+    ):
+        x = numbers(2, channels, height, width).contiguous(memory_format=LAYOUTS[layout]).requires_grad_()
+        weight = numbers(2 * groups, channels // groups, *kernel, seed=2)
+        given = (stride, padding, dilation, groups)
+        with torch.enable_grad():
+            z = F.conv2d(x, weight, None, *given)
+            fast = conv2d(x, weight, None, *given)
+        above = numbers(*z.shape, seed=3)
+        (expected,) = torch.autograd.grad(z, x, above)
+        close(fast, z, given)
+        close(torch.autograd.grad(fast, x, above)[0], expected, given)
+        close(conv2d_back(x.detach(), weight, *given)(above), expected, given)
+        (gradient,) = torch.autograd.grad(F.conv2d(x, weight, None, *given), x, torch.ones_like(z))
+        close(carried("conv2d", x, weight, None, *given)[1], x.detach() * gradient, given)
+        count += 1
+    assert count == 144 * channels
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_a_convolution_padded_by_a_word(padding):
+    for channels, dilation in itertools.product((1, 2), (1, 2)):
+        x, weight = numbers(2, channels, 6, 7).requires_grad_(), numbers(3, channels, 2, 3, seed=2)
+        z = F.conv2d(x, weight, None, 1, padding, dilation)
+        expected = x.detach() * torch.autograd.grad(z, x, torch.ones_like(z))[0]
+        close(carried("conv2d", x, weight, None, 1, padding, dilation)[1], expected, (channels, dilation))
+
+
+@pytest.mark.parametrize("size", [0.0, 0.1])
+def test_number_by_number(size):
+    """Sums and normalisations take a shorter way under the epsilon rule; gamma 0 takes the long one."""
+    short, long = RelevanceSettings("epsilon", epsilon=size), RelevanceSettings("gamma", gamma=0.0)
+    settings = [short, long] if not size else [short]
+    operations = [
+        ("add", numbers(4, 3, 1)),
+        ("add", numbers(2, 4, 1, 1, seed=5)),
+        ("add", torch.tensor(0.3).double()),
+        ("add", 2),
+        ("sub", numbers(3, 1, seed=4)),
+    ]
+    for (name, other), shape in itertools.product(operations, ((2, 4, 3, 5), (2, 1, 3, 1))):
+        x = numbers(*shape)
+        found = [carried(name, x, other, settings=one) for one in settings]
+        z = x + other if name == "add" else x - other
+        expected = (
+            x.expand(z.shape) * z / (z + torch.copysign(torch.full((), max(size, 1e-16), dtype=torch.float64), z))
+        ).sum_to_size(x.shape)
+        for value, relevance in found:
+            close(value, z, name)
+            close(relevance, expected, name)
+    x, mean, var = numbers(2, 4, 3, 5), numbers(4), numbers(4).abs() + 0.5
+    for weight, bias in itertools.product((None, numbers(4, seed=6)), (None, numbers(4, seed=7))):
+        z = F.batch_norm(x, mean, var, weight, bias)
+        scale = (torch.rsqrt(var + 1e-5) * (1 if weight is None else weight)).reshape(-1, 1, 1)
+        expected = x * scale * z / (z + torch.copysign(torch.full((), max(size, 1e-16), dtype=torch.float64), z))
+        value, relevance = carried("batch_norm", x, mean, var, weight, bias, settings=short)
+        close(value, z, "batch_norm")
+        if not size:
+            close(relevance, expected, "batch_norm")
+
+
+def test_the_gradient_of_a_normalisation():
+    for shape, axes in (((3, 4, 5), (5,)), ((3, 4, 5), (4, 5)), ((2, 1), (1,))):
+        for weight in (None, numbers(*axes, seed=2)):
+            x = numbers(*shape).requires_grad_()
+            dims = tuple(range(-len(axes), 0))
+            deviation = (x.detach().var(dims, unbiased=False, keepdim=True) + 1e-5).sqrt()
+            z = (x - x.mean(dims, keepdim=True)) / deviation * (1 if weight is None else weight)
+            fast = HeldDeviation.apply(x, axes, weight, None, 1e-5)
+            above = numbers(*shape, seed=3)
+            close(fast, z, (shape, axes))
+            close(torch.autograd.grad(fast, x, above)[0], torch.autograd.grad(z, x, above)[0], (shape, axes))
+
+
+MASKS = {
+    "none": None,
+    "added": numbers(5, 5, seed=9),
+    "hidden": torch.ones(5, 5).tril().bool(),
+    "per head": numbers(2, 4, 5, 5, seed=9),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("heads", [4, 2])
+def test_attention_in_one_step(heads, mask):
+    """Where biases absorb, queries and keys take a quarter and values half of what the steps would share out."""
+    scale = None if heads == 4 else 0.7
+    q, k, v = numbers(2, 4, 5, 3), numbers(2, heads, 5, 3, seed=2), numbers(2, heads, 5, 3, seed=3)
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    with torch.enable_grad():
+        one = OPERATIONS["scaled_dot_product_attention"](Z, *leaves, MASKS[mask], scale=scale, enable_gqa=heads == 2)
+        steps = _step_by_step(Z, *leaves, MASKS[mask], False, scale)
+    close(one, steps, mask)
+    found, slow = (torch.autograd.grad(z, leaves, z.detach()) for z in (one, steps))
+    close(found[2], slow[2], mask)
+    for x, expected in zip(found[:2], slow[:2], strict=True):
+        torch.testing.assert_close(x, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_views_of_another_layout():
+    x = numbers(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
+    for shape in ((2, -1), (2, 3, 16), (6, 4, 4), (-1,)):
+        close(FASTER["view"](x, *shape), x.reshape(shape), shape)
+        close(FASTER["view"](x, shape), x.reshape(shape), shape)
+    close(FASTER["view_as"](x, torch.empty(2, 48)), x.reshape(2, 48), "view_as")
+    assert FASTER["view"](x.float().contiguous(), torch.int32).dtype == torch.int32
+
+
+@pytest.mark.parametrize(("layers", "bidirectional", "first"), itertools.product((1, 2), (False, True), (False, True)))
+def test_recurrent_layers_that_nobody_follows(layers, bidirectional, first):
+    network = torch.nn.LSTM(3, 4, layers, bidirectional=bidirectional, batch_first=first).double()
+    x = numbers(2, 5, 3)
+    expected, states = network(x)
+    with interception.Faster():
+        found, others = network(x)
+    for one, other in ((found, expected), *zip(others, states, strict=True)):
+        torch.testing.assert_close(one, other)
