@@ -29,7 +29,7 @@ CLEANED = ("DATASETS", "MODELS")
 
 _TRANSFORMERS = ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "TRANSFORMERS_OFFLINE")
 OTHERS = {"PYTEST_CURRENT_TEST", "KMP_INIT_AT_FORK", "MPLBACKEND", "TORCHINDUCTOR_CACHE_DIR", *_TRANSFORMERS}
-"""Variables that pytest sets at every step, joblib, Streamlit and torch's compiler when imported, and transformers'."""
+"""Variables that pytest sets at every step, other libraries when they are imported, and what transformers reads."""
 
 ENDING_S = 5.0
 """Seconds that a thread has to end that a test has told to."""

@@ -108,3 +108,9 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch):
 def test_the_local_engine_takes_no_address():
     with pytest.raises(SettingError, match="takes no address"):
         ENGINES["local"].open("10.0.0.1:6379")
+
+
+def test_an_address_where_no_cluster_answers_is_refused_at_once():
+    pytest.importorskip("ray", reason="Ray is not installed: pip install -r requirements-cluster.txt")
+    with pytest.raises(SettingError, match=r"No Ray cluster answers at 127\.0\.0\.1:9"):
+        ENGINES["ray"].open("127.0.0.1:9")

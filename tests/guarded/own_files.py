@@ -378,6 +378,7 @@ OWN = (
             "idc_core.datasets.remote",
             "idc_core.devices",
             "idc_core.growing",
+            "idc_core.threads",
             "idc_core.tracing.batch_size",
             "idc_core.tracing.item_loader",
         ),

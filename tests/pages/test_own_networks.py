@@ -145,9 +145,9 @@ def test_a_time_series_is_shown_as_lines():
 
 @pytest.mark.parametrize(("model", "data"), [("own-mlp", "own-wine"), ("own-tokens", "own-texts")])
 def test_own_tests_of_tables_and_texts_are_added(model, data):
+    app = opened("testsets", model, tab="own")  # the first page of the server opens the setup file
     tests, file = load_dataset(data), io.BytesIO()
     np.savez(file, inputs=tests.inputs[:20] * (1 if model == "own-tokens" else 1.5), targets=tests.targets[:20])
-    app = opened("testsets", model, tab="own")
     app.file_uploader[0].upload("mine.npz", file.getvalue(), "application/octet-stream").run()
     assert not app.exception
     assert not app.error
