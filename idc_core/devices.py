@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from idc_core.errors import SettingError
+from idc_core.errors import ModelError, SettingError
 from idc_core.guarded.limits import config_file, limits
 
 if TYPE_CHECKING:
@@ -97,6 +97,15 @@ def using(name: str | None) -> Iterator[None]:
         os.environ.pop(VARIABLE, None)
         if before is not None:
             os.environ[VARIABLE] = before
+
+
+def check_values(tensors: Iterable[torch.Tensor]) -> None:
+    """Refuse what a network on torch's meta device gives: it has a shape and no values."""
+    if any(tensor.is_meta for tensor in tensors):
+        raise ModelError(
+            "The network has no weights: it is on the meta device. Give it weights first, with "
+            "load_state_dict(weights, assign=True), or build it outside of torch.device('meta')."
+        )
 
 
 _AUTOCASTS = ("cpu", "cuda", "mps")

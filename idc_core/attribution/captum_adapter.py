@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from idc_core.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.calls import tensors_of
@@ -86,6 +87,7 @@ class CaptumNetwork(nn.Module):
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
         super().__init__()
+        check_values(model.parameters())
         # In a tuple, so that captum, which walks the modules, meets the steps alone.
         self._network = (model,)
         self.steps = nn.ModuleList()  # one for every call of an activation function or max pooling, in their order

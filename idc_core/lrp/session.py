@@ -195,13 +195,8 @@ def layer_names(layers: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
-    """Refuse layers the network does not have, and networks without weights or whose operations cannot be seen."""
+    """Refuse layers the network does not have, and networks whose operations cannot be seen."""
     modules = named_layers(model)
-    if any(parameter.is_meta for parameter in model.parameters()):
-        raise ModelError(
-            f"There are no weights in {said_network(model)}: it is on the meta device. Give it weights first, with "
-            "load_state_dict(weights, assign=True), or build it outside of torch.device('meta')."
-        )
     for layer in layers:
         if split_layer(layer)[0] not in modules and layer != INPUT:
             names = [*(name for name in modules if name), repr(INPUT)]

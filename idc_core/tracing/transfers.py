@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.devices import check_values
+
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -58,6 +60,7 @@ def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tupl
 
 def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
     """Begin to copy tensors to the processor; return them, and an event to wait for where they are not there yet."""
+    check_values(tensors.values())
     if not any(tensor.is_cuda for tensor in tensors.values()):
         return {name: tensor.cpu() for name, tensor in tensors.items()}, None
     copies = {name: tensor.to("cpu", non_blocking=True) for name, tensor in tensors.items()}

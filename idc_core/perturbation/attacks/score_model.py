@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from idc_core.devices import check_values
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
@@ -28,6 +29,7 @@ class Scores:
     """
 
     def __init__(self, model: nn.Module, example: Tensor) -> None:
+        check_values(model.parameters())
         self._model, self._example, self._leads = model, example, False
         watch = Watch(None, CaptureTraits())
         scores = run_watched(model, example.clone(), watch)
