@@ -20,6 +20,8 @@ from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
+from idc_core.tracing.neurons import behind, neuron_activation, neuron_axes
+from idc_core.tracing.parts import kept_tokens, part_of
 
 
 class MaxPool1d(nn.MaxPool1d):
@@ -80,10 +82,12 @@ class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
     It is inside `undisturbed` for as long as this object is used; `example` (n, ...) is run once to see what it does.
+    With the name of a layer as `ends_at`, the scores are the activations of its neurons.
     """
 
-    def __init__(self, model: nn.Module, example: Tensor) -> None:
+    def __init__(self, model: nn.Module, example: Tensor, ends_at: str = "") -> None:
         super().__init__()
+        self._ends_at = ends_at
         # In a tuple, so that captum, which walks the modules, meets the steps alone.
         self._network = (model,)
         self.steps = nn.ModuleList()  # one for every call of an activation function or max pooling, in their order
@@ -92,6 +96,9 @@ class CaptumNetwork(nn.Module):
         self._uses: dict[str, int] = {}
         self._embedding: Tensor | None = None
         self._record(model, example)
+        end = self.layer(ends_at) if ends_at else None
+        self._end: tuple[nn.Module, ...] = () if end is None else (end,)  # in a tuple, as the network
+        self._axis = neuron_axes(model, (ends_at,))[ends_at] if ends_at else 0
 
     @property
     def unreadable(self) -> list[str]:
@@ -138,13 +145,31 @@ class CaptumNetwork(nn.Module):
                 f"Layer {name!r} {found}; this method needs a layer that runs once and returns one tensor. "
                 "Choose another layer, or a rule of relevance propagation."
             )
+        if self._ends_at:
+            order = list(self._layers)
+            if order.index(name) > order.index(split_layer(self._ends_at)[0]):
+                raise behind(name, self._ends_at)
         return self._layers[name]
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
         with _Redirected(self, inputs, held) as run:
+            if self._ends_at:
+                return self._activations(run)
             scores: Tensor = run.scores(self._network[0](run.given))
             return scores
+
+    def _activations(self, run: "_Redirected") -> Tensor:
+        """Run the network and return the activations (n, neurons) of the layer that it ends at."""
+        heard: list[Tensor] = []
+        handle = self._end[0].register_forward_hook(lambda module, args, output: heard.append(output))
+        try:
+            self._network[0](run.given)
+        finally:
+            handle.remove()
+        kept, part = kept_tokens(self._network[0], run.given), part_of(self._ends_at)
+        value = heard[0].clone()  # as in `_Redirected._step`
+        return neuron_activation(value if part is None else part.active(value, kept), self._axis, kept)
 
     def _record(self, model: nn.Module, example: Tensor) -> None:
         expected = model(example)
@@ -163,7 +188,7 @@ class CaptumNetwork(nn.Module):
                 "The network changes tensors in place in a way that cannot be followed through modules. "
                 "Choose a rule of relevance propagation."
             )
-        if scores.dim() != 2:
+        if scores.dim() != 2 and not self._ends_at:
             raise ModelError(
                 f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
             )

@@ -30,6 +30,7 @@ from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.parameters import Parameter, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import check_parts, is_array
+from idc_core.tracing.neurons import Neuron, no_neuron
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back, to_device
@@ -82,7 +83,8 @@ def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], C
     """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
     def enter(call: Call) -> Call:
-        attribution_method(name, label=label, **card)(lambda *args, **options: _run(call, label, *args, **options))
+        run = attribution_method(name, label=label, of_neurons=True, **card)
+        run(lambda *args, **options: _run(call, label, *args, **options))
         return call
 
     return enter
@@ -211,24 +213,26 @@ def _run(
     layers: Sequence[str],
     target: str | int | Iterable[int],
     *,
+    of: Neuron | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     baseline: float = 0.0,
     **settings: Any,
 ) -> dict[str, NDArray[Any]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
-    check_layers(model, layers)
-    check_parts(model, layers)
+    named = layers if of is None else (*layers, of[0])
+    check_layers(model, named)
+    check_parts(model, named)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = CaptumNetwork(model, to_device(given[:1], device))
+        network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", 1)))
-        wanted = _classes(network, given, target, device)
+        wanted = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
 
         def attributed(places: slice) -> dict[str, Tensor]:
             part, values_of = to_device(given[places], device), {}
@@ -240,7 +244,7 @@ def _run(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     values = _attribute(
-                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings
+                        call, label, Batch(network, module, point, start, held, classes, rows), of, layer, settings
                     )
                 meant = part_of(layer)
                 values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
@@ -255,16 +259,19 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any]) -> Tensor:
+def _attribute(
+    call: Callable[..., Tensor], label: str, batch: Batch, of: Neuron | None, layer: str, settings: dict[str, Any]
+) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
         raise
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
+        start = "the scores" if of is None else f"neuron {of[1]} of {of[0]!r}"
         raise UnsupportedOperationError(
-            f"{label} finds no way from the scores to {layer!r} ({error}). Choose another layer, or a rule of "
-            "relevance propagation."
+            f"{label} finds no way from {start} to {layer!r} ({error}). Choose another layer, or a rule of relevance "
+            "propagation."
         ) from error
 
 
@@ -301,6 +308,15 @@ def _classes(
     if not bool(((wanted >= 0) & (wanted < classes)).all()):
         raise SettingError(f"target classes must lie in 0..{classes - 1}, the network's outputs.")
     return wanted.to(device).long().expand(len(inputs))
+
+
+def _neuron(network: CaptumNetwork, inputs: Tensor, of: Neuron, device: torch.device) -> Tensor:
+    """Return the neuron to explain of every input."""
+    with torch.no_grad():
+        count = network.scores_of(to_device(inputs[:1], device)).shape[1]
+    if of[1] >= count:
+        raise no_neuron(of, count)
+    return torch.full((len(inputs),), of[1], device=device)
 
 
 def _check_complete(batch: Batch, found: Tensor) -> None:

@@ -1,10 +1,12 @@
 """What is captured while a network runs, and the mark by which a value is known that relevance can be followed from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, bfloat16, float16
+from torch import Tensor, bfloat16, cat, float16
 
+from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.calls import tensors_of
 
 INPUT = "input"
@@ -61,3 +63,18 @@ def mark(result: Any) -> Any:
 def followed(tensor: Tensor) -> bool:
     """Return whether a known operation gave this tensor; a custom function around it has its own gradient."""
     return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
+
+
+def values_of(captures: Sequence[Capture], layer: str) -> Tensor:
+    """Return the values of all uses of a watched layer, (n, numbers)."""
+    uses = [capture.rows_first(capture.value) for capture in captures if capture.layer == layer]
+    if not uses:
+        raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
+    for value in uses:
+        if value.requires_grad and not followed(value):
+            raise UnsupportedOperationError(
+                f"Relevance cannot be propagated through {unseen(value)}, which layer {layer!r} ends with. Choose "
+                "another layer, or replace the operation."
+            )
+    values: Tensor = mark(cat([value.flatten(1) for value in uses], 1))
+    return values

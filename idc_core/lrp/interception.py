@@ -30,7 +30,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     recurrent,
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, mark, unseen, values_of
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
 from idc_core.lrp.operations import ACTIVATIONS, FASTER, FUNCTIONS, OPERATIONS, SOFTMAX, STRUCTURAL, handled, pass_on
@@ -72,6 +72,8 @@ class Watch(TorchFunctionMode):
     change: Callable[[str, Tensor], Tensor] | None = None
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
     of the same shape."""
+    ends_at: str = ""
+    """A watched layer whose values are what `end` returns, in place of the network's scores."""
     forked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -130,7 +132,7 @@ class Watch(TorchFunctionMode):
                     f"Layer {layer!r} has more than one attention. Name the module of one of them."
                 )
             self._attended.add(layer)
-            heads = self._settle(Capture(layer, heads))
+            heads = self._settle(Capture(layer, mark(heads)))
         return heads
 
     def _multi_head(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -168,6 +170,8 @@ class Watch(TorchFunctionMode):
         for capture in self._pending:
             self._settle(capture)
         self._pending.clear()
+        if self.ends_at:
+            return values_of(self.captures, self.ends_at)
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         scores = self._now(output)

@@ -21,7 +21,7 @@ from idc_core.parameters import whole_number
 from idc_core.tracing.batch_size import NEAR, inputs_at_once
 from idc_core.tracing.item_loader import is_items, loaded
 from idc_core.tracing.memory import EVERY, keep, release
-from idc_core.tracing.neurons import CHANNELS, neuron_axes
+from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
 
 NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
@@ -76,11 +76,13 @@ def batches(
     settings: RelevanceSettings | None = None,
     batch_size: int | None = None,
     skip: int = 0,
+    ends_at: str = "",
 ) -> Iterator[Portion]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
     Of few inputs that are large or take several batches, the first is a batch of its own, which need not run again.
-    `skip` inputs of an array were run before: the others come in the batches that they would have come in.
+    `skip` inputs of an array were run before: the others come in the batches that they would have come in. `ends_at` is
+    as in `Watch`.
     """
     check_layers(model, layers)
     if batch_size is not None:
@@ -93,7 +95,7 @@ def batches(
         begin = skip
         if done == skip:
             first = place(model, part[skip : skip + 1])
-            tried = probe(model, first, layers, settings)
+            tried = probe(model, first, layers, settings, ends_at=ends_at)
             size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
             traits = tried.traits
             felt = size < len(part) or tried.footprint > NEAR
@@ -121,14 +123,15 @@ def probe(
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
+    ends_at: str = "",
 ) -> Probe:
     """Try everything on one input, so that a refusal comes before any work."""
     check_parts(model, layers)
-    watch = Watch(settings, traits, watch_input=INPUT in layers)
+    watch = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at)
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
         if watch.forked:
-            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
+            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)), ends_at)
         check_captures(watch, scores, 1, layers)
         if settings is not None:
             check_way(watch, scores)
@@ -187,6 +190,23 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
                 f"Layer {layer!r} gives an array of shape {shapes[0]} for {rows} inputs; expected one row per input. "
                 "Choose a layer that keeps the inputs apart."
             )
+    if watch.ends_at:
+        _check_before(watch, layers)
+
+
+def _check_before(watch: Watch, layers: Sequence[str]) -> None:
+    """Refuse layers that run only behind the one that a watch ends at."""
+    ends = [place for place, capture in enumerate(watch.captures) if capture.layer == watch.ends_at]
+    last, before = watch.captures[ends[-1]].value, sorted({one.layer for one in watch.captures[: ends[0]]})
+    if watch.settings is not None and before and last.grad_fn is None:
+        raise UnsupportedOperationError(
+            f"Layer {watch.ends_at!r} does not depend on {', '.join(before)} through operations that can be followed. "
+            "Choose layers that it is computed from."
+        )
+    for layer in layers:
+        uses = [place for place, capture in enumerate(watch.captures) if capture.layer == layer]
+        if uses[0] > ends[-1] and watch.captures[uses[0]].value is not last:
+            raise behind(layer, watch.ends_at)
 
 
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
