@@ -9,6 +9,7 @@ itself is not changed, and its weights are not copied.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
-from idc_core.tracing.neurons import behind, neuron_activation, neuron_axes
+from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
 
 
@@ -78,6 +79,15 @@ class _Other(nn.Module):
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Layer:
+    """What a layer gives: the module whose output it is, and its shape for one input."""
+
+    module: nn.Module
+    shape: tuple[int, ...]
+    of_tokens: bool  # (tokens, features), not channels with their positions
+
+
 class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
@@ -94,6 +104,7 @@ class CaptumNetwork(nn.Module):
         self.elements = 0  # numbers that the network computes for one input
         self._layers: dict[str, nn.Module] = {}
         self._uses: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._embedding: Tensor | None = None
         self._record(model, example)
         end = self.layer(ends_at) if ends_at else None
@@ -150,6 +161,23 @@ class CaptumNetwork(nn.Module):
             if order.index(name) > order.index(split_layer(self._ends_at)[0]):
                 raise behind(name, self._ends_at)
         return self._layers[name]
+
+    def last_maps(self) -> Layer | None:
+        """Return the last layer whose channels have several positions, before the one that the network ends at."""
+        order = list(self._layers)
+        ended = order.index(split_layer(self._ends_at)[0]) + 1 if self._ends_at else len(order)
+        maps = [self._known(name) for name in order[:ended] if self._uses[name] == 1]
+        maps = [one for one in maps if not one.of_tokens and max(one.shape[1:], default=1) > 1]
+        return maps[-1] if maps else None
+
+    def is_of_tokens(self, layer: nn.Module) -> bool:
+        """Return whether a layer gives features of tokens."""
+        return any(self._known(name).of_tokens for name, module in self._layers.items() if module is layer)
+
+    def _known(self, name: str) -> Layer:
+        shape = self._shapes[name]
+        axis = axis_in(1 + len(shape), neuron_axes(self._network[0], (name,))[name])
+        return Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
@@ -226,6 +254,7 @@ class _Redirected(TorchFunctionMode):
         self.opened._uses[name] = self.opened._uses.get(name, 0) + 1
         if not isinstance(output, Tensor):
             return
+        self.opened._shapes[name] = tuple(output.shape[1:])
         made = self._made.get(id(output))
         self.opened._layers[name] = made[1] if made else module
         if not made:

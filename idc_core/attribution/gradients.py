@@ -103,7 +103,7 @@ def _gradient_x_input(batch: Batch) -> Tensor:
     method = (
         InputXGradient(batch.network) if batch.layer is None else LayerGradientXActivation(batch.network, batch.layer)
     )
-    return _tensor(method.attribute(batch.inputs, batch.target, batch.held))
+    return captums(method.attribute(batch.inputs, batch.target, batch.held))
 
 
 @gradient_method(
@@ -122,7 +122,7 @@ def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
         if batch.layer is None
         else LayerIntegratedGradients(batch.network, batch.layer)
     )
-    return _tensor(
+    return captums(
         method.attribute(
             batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
         )
@@ -147,11 +147,11 @@ def _deeplift(batch: Batch) -> Tensor:
             f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
             "Choose integrated gradients or a rule of relevance propagation."
         )
-    found = _tensor(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+    found = captums(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     _check_complete(batch, found)
     if batch.layer is not None:
         method = LayerDeepLift(batch.network, batch.layer)
-        found = _tensor(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+        found = captums(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     return found
 
 
@@ -198,7 +198,7 @@ def _conductance(batch: Batch, steps: int) -> Tensor:
 
     if batch.layer is None:
         return _integrated_gradients(batch, steps)
-    return _tensor(
+    return captums(
         LayerConductance(batch.network, batch.layer).attribute(
             batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
         )
@@ -231,7 +231,7 @@ def _run(
         network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
-        size = batch_size or max(1, rows // int(settings.get("steps", 1)))
+        size = batch_size or max(1, rows // int(settings.get("steps", settings.get("samples", 1))))
         wanted = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
 
         def attributed(places: slice) -> dict[str, Tensor]:
@@ -338,6 +338,7 @@ def _rows(batch: Batch) -> int:
     return max(batch.rows, 2 * len(batch.inputs))
 
 
-def _tensor(found: Any) -> Tensor:
+def captums(found: Any) -> Tensor:
+    """Return what captum found, for one tensor of inputs, as a tensor without a graph."""
     result: Tensor = found[0] if isinstance(found, tuple) else found
     return result.detach()

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.attribution import gradients  # noqa: F401 - they enter METHODS
+from idc_core.attribution import grad_cam, gradient_shap, gradients, occlusion, saliency  # noqa: F401 - they enter METHODS
 from idc_core.attribution.registry import METHODS, MethodCard, attribution_method
 from idc_core.errors import SettingError
 from idc_core.lrp.captures import INPUT
