@@ -209,6 +209,18 @@ def _check_before(watch: Watch, layers: Sequence[str]) -> None:
             raise behind(layer, watch.ends_at)
 
 
+def layers_until(model: nn.Module, one: Any, layers: Sequence[str], end: str) -> tuple[str, ...]:
+    """Return those of some layers that run before another one, in their order, and that one last.
+
+    `one` is a single input (1, ...), which runs through the network.
+    """
+    watch = Watch(None)
+    with undisturbed(model), watching(model, tuple(dict.fromkeys((*layers, end))), watch):
+        run_watched(model, place(model, whole(one)), watch)
+    ran = list(dict.fromkeys(capture.layer for capture in watch.captures))
+    return tuple(ran[: ran.index(end) + 1])
+
+
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     """Return the parts that inputs come in, and how many inputs there are where that is known."""
     inputs = whole(inputs)

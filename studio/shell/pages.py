@@ -14,6 +14,7 @@ from streamlit.navigation.page import Page
 from idc_core.registry import Registry
 from studio.shell.needs import Need, classes, first_unmet, pictures, true_classes
 from studio.state import address
+from studio.state.selection import EXPLAINED, NEURON, select
 from studio.state.setup import Setup
 
 FOLDER = Path(__file__).parents[2] / "pages"
@@ -151,7 +152,7 @@ register(
             "cells": "Effect on cells",
             "map": "Map of the tests",
         },
-        controls={"other-ways": "cells", "plane": "map", "plane-colour": "map"},
+        controls={"neuron-heatmaps": "histograms", "other-ways": "cells", "plane": "map", "plane-colour": "map"},
     ),
     PageEntry(
         "coverage",
@@ -352,6 +353,14 @@ def draw_link(name: str, label: str = "") -> None:
 def go_to(name: str) -> None:
     """Open another page at the next run; for callbacks."""
     st.session_state[GO] = name
+
+
+def open_neuron(neuron: int) -> None:
+    """Open the Relevance page on a neuron of the layer; for callbacks."""
+    select(neuron=neuron)
+    address.keep(EXPLAINED, NEURON)
+    st.session_state[EXPLAINED] = NEURON
+    go_to("relevance")
 
 
 def go_to_address(name: str, parameters: Mapping[str, str]) -> None:
