@@ -19,5 +19,5 @@ __all__ = [
 ]
 
 # In the order in which menus show what they enter into the registry.
-for _family in ("foolbox_attacks", "jsma"):
+for _family in ("foolbox_attacks", "pgd_l2", "ddn", "jsma", "boundary", "hop_skip_jump"):
     import_module(f"{__name__}.{_family}")
