@@ -238,7 +238,7 @@ def test_stopped_before_anything_is_finished(forgotten):
 @pytest.mark.slow
 def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
     few = {"steps": 3}
-    walks = {name: few for name in ("pgd", "deepfool", "pgd-l2", "ddn", "boundary", "hop-skip-jump")}
+    walks = dict.fromkeys(("pgd", "deepfool", "pgd-l2", "ddn", "boundary", "hop-skip-jump"), few)
     for name, fast in (("cw", {"iterations": 5}), *walks.items()):
         usual = attacks.usual_settings(name)
         monkeypatch.setitem(FAST, name, {**usual, **fast})
