@@ -38,12 +38,13 @@ def draw_layers() -> None:
 def say_computed(one: one_test.Explained) -> None:
     """Say how the explanations were computed."""
     first = one.explanations[0]
+    start = "the score before the softmax" if first.neuron is None else "the activation of the neuron"
     given = "".join(f"; {each.label.lower()} {first.settings[each.name]}" for each in first.method.parameters)
     layout.computed(
         view,
-        f"These heatmaps use {first.method.label} ({first.method.citation}{given}), starting at the score before the "
-        "softmax. One backward pass of relevance propagation explains all layers; other methods need one pass per "
-        "layer. The importance of neurons on the other pages always uses the method below.",
+        f"These heatmaps use {first.method.label} ({first.method.citation}{given}), starting at {start}. "
+        "One backward pass of relevance propagation explains all layers; other methods need one pass per layer. The "
+        "importance of neurons on the other pages always uses the method below.",
     )
 
 

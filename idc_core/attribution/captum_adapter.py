@@ -9,6 +9,7 @@ itself is not changed, and its weights are not copied.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,6 +24,8 @@ from idc_core.lrp.calls import tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
+from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
+from idc_core.tracing.parts import kept_tokens, part_of
 
 
 class MaxPool1d(nn.MaxPool1d):
@@ -79,23 +82,38 @@ class _Other(nn.Module):
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Layer:
+    """What a layer gives: the module whose output it is, and its shape for one input."""
+
+    module: nn.Module
+    shape: tuple[int, ...]
+    of_tokens: bool  # (tokens, features), not channels with their positions
+
+
 class CaptumNetwork(nn.Module):
     """A network seen through modules, from floating-point inputs to the scores before the final softmax.
 
     It is inside `undisturbed` for as long as this object is used; `example` (n, ...) is run once to see what it does.
+    With the name of a layer as `ends_at`, the scores are the activations of its neurons.
     """
 
-    def __init__(self, model: nn.Module, example: Tensor) -> None:
+    def __init__(self, model: nn.Module, example: Tensor, ends_at: str = "") -> None:
         super().__init__()
         check_values(model.parameters())
+        self._ends_at = ends_at
         # In a tuple, so that captum, which walks the modules, meets the steps alone.
         self._network = (model,)
         self.steps = nn.ModuleList()  # one for every call of an activation function or max pooling, in their order
         self.elements = 0  # numbers that the network computes for one input
         self._layers: dict[str, nn.Module] = {}
         self._uses: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._embedding: Tensor | None = None
         self._record(model, example)
+        end = self.layer(ends_at) if ends_at else None
+        self._end: tuple[nn.Module, ...] = () if end is None else (end,)  # in a tuple, as the network
+        self._axis = neuron_axes(model, (ends_at,))[ends_at] if ends_at else 0
 
     @property
     def unreadable(self) -> list[str]:
@@ -142,13 +160,48 @@ class CaptumNetwork(nn.Module):
                 f"Layer {name!r} {found}; this method needs a layer that runs once and returns one tensor. "
                 "Choose another layer, or a rule of relevance propagation."
             )
+        if self._ends_at:
+            order = list(self._layers)
+            if order.index(name) > order.index(split_layer(self._ends_at)[0]):
+                raise behind(name, self._ends_at)
         return self._layers[name]
+
+    def last_maps(self) -> Layer | None:
+        """Return the last layer whose channels have several positions, before the one that the network ends at."""
+        order = list(self._layers)
+        ended = order.index(split_layer(self._ends_at)[0]) + 1 if self._ends_at else len(order)
+        maps = [self._known(name) for name in order[:ended] if self._uses[name] == 1]
+        maps = [one for one in maps if not one.of_tokens and max(one.shape[1:], default=1) > 1]
+        return maps[-1] if maps else None
+
+    def is_of_tokens(self, layer: nn.Module) -> bool:
+        """Return whether a layer gives features of tokens."""
+        return any(self._known(name).of_tokens for name, module in self._layers.items() if module is layer)
+
+    def _known(self, name: str) -> Layer:
+        shape = self._shapes[name]
+        axis = axis_in(1 + len(shape), neuron_axes(self._network[0], (name,))[name])
+        return Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
         with _Redirected(self, inputs, held) as run:
+            if self._ends_at:
+                return self._activations(run)
             scores: Tensor = run.scores(self._network[0](run.given))
             return scores
+
+    def _activations(self, run: "_Redirected") -> Tensor:
+        """Run the network and return the activations (n, neurons) of the layer that it ends at."""
+        heard: list[Tensor] = []
+        handle = self._end[0].register_forward_hook(lambda module, args, output: heard.append(output))
+        try:
+            self._network[0](run.given)
+        finally:
+            handle.remove()
+        kept, part = kept_tokens(self._network[0], run.given), part_of(self._ends_at)
+        value = heard[0].clone()  # as in `_Redirected._step`
+        return neuron_activation(value if part is None else part.active(value, kept), self._axis, kept)
 
     def _record(self, model: nn.Module, example: Tensor) -> None:
         expected = model(example)
@@ -167,7 +220,7 @@ class CaptumNetwork(nn.Module):
                 "The network changes tensors in place in a way that cannot be followed through modules. "
                 "Choose a rule of relevance propagation."
             )
-        if scores.dim() != 2:
+        if scores.dim() != 2 and not self._ends_at:
             raise ModelError(
                 f"The network returns an array of shape {tuple(scores.shape)}; expected scores of shape (n, classes)."
             )
@@ -207,6 +260,7 @@ class _Redirected(TorchFunctionMode):
         self.opened._uses[name] = self.opened._uses.get(name, 0) + 1
         if not isinstance(output, Tensor):
             return
+        self.opened._shapes[name] = tuple(output.shape[1:])
         made = self._made.get(id(output))
         self.opened._layers[name] = made[1] if made else module
         if not made:

@@ -30,6 +30,7 @@ from idc_core.lrp.session import check_layers, said_network, undisturbed
 from idc_core.parameters import Parameter, class_numbers, counted_from, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import check_parts, check_tensor, is_array
+from idc_core.tracing.neurons import Neuron, no_neuron
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back, to_device
@@ -82,7 +83,8 @@ def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], C
     """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
     def enter(call: Call) -> Call:
-        attribution_method(name, label=label, **card)(lambda *args, **options: _run(call, label, *args, **options))
+        run = attribution_method(name, label=label, of_neurons=True, **card)
+        run(lambda *args, **options: _run(call, label, *args, **options))
         return call
 
     return enter
@@ -101,7 +103,7 @@ def _gradient_x_input(batch: Batch) -> Tensor:
     method = (
         InputXGradient(batch.network) if batch.layer is None else LayerGradientXActivation(batch.network, batch.layer)
     )
-    return _tensor(method.attribute(batch.inputs, batch.target, batch.held))
+    return captums(method.attribute(batch.inputs, batch.target, batch.held))
 
 
 @gradient_method(
@@ -120,7 +122,7 @@ def _integrated_gradients(batch: Batch, steps: int) -> Tensor:
         if batch.layer is None
         else LayerIntegratedGradients(batch.network, batch.layer)
     )
-    return _tensor(
+    return captums(
         method.attribute(
             batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
         )
@@ -145,11 +147,11 @@ def _deeplift(batch: Batch) -> Tensor:
             f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
             "Choose integrated gradients or a rule of relevance propagation."
         )
-    found = _tensor(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+    found = captums(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     _check_complete(batch, found)
     if batch.layer is not None:
         method = LayerDeepLift(batch.network, batch.layer)
-        found = _tensor(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+        found = captums(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
     return found
 
 
@@ -196,7 +198,7 @@ def _conductance(batch: Batch, steps: int) -> Tensor:
 
     if batch.layer is None:
         return _integrated_gradients(batch, steps)
-    return _tensor(
+    return captums(
         LayerConductance(batch.network, batch.layer).attribute(
             batch.inputs, batch.baseline, batch.target, batch.held, n_steps=steps, internal_batch_size=_rows(batch)
         )
@@ -211,24 +213,27 @@ def _run(
     layers: Sequence[str],
     target: str | int | Iterable[int],
     *,
+    of: Neuron | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     baseline: float = 0.0,
     **settings: Any,
 ) -> dict[str, NDArray[Any]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
-    check_layers(model, layers)
-    check_parts(model, layers)
+    named = layers if of is None else (*layers, of[0])
+    check_layers(model, named)
+    check_parts(model, named)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
-        network = CaptumNetwork(model, to_device(given[:1], device))
+        network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
-        size = batch_size or max(1, rows // int(settings.get("steps", 1)))
-        wanted = _classes(network, given, target, device)
+        size = batch_size or max(1, rows // int(settings.get("steps", settings.get("samples", 1))))
+        wanted = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
+        origin = "the scores" if of is None else f"neuron {of[1]} of {of[0]!r}"
 
         def attributed(places: slice) -> dict[str, Tensor]:
             part, values_of = to_device(given[places], device), {}
@@ -239,9 +244,9 @@ def _run(
                 classes = network(point, held).argmax(1) if wanted is None else wanted[places]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
-                    values = _attribute(
-                        call, label, Batch(network, module, point, start, held, classes, rows), layer, settings, model
-                    )
+                    batch = Batch(network, module, point, start, held, classes, rows)
+                    way = f"from {origin} to {layer!r} by gradients in {said_network(model)}"
+                    values = _attribute(call, label, batch, way, settings)
                 meant = part_of(layer)
                 values = values if meant is None else meant.relevant(values, kept_tokens(model, part))
                 words = layer == INPUT and not part.is_floating_point()
@@ -255,9 +260,7 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _attribute(
-    call: Callable[..., Tensor], label: str, batch: Batch, layer: str, settings: dict[str, Any], network: nn.Module
-) -> Tensor:
+def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, Any]) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -265,8 +268,7 @@ def _attribute(
     except (RuntimeError, AssertionError) as error:
         # What captum and autograd say of networks without gradients and of layers that the score does not need.
         raise UnsupportedOperationError(
-            f"{label} finds no way from the scores to {layer!r} by gradients in {said_network(network)} ({error}). "
-            "Choose another layer, or a rule of relevance propagation."
+            f"{label} finds no way {way} ({error}). Choose another layer, or a rule of relevance propagation."
         ) from error
 
 
@@ -309,6 +311,15 @@ def _classes(
     return wanted.to(device).long().expand(len(inputs))
 
 
+def _neuron(network: CaptumNetwork, inputs: Tensor, of: Neuron, device: torch.device) -> Tensor:
+    """Return the neuron to explain of every input."""
+    with torch.no_grad():
+        count = network.scores_of(to_device(inputs[:1], device)).shape[1]
+    if of[1] >= count:
+        raise no_neuron(of, count)
+    return torch.full((len(inputs),), of[1], device=device)
+
+
 def _check_complete(batch: Batch, found: Tensor) -> None:
     with torch.no_grad():
         rows = torch.arange(len(found), device=found.device)
@@ -328,6 +339,7 @@ def _rows(batch: Batch) -> int:
     return max(batch.rows, 2 * len(batch.inputs))
 
 
-def _tensor(found: Any) -> Tensor:
+def captums(found: Any) -> Tensor:
+    """Return what captum found, for one tensor of inputs, as a tensor without a graph."""
     result: Tensor = found[0] if isinstance(found, tuple) else found
     return result.detach()

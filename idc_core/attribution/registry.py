@@ -27,6 +27,8 @@ class MethodCard:
     citation: str
     run: Callable[..., dict[str, NDArray[Any]]]
     """``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``."""
+    inside: bool = True  # whether layers of the network get values, not its input alone
+    of_neurons: bool = False  # whether `run` takes ``of=(layer, neuron)``, explained instead of a score
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """Return a value for each parameter: the given one, checked, or its default."""
@@ -63,12 +65,21 @@ Run = TypeVar("Run", bound=Callable[..., dict[str, NDArray[Any]]])
 
 
 def attribution_method(
-    name: str, *, label: str, help: str, sums_to: str, citation: str, parameters: tuple[Parameter, ...] = ()
+    name: str,
+    *,
+    label: str,
+    help: str,
+    sums_to: str,
+    citation: str,
+    parameters: tuple[Parameter, ...] = (),
+    inside: bool = True,
+    of_neurons: bool = False,
 ) -> Callable[[Run], Run]:
     """Enter a method into `METHODS`; the decorated function is `MethodCard.run`."""
 
     def enter(run: Run) -> Run:
-        METHODS.entered.enter(name, MethodCard(name, label, help, parameters, sums_to, citation, run))
+        card = MethodCard(name, label, help, parameters, sums_to, citation, run, inside, of_neurons)
+        METHODS.entered.enter(name, card)
         return run
 
     return enter
@@ -84,6 +95,7 @@ def _propagation(rule: RuleCard) -> MethodCard:
         "the explained score, less what biases keep; exactly the score where biases are redistributed",
         rule.citation,
         partial(_propagate, rule.name),
+        of_neurons=True,
     )
 
 

@@ -13,6 +13,7 @@ from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
+from idc_core.tracing.neurons import Neuron
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
 
@@ -26,6 +27,7 @@ def relevance(
     target: str | int | Iterable[int] = "predicted",
     *,
     explain: Explain | None = None,
+    of: Neuron | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Any,
@@ -54,6 +56,10 @@ def relevance(
         For a network that returns more than one row of scores per input: "mean-pixels", "mean-tokens", "first-token",
         "last-token", "token-N", or a function from what it returns to scores (n, classes). See
         `idc_core.explained.explaining`, with which every other function of the engine takes it.
+    of : (str, int), optional
+        A layer and one of its neurons, such as ``("fc2", 18)``: relevance starts from the activation of that neuron
+        instead of a score, and `layers` are those before it. A channel's activation is its mean over positions, and
+        relevance starts from each position's part of it. The network needs no scores then.
     batch_size : int, optional
         Default: chosen from the network's size.
     on_progress : Progress, optional
@@ -93,7 +99,9 @@ def relevance(
     settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
     layers = layer_names(layers)
     found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
-    batches = trace(model, inputs, layers, settings, target=target, batch_size=batch_size, on_progress=on_progress)
+    batches = trace(
+        model, inputs, layers, settings, target=target, of=of, batch_size=batch_size, on_progress=on_progress
+    )
     with ExitStack() as whole:
         if explain is not None:
             whole.enter_context(lock_of(model))  # nobody else's pass is to see what is explained here

@@ -93,6 +93,8 @@ class Watch(TorchFunctionMode):
     change: Callable[[str, Tensor], Tensor] | None = None
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
     of the same shape."""
+    ends_at: str = ""
+    """A watched layer whose values are what `end` returns, in place of the network's scores."""
     forked: set[str] = field(default_factory=set)
     unseen: Unseen = field(default_factory=Unseen)
     notes: Notes = field(default_factory=Notes)
@@ -163,7 +165,7 @@ class Watch(TorchFunctionMode):
                     f"Layer {layer!r} has more than one attention. Name the module of one of them."
                 )
             self._attended.add(layer)
-            heads = self._settle(Capture(layer, heads))
+            heads = self._settle(Capture(layer, mark(heads)))
         return heads
 
     def _multi_head(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -207,6 +209,8 @@ class Watch(TorchFunctionMode):
         for capture in self._pending:
             self._settle(capture)
         self._pending.clear()
+        if self.ends_at:
+            return self._values_of(self.ends_at)
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         self._randomness.check([output])
@@ -223,6 +227,17 @@ class Watch(TorchFunctionMode):
                 "it."
             )
         return scores
+
+    def _values_of(self, layer: str) -> Tensor:
+        """Return the values of all uses of a watched layer, (n, numbers)."""
+        uses = [capture.rows_first(capture.value) for capture in self.captures if capture.layer == layer]
+        if not uses:
+            raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
+        for value in uses:
+            if value.requires_grad and not followed(value):
+                raise self.unseen.refusal(value, layer)
+        values: Tensor = mark(torch.cat([value.flatten(1) for value in uses], 1))
+        return values
 
     def _settle(self, capture: Capture) -> Tensor:
         """Fix a captured value; where nothing before it is watched, the way back ends here."""

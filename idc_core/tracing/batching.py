@@ -22,7 +22,7 @@ from idc_core.parameters import class_numbers, whole_number
 from idc_core.tracing.batch_size import NEAR, inputs_at_once
 from idc_core.tracing.item_loader import is_items, loaded
 from idc_core.tracing.memory import EVERY, keep, release
-from idc_core.tracing.neurons import CHANNELS, neuron_axes
+from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
 
 NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
@@ -77,11 +77,13 @@ def batches(
     settings: RelevanceSettings | None = None,
     batch_size: int | None = None,
     skip: int = 0,
+    ends_at: str = "",
 ) -> Iterator[Portion]:
     """Cut inputs into batches of a size that suits the network, and try the first input before any work.
 
     Of few inputs that are large or take several batches, the first is a batch of its own, which need not run again.
-    `skip` inputs of an array were run before: the others come in the batches that they would have come in.
+    `skip` inputs of an array were run before: the others come in the batches that they would have come in. `ends_at` is
+    as in `Watch`.
     """
     check_layers(model, layers)
     if batch_size is not None:
@@ -94,7 +96,7 @@ def batches(
         begin = skip
         if done == skip:
             first = place(model, part[skip : skip + 1])
-            tried = probe(model, first, layers, settings)
+            tried = probe(model, first, layers, settings, ends_at=ends_at)
             size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
             traits = tried.traits
             felt = size < len(part) or tried.footprint > NEAR
@@ -122,14 +124,15 @@ def probe(
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
+    ends_at: str = "",
 ) -> Probe:
     """Try everything on one input, so that a refusal comes before any work."""
     check_parts(model, layers)
-    watch = Watch(settings, traits, watch_input=INPUT in layers)
+    watch = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at)
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
         if watch.forked:
-            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)))
+            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)), ends_at)
         check_captures(watch, scores, 1, layers)
         _check_windows(model, one, settings, traits, watch)
         if settings is not None:
@@ -184,9 +187,12 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             raise UnsupportedOperationError(
                 f"Layer {layer!r} runs {len(shapes)} times with different shapes ({found}). Choose one that runs once."
             )
-        parted = len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0 and not split_layer(layer)[1]
+        whole = layer == watch.ends_at or bool(split_layer(layer)[1])
+        parted = not whole and len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0
         if shapes[0][:1] != (rows,) and not parted:
             raise _together(layer, shapes[0], rows)
+    if watch.ends_at:
+        _check_before(watch, layers)
 
 
 def _together(layer: str, shape: tuple[int, ...], rows: int) -> UnsupportedOperationError:
@@ -219,6 +225,33 @@ def _check_windows(
         same = found[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
         if len(found) != 2 * len(first) or not same or torch.equal(main, other):
             raise _together(before.layer, tuple(first.shape), 1)
+
+
+def _check_before(watch: Watch, layers: Sequence[str]) -> None:
+    """Refuse layers that run only behind the one that a watch ends at."""
+    ends = [place for place, capture in enumerate(watch.captures) if capture.layer == watch.ends_at]
+    last, before = watch.captures[ends[-1]].value, sorted({one.layer for one in watch.captures[: ends[0]]})
+    if watch.settings is not None and before and last.grad_fn is None:
+        raise UnsupportedOperationError(
+            f"Layer {watch.ends_at!r} does not depend on {', '.join(before)} through operations that can be followed. "
+            "Choose layers that it is computed from."
+        )
+    for layer in layers:
+        uses = [place for place, capture in enumerate(watch.captures) if capture.layer == layer]
+        if uses[0] > ends[-1] and watch.captures[uses[0]].value is not last:
+            raise behind(layer, watch.ends_at)
+
+
+def layers_until(model: nn.Module, one: Any, layers: Sequence[str], end: str) -> tuple[str, ...]:
+    """Return those of some layers that run before another one, in their order, and that one last.
+
+    `one` is a single input (1, ...), which runs through the network.
+    """
+    watch = Watch(None)
+    with undisturbed(model), watching(model, tuple(dict.fromkeys((*layers, end))), watch):
+        run_watched(model, place(model, whole(one)), watch)
+    ran = list(dict.fromkeys(capture.layer for capture in watch.captures))
+    return tuple(ran[: ran.index(end) + 1])
 
 
 def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:

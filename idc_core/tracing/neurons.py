@@ -1,12 +1,19 @@
 """What a neuron of a layer is: a unit, a channel, a feature of tokens, a head; its activation and its relevance."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from torch import Tensor, nn
 
+from idc_core.errors import SettingError
 from idc_core.layer_parts import HEADS, PARTS, split_layer
+from idc_core.lrp.captures import INPUT
 from idc_core.lrp.session import named_layers
+from idc_core.parameters import shown, whole_number
 from idc_core.tracing.parts import Kept, padding_of
+
+Neuron = tuple[str, int]
+"""The name of a layer, and which of its neurons, from 0."""
 
 UNITS = -1
 """Neurons lie last: dense, recurrent, embedding layers."""
@@ -86,6 +93,32 @@ def countable_layers(model: nn.Module) -> tuple[str, ...]:
         name
         for name, module in model.named_modules()
         if name and isinstance(module, kinds) and not isinstance(module, unused)
+    )
+
+
+def check_neuron(of: Any, target: Any) -> Neuron:
+    """Return the hidden neuron that is to be explained in place of a class; `target` must be the usual one."""
+    parts = tuple(of) if isinstance(of, tuple | list) else ()
+    if len(parts) != 2 or not isinstance(parts[0], str) or parts[0] == INPUT:
+        raise SettingError(
+            "of must be the name of a layer and the number of one of its neurons, such as ('fc2', 18), not "
+            f"{shown(of)}."
+        )
+    if not isinstance(target, str) or target != "predicted":
+        raise SettingError(f"Either a class is explained or a neuron: leave target out, since of is {parts!r}.")
+    return parts[0], whole_number("The neuron of `of`", parts[1], 0)
+
+
+def no_neuron(of: Neuron, count: int) -> SettingError:
+    """Return the refusal of a neuron that its layer, of `count` neurons, does not have."""
+    return SettingError(f"Layer {of[0]!r} has {count} neurons, from 0; there is no neuron {of[1]}.")
+
+
+def behind(layer: str, end: str) -> SettingError:
+    """Return the refusal of a layer that runs behind the one whose neuron is explained."""
+    return SettingError(
+        f"Layer {layer!r} runs behind {end!r}. What a neuron's activation comes from are the layers before it: choose "
+        "one of these, or 'input'."
     )
 
 

@@ -20,7 +20,7 @@ from idc_core.parameters import class_numbers, counted_from
 from idc_core.progress import Progress, report
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
-from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
+from idc_core.tracing.neurons import Neuron, check_neuron, neuron_activation, neuron_axes, neuron_relevance, no_neuron
 from idc_core.tracing.parts import Kept, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.rows import Rows
@@ -49,6 +49,7 @@ def trace(
     settings: RelevanceSettings | None = None,
     *,
     target: str | int | Iterable[int] = "predicted",
+    of: Neuron | None = None,
     batch_size: int | None = None,
     skip: int = 0,
     on_progress: Progress | None = None,
@@ -71,6 +72,9 @@ def trace(
         How relevance is propagated; None records activations only.
     target : "predicted", int, or int of shape (n,)
         The class whose score is explained.
+    of : (str, int), optional
+        A layer and one of its neurons, whose activation is explained instead of a score, in the layers before it;
+        scores are then the activations of that layer's neurons, (n, neurons).
     batch_size : int, optional
         Default: what keeps the machine busy within a bound of memory (`idc_core.tracing.batch_size`).
     skip : int
@@ -89,6 +93,8 @@ def trace(
     UnsupportedOperationError
         Before any work, if relevance cannot pass through an operation of the network, or the network draws random
         numbers in evaluation and uses them.
+    SettingError
+        If the target is no class, the layer has no such neuron, or a layer runs behind it.
     DataError
         If there are no inputs, or targets and inputs do not match.
     """
@@ -97,9 +103,11 @@ def trace(
     wanted = target if isinstance(target, str) else _targets(target, total)
     if isinstance(wanted, str) and wanted != "predicted":
         raise SettingError(f"target must be 'predicted', a class or one class per input, not {wanted!r}.")
+    end = None if of is None else check_neuron(of, target)
+    watched = layers if end is None else tuple(dict.fromkeys((*layers, end[0])))
     done, pieces = skip, Pieces(sys.maxsize)
-    for portion in batches(model, inputs, layers, settings, batch_size, skip):
-        for rows, found in pieces(len(portion.inputs), partial(_piece, model, portion, layers, settings, wanted)):
+    for portion in batches(model, inputs, watched, settings, batch_size, skip, "" if end is None else end[0]):
+        for rows, found in pieces(len(portion.inputs), partial(_piece, model, portion, layers, settings, wanted, end)):
             yield found
             del found  # the next piece needs the memory
             done = portion.start + rows.stop
@@ -174,21 +182,32 @@ def _piece(
     layers: Sequence[str],
     settings: RelevanceSettings | None,
     wanted: str | Tensor,
+    of: Neuron | None,
     rows: slice,
 ) -> TraceBatch:
     """Run some of the inputs of a batch; `wanted` are the target classes of all inputs, or "predicted"."""
     part = portion.part(rows)
     target = wanted if isinstance(wanted, str) else _slice(wanted, part.start, len(part.inputs))
-    return _run(model, part, layers, settings, target)
+    return _run(model, part, layers, settings, target, of)
 
 
 def _run(
-    model: nn.Module, portion: Portion, layers: Sequence[str], settings: RelevanceSettings | None, target: str | Tensor
+    model: nn.Module,
+    portion: Portion,
+    layers: Sequence[str],
+    settings: RelevanceSettings | None,
+    target: str | Tensor,
+    of: Neuron | None,
 ) -> TraceBatch:
-    with undisturbed(model):
-        watch, scores = portion.watched or _watched(model, portion, layers, settings)
-        relevances = None if settings is None else _propagated(watch, scores, target)
     kept = kept_tokens(model, portion.inputs)
+    with undisturbed(model):
+        watch, scores = portion.watched or _watched(model, portion, layers, settings, of)
+        end = scores
+        if of is None:
+            start = None if settings is None else _start(scores, target)
+        else:
+            scores, start = _start_at(model, watch, of, kept)
+        relevances = None if settings is None or start is None else propagate(watch, end, start)
     values = [in_full(capture.value.detach()) for capture in watch.captures]
     activations = _combined(watch, values, layers, kept, torch.mean, len(scores))
     relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum, len(scores))
@@ -199,24 +218,49 @@ def _run(
     return TraceBatch(portion.start, in_full(scores.detach()), activations, relevance, kept)
 
 
-def _watched(model: nn.Module, portion: Portion, layers: Sequence[str], settings: RelevanceSettings | None) -> Watched:
+def _watched(
+    model: nn.Module, portion: Portion, layers: Sequence[str], settings: RelevanceSettings | None, of: Neuron | None
+) -> Watched:
     """Run a batch."""
-    watch = Watch(settings, portion.traits, watch_input=INPUT in layers)
-    with watching(model, layers, watch):
+    end = "" if of is None else of[0]
+    watch = Watch(settings, portion.traits, watch_input=INPUT in layers, ends_at=end)
+    with watching(model, tuple(dict.fromkeys((*layers, end))) if end else layers, watch):
         scores = run_watched(model, portion.inputs, watch)
     check_captures(watch, scores, len(portion.inputs), layers)
     return watch, scores
 
 
-def _propagated(watch: Watch, scores: Tensor, target: str | Tensor) -> list[Tensor]:
-    """Carry the relevance of the predicted or the chosen classes back to what was captured."""
+def _start(scores: Tensor, target: str | Tensor) -> Tensor:
+    """Return the relevance to start from: the scores of the predicted or the chosen classes."""
     if not isinstance(target, str) and not bool(((target >= 0) & (target < scores.shape[1])).all()):
         raise SettingError(
             f"target classes must lie in 0..{scores.shape[1] - 1}, the network's outputs"
             f"{counted_from(int(target.min()), int(target.max()), scores.shape[1])}."
         )
     chosen = target if isinstance(target, str) else target.to(scores.device)
-    return propagate(watch, scores, start_relevance(scores, chosen))
+    return start_relevance(scores, chosen)
+
+
+def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: Kept) -> tuple[Tensor, Tensor]:
+    """Return the activations (n, neurons) of a neuron's layer, and the relevance of its values (n, numbers).
+
+    The neuron's activation is shared among the values that it is computed from by their gradients times themselves:
+    of a mean over positions each one's part, of a head's length the squares of its features. These shares sum to the
+    activation, which grows in proportion with the values.
+    """
+    layer, neuron = of
+    uses = [capture for capture in watch.captures if capture.layer == layer]
+    with torch.enable_grad():
+        points = [in_full(use.value.detach()).requires_grad_() for use in uses]
+        whole = _over_uses(
+            [use.rows_first(one) for use, one in zip(uses, points, strict=True)], layer, kept, torch.mean
+        )
+        activations = neuron_activation(whole, neuron_axes(model, (layer,))[layer], kept)
+    if neuron >= activations.shape[1]:
+        raise no_neuron(of, activations.shape[1])
+    shares = torch.autograd.grad(activations[:, neuron].sum(), points)
+    found = [use.rows_first(one.detach() * share) for use, one, share in zip(uses, points, shares, strict=True)]
+    return activations.detach(), torch.cat([one.flatten(1) for one in found], 1)
 
 
 def _combined(
@@ -230,10 +274,16 @@ def _combined(
     for layer in layers:
         runs = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
         uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
-        part = part_of(layer)
-        if part is not None:
-            uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
-        found[layer] = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
+        found[layer] = _over_uses(uses, layer, kept, over)
+    return found
+
+
+def _over_uses(uses: list[Tensor], layer: str, kept: Kept, over: Any) -> Tensor:
+    """Return what is meant of a layer: one tensor of all its uses."""
+    part = part_of(layer)
+    if part is not None:
+        uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
+    found: Tensor = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
     return found
 
 

@@ -25,7 +25,7 @@ USUAL = 64
 RUN = "attacks-run"
 """In the session: the attacks that ran, by their tests."""
 
-MOST_RUNS = 8
+MOST_RUNS = 16
 """Attacks that are compared: as many as all there are, and some with other settings."""
 
 WIDTH = 190

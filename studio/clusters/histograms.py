@@ -170,6 +170,14 @@ def choose_neuron(view: View) -> int:
 def galleries(view: View, rank: int) -> None:
     """Show the tests in every cluster of a neuron, more of them of the selected one."""
     analysis, size, chosen = view.analysis, view.sizes[rank], selected()
+    explained = st.toggle(
+        "Heatmaps of the neuron",
+        True,
+        key="neuron-heatmaps",
+        bind="query-params",
+        help="Show beside each test what activates the neuron: the relevance of its input, by the epsilon rule, for "
+        "the neuron's activation. Default on.",
+    )
     picked = cluster_of(view, chosen)
     if view.position is not None:
         value, cluster = analysis.test_activations[view.position, rank], int(analysis.assignments[view.position, rank])
@@ -180,11 +188,11 @@ def galleries(view: View, rank: int) -> None:
         shown = sorted({*fullest.tolist(), *([picked[1]] if picked is not None and picked[0] == rank else [])})
         st.caption(f"The {len(shown)} largest of {size} clusters are shown, and the selected one.")
     for cluster in shown:
-        _one(view, rank, cluster, picked == (rank, cluster))
+        _one(view, rank, cluster, picked == (rank, cluster), explained)
 
 
-def _one(view: View, rank: int, cluster: int, picked: bool) -> None:
-    """Show the tests in one cluster, the closest to its centroid first."""
+def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> None:
+    """Show the tests in one cluster, the closest to its centroid first, perhaps beside what activates the neuron."""
     analysis, neuron = view.analysis, int(view.analysis.important[rank])
     found, centroid = analysis.clusters[rank], float(analysis.centroids[rank][cluster])
     values, inside = analysis.test_activations[view.chosen, rank], analysis.assignments[view.chosen, rank]
@@ -205,7 +213,8 @@ def _one(view: View, rank: int, cluster: int, picked: bool) -> None:
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
     texts = view.test.inputs.ndim != 4
     most = (SHOWN_TEXTS if texts else SHOWN) if picked else (FEW_TEXTS if texts else FEW)
-    layout.gallery(view, tests, most, key=f"cluster-tests-{cluster}")
+    maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None
+    layout.gallery(view, tests, most, maps, key=f"cluster-tests-{cluster}")
     if picked:
         layout.take_inputs(view, tests)
         draw_link("coverage", f"See the cells with neuron {neuron} in cluster {cluster}")

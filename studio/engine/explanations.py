@@ -36,7 +36,8 @@ class Explanation:
     """One test explained by one method for the output `target`; `label` is method and class, for captions.
 
     `layers` go from the scores to the input; each in the layer's own shape. `tokens` are those that give features of
-    tokens, (tokens, features).
+    tokens, (tokens, features). Where a `neuron` of the setup's layer is explained instead of an output, layers begin
+    there.
     """
 
     method: MethodCard
@@ -45,6 +46,7 @@ class Explanation:
     settings: dict[str, float | str]
     layers: dict[str, NDArray[np.float64]]
     tokens: frozenset[str] = frozenset()
+    neuron: int | None = None
 
     @property
     def maps(self) -> dict[str, NDArray[np.float64]]:
@@ -114,9 +116,27 @@ def scores(view: View, position: int) -> NDArray[np.float32]:
 
 def baseline_scores(view: View, value: float) -> NDArray[np.float32]:
     """Return the scores (classes,) of what methods compare a test with: an even picture, or an empty text."""
+    return _scores(view, _even(view, value), ("baseline", value))
+
+
+def baseline_activation(view: View, value: float, neuron: int) -> float:
+    """Return the activation of a neuron of the setup's layer on what methods compare a test with."""
+
+    def work(report: Progress) -> float:
+        from idc_core.tracing.trace import collect
+
+        found = collect(view.model, _even(view, value), [view.setup.layer], on_progress=report)
+        return float(found.activations[view.setup.layer][0, neuron])
+
+    key = (*view.key, "activation", view.setup.layer, neuron, value)
+    found: float = Waiting(1).get("explanations", key, "running the baseline", work, kept=96)
+    return found
+
+
+def _even(view: View, value: float) -> NDArray[Any]:
+    """Return an even picture, or an empty text, in a batch of one."""
     one = view.test.inputs[:1]
-    even = np.full_like(one, value) if one.ndim == 4 else np.zeros_like(one)
-    return _scores(view, even, ("baseline", value))
+    return np.full_like(one, value) if one.ndim == 4 else np.zeros_like(one)
 
 
 def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[np.float32]:
@@ -132,10 +152,20 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
 
 
 def explain(
-    view: View, position: int, method: str, target: int, settings: dict[str, float | str], label: str
+    view: View,
+    position: int,
+    method: str,
+    target: int,
+    settings: dict[str, float | str],
+    label: str,
+    neuron: int | None = None,
 ) -> Explanation:
-    """Explain one test's score through all layers, or find it again; IdcError if the method cannot."""
+    """Explain one test's score through all layers, or find it again; IdcError if the method cannot.
+
+    With a `neuron` of the setup's layer its activation is explained, through the layers up to it.
+    """
     from idc_core.attribution.methods import METHODS, attribute_layers
+    from idc_core.tracing.batching import layers_until
 
     entry = METHODS[method]
     own = [parameter.name for parameter in entry.parameters]
@@ -144,14 +174,18 @@ def explain(
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         # Parts of layers are not drawn: they are pieces of what is.
         whole = [layer for layer in view.card.layers if not split_layer(layer)[1]]
-        layers = (*reversed(whole), INPUT)
-        one = view.test.inputs[position : position + 1]
-        found = attribute_layers(view.model, one, layers, method, target, on_progress=report, **chosen)
+        one, end = view.test.inputs[position : position + 1], view.setup.layer
+        if neuron is not None:
+            whole = [layer for layer in layers_until(view.model, one, whole, end) if layer in whole]
+        layers = (*(reversed(whole) if entry.inside else ()), INPUT)
+        explained: dict[str, Any] = {"target": target} if neuron is None else {"of": (end, neuron)}
+        found = attribute_layers(view.model, one, layers, method, on_progress=report, **explained, **chosen)
         return {layer: found[layer][0].astype(np.float64) for layer in layers}
 
-    key = (*view.key, position, method, target, tuple(chosen.items()))
+    of_neuron = () if neuron is None else (view.setup.layer, neuron)
+    key = (*view.key, position, method, target, tuple(chosen.items()), *of_neuron)
     layers = Waiting(1).get("explanations", key, f"explaining the test by {entry.label}", work, kept=96)
-    return Explanation(entry, label, target, chosen, layers, _token_layers(view, layers))
+    return Explanation(entry, label, target, chosen, layers, _token_layers(view, layers), neuron)
 
 
 def _token_layers(view: View, layers: Mapping[str, NDArray[np.float64]]) -> frozenset[str]:

@@ -244,17 +244,24 @@ def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
         _model_job(jobs, setup.model)
 
 
-def heatmaps(view: View, positions: NDArray[np.int64], target: int | None) -> NDArray[np.float32]:
-    """Return the relevance (k, ...) of the inputs of k tests; `target` None explains the predicted class."""
+def heatmaps(
+    view: View, positions: NDArray[np.int64], target: int | None, neuron: int | None = None
+) -> NDArray[np.float32]:
+    """Return the relevance (k, ...) of the inputs of k tests.
+
+    `target` None explains the predicted class; with a `neuron` of the setup's layer it is that neuron's activation.
+    """
     from idc_core.attribution.relevance import relevance
 
     def work(report: Progress) -> NDArray[np.float32]:
         explained = "predicted" if target is None else target
         inputs = view.test.inputs[positions]
-        found = relevance(view.model, inputs, ["input"], target=explained, on_progress=report)["input"]
+        of = None if neuron is None else (view.setup.layer, neuron)
+        found = relevance(view.model, inputs, ["input"], target=explained, of=of, on_progress=report)["input"]
         return np.asarray(found, dtype=np.float32)
 
-    key = (*view.key, tuple(positions.tolist()), target)
+    of_neuron = () if neuron is None else (view.setup.layer, neuron)
+    key = (*view.key, tuple(positions.tolist()), target, *of_neuron)
     found: NDArray[np.float32] = Waiting(1).get("heatmaps", key, "explaining the inputs", work)
     return found
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from idc_core.figures.neurons import relevance_by_group
 from studio.engine.results import View
 from studio.neurons.rankings import Ranked
-from studio.shell.pages import draw_link
+from studio.shell.pages import draw_link, open_neuron
 from studio.state.selection import select, selected
 from studio.text import count, plural, signed
 from studio.widgets import layout
@@ -52,8 +52,8 @@ def choose_neuron(view: View, ranking: Ranking) -> int:
     return neuron
 
 
-def draw_highest(view: View, neuron: int) -> None:
-    """Show the tests that activate a neuron most."""
+def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
+    """Show the tests that activate a neuron most; where they are `explained`, beside what in them activates it."""
     from idc_core.importance.ranking import extremes
 
     activations = _activations(view, neuron)
@@ -63,7 +63,9 @@ def draw_highest(view: View, neuron: int) -> None:
         value = view.test_traces.activations[view.analysis.layer][view.position, neuron]
         own = f"; test {selected().input} activates it at {value:.2f}"
     st.markdown(f"**Neuron {neuron}, highest activation**, from {activations.max():.2f} down{own}")
-    layout.gallery(view, view.chosen[most], EXAMPLES, key="most-active")
+    tests = view.chosen[most]
+    maps = layout.neuron_heatmaps(view, tests, neuron) if explained else None
+    layout.gallery(view, tests, EXAMPLES, maps, key="most-active")
 
 
 def draw_lowest(view: View, neuron: int) -> None:
@@ -97,7 +99,16 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     draw_classes(view, found, neuron)
     left, right = st.columns(2, gap="medium")
     with left:
-        draw_highest(view, neuron)
+        draw_highest(view, neuron, explained=True)
+        st.button(
+            f"Explain neuron {neuron} on the Relevance page",
+            key="neuron-explained",
+            type="tertiary",
+            icon=":material/arrow_forward:",
+            on_click=open_neuron,
+            args=(neuron,),
+            help="Open the Relevance page, which explains the neuron's activation layer by layer, by any method.",
+        )
     with right:
         draw_lowest(view, neuron)
     if neuron in view.analysis.important:

@@ -10,7 +10,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.analysis.overview import shares
-from idc_core.attribution.methods import METHODS
 from idc_core.figures import neurons as figures
 from idc_core.importance.ranking import Ranking, count_shared
 from idc_core.statistics import spearman
@@ -171,12 +170,12 @@ def _activation_table(view: View, activations: NDArray[np.floating], relevance: 
 
 def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
     """Show how far the measures agree."""
-    methods = [name for name in METHODS if name != rankings.RULE]
+    methods = rankings.methods()
     with layout.settings("compared", "agreement-classes"):
         wanted = choose_several(
             st.multiselect,
             "Attribution methods",
-            {name: METHODS[name].label for name in methods},
+            methods,
             ONE_PASS,
             "compared",
             placeholder="None",

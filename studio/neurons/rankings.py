@@ -80,10 +80,14 @@ def default_second(view: View, found: Ranked) -> str:
 
 def offered(found: Ranked) -> dict[str, str]:
     """Return every ranking that can be chosen: name and label."""
+    return {name: ranking.label for name, ranking in found.rankings.items()} | methods()
+
+
+def methods() -> dict[str, str]:
+    """Return the attribution methods that rank neurons beside the usual rule: name and label."""
     from idc_core.attribution.methods import METHODS
 
-    methods = {name: entry.label for name, entry in METHODS.items() if name != RULE}
-    return {name: ranking.label for name, ranking in found.rankings.items()} | methods
+    return {name: entry.label for name, entry in METHODS.items() if entry.inside and name != RULE}
 
 
 def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:

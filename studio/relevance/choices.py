@@ -23,7 +23,7 @@ from studio.engine.results import PICKS, View, pick
 from studio.engine.wording import input_parts, tests_name
 from studio.state import address
 from studio.state.choices import choose_one
-from studio.state.selection import select
+from studio.state.selection import EXPLAINED, NEURON, select, selected
 from studio.text import literal
 from studio.widgets import layout
 from studio.widgets.stepping import draw_steps
@@ -36,18 +36,23 @@ SPREAD = "redistribute"
 
 PREDICTED = "predicted"
 
+SCORE = "score"
+"""What is explained beside `NEURON`, by its name in the address."""
+
 
 @dataclass(frozen=True)
 class Asked:
     """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
     `second` is what to compare with: `NOTHING`, `NEXT`, or a class or a method; `settings` are those of both methods.
+    With a `neuron` of the setup's layer its activation is to be explained, and `NEXT` is the prediction.
     """
 
     explained: str | None
     method: str
     second: str
     settings: dict[str, float | str]
+    neuron: int | None = None
 
 
 def orders(view: View) -> dict[str, NDArray[np.int64]]:
@@ -100,12 +105,45 @@ def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
     return position, how, order
 
 
-def _seconds(view: View) -> dict[str, str]:
+def _seconds(view: View, neuron: int | None) -> dict[str, str]:
     """Return what the first heatmap can be compared with: key and label."""
+    methods = {f"method {name}": entry.label for name, entry in METHODS.items()}
+    if neuron is not None:
+        return {NEXT: "the prediction", **methods, NOTHING: NOTHING}
     choices = {NEXT: "the true class or runner-up"} if view.is_classifier else {}
     choices |= {f"class {index}": f"class {name}" for index, name in enumerate(view.train.class_names)}
-    choices |= {f"method {name}": entry.label for name, entry in METHODS.items()}
-    return {**choices, NOTHING: NOTHING}
+    return {**choices, **methods, NOTHING: NOTHING}
+
+
+def choose_neuron(view: View) -> int | None:
+    """Choose whether the prediction is explained, None, or a neuron of the setup's layer, and which."""
+    layer = view.setup.layer
+    what = choose_one(
+        st.segmented_control,
+        "Explain",
+        {SCORE: "the prediction", NEURON: "a neuron"},
+        SCORE,
+        EXPLAINED,
+        required=True,
+        help=f"Start from a class's score, or from the activation of a neuron of {layer}, the layer in the sidebar. "
+        "Default the prediction.",
+    )
+    if what == SCORE:
+        return None
+    order = np.argsort(-view.analysis.importance, kind="stable").tolist()
+    chosen = selected().neuron
+    st.session_state["explained-neuron"] = chosen if chosen in order else int(view.analysis.important[0])
+    neuron: int = st.selectbox(
+        "Neuron",
+        order,
+        format_func=lambda one: f"neuron {one} of {layer}",
+        key="explained-neuron",
+        width=200,
+        on_change=lambda: select(neuron=st.session_state["explained-neuron"]),
+        help=f"Neuron whose activation is explained, from 0 to {len(order) - 1}, the most important one first. Default "
+        "the selected one, else the most important.",
+    )
+    return neuron
 
 
 def choose_class(view: View) -> str | None:
@@ -145,9 +183,10 @@ def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
     Return them and the place of the tab's rare choices, of which `rare` are the names in the address.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        explained, method = choose_class(view), choose_method()
-        choices = _seconds(view)
-        usual = NEXT if view.is_classifier else "method composite"
+        neuron = choose_neuron(view)
+        explained, method = choose_class(view) if neuron is None else None, choose_method()
+        choices = _seconds(view, neuron)
+        usual = NEXT if view.is_classifier or neuron is not None else "method composite"
         second = choose_one(
             st.selectbox,
             "Compare with",
@@ -155,7 +194,7 @@ def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
             usual,
             "second",
             width=210,
-            help="The same method for a second class, or a second method for the same class. Default "
+            help="The same method for a second class, or a second method for the same class or neuron. Default "
             f"{choices[usual]}.",
         )
         used = METHODS[method].parameters
@@ -165,7 +204,7 @@ def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
         settings = layout.settings(*parameters, *rare)
     with settings:
         chosen = {name: _choose_parameter(one) for name, one in parameters.items()}
-    return Asked(explained, method, second, chosen), settings
+    return Asked(explained, method, second, chosen, neuron), settings
 
 
 def _choose_parameter(parameter: Parameter) -> float | str:
@@ -209,8 +248,10 @@ def _written(value: float | str) -> str:
     return value if isinstance(value, str) else f"{Decimal(f'{value:g}'):f}"
 
 
-def _label(view: View, target: int, method: str) -> str:
+def _label(view: View, target: int, method: str, neuron: int | None) -> str:
     label = METHODS[method].label
+    if neuron is not None:
+        return f"Neuron {neuron}, {label}"
     return f"Class {view.train.class_names[target]}, {label}" if view.is_classifier else label
 
 
@@ -221,8 +262,9 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     """
     target = int(scores.argmax()) if asked.explained is None else view.train.class_names.index(asked.explained)
 
-    def by(method: str, target: int) -> Explanation:
-        return explain(view, position, method, target, asked.settings, _label(view, target, method))
+    def by(method: str, target: int, neuron: int | None = asked.neuron) -> Explanation:
+        label = _label(view, target, method, neuron)
+        return explain(view, position, method, target, asked.settings, label, neuron)
 
     try:
         first = by(asked.method, target)
@@ -231,19 +273,21 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
             raise
         st.error(literal(error))
         first = by(RULE, target)
-    second_target, method = target, first.method.name
-    if asked.second == NEXT:
+    second_target, method, neuron = target, first.method.name, asked.neuron
+    if asked.neuron is not None and asked.second == NEXT:
+        neuron = None
+    elif asked.second == NEXT:
         second_target = _runner_up(view, position, target, scores)
     elif asked.second.startswith("class "):
         second_target = int(asked.second.removeprefix("class "))
     elif asked.second.startswith("method "):
         method = asked.second.removeprefix("method ")
-    if (second_target, method) == (target, first.method.name):
+    if (second_target, method, neuron) == (target, first.method.name, asked.neuron):
         if asked.second != NOTHING:
             st.caption("Both explanations are the same. Compare with another class or method.")
         return [first]
     try:
-        return [first, by(method, second_target)]
+        return [first, by(method, second_target, neuron)]
     except IdcError as error:
         st.error(literal(error))
         return [first]

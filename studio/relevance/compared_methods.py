@@ -16,6 +16,7 @@ from studio.engine.explanations import INPUT, ONE_PASS, Explanation, explain, re
 from studio.engine.results import View
 from studio.engine.wording import input_parts
 from studio.relevance import choices
+from studio.relevance.findings import activation
 from studio.relevance.one_test import is_image
 from studio.state.choices import choose_several
 from studio.text import count, literal, signed
@@ -29,7 +30,8 @@ MOST = 5
 def draw(view: View, position: int) -> None:
     """Show one test explained by several methods, and how far they agree."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        explained, method = choices.choose_class(view), choices.choose_method()
+        neuron = choices.choose_neuron(view)
+        explained, method = choices.choose_class(view) if neuron is None else None, choices.choose_method()
         settings = layout.settings("methods", "scale", "colours")
     with settings:
         names = choose_several(
@@ -45,39 +47,41 @@ def draw(view: View, position: int) -> None:
         scale, scheme = choices.choose_colours()
     score = scores(view, position)
     target = int(score.argmax()) if explained is None else view.train.class_names.index(explained)
-    found = _by_methods(view, position, target, list(dict.fromkeys((method, *names))))
+    found = _by_methods(view, position, target, neuron, list(dict.fromkeys((method, *names))))
     if not found:
         return
-    st.markdown(f"**{_sums(view, score, found)}**")
+    st.markdown(f"**{_sums(view, position, score, found)}**")
     display = Display(view, position, found, scale, scheme)
     if is_image(view):
         relevance_view.draw_pictures([display.image, *display.heatmaps])
-        layout.how_to_read("Each heatmap is one method; its sum is what it explains of the score.")
+        layout.how_to_read("Each heatmap is one method; its sum is what it explains of the score or activation.")
     else:
         st.dataframe(_strongest(view, position, found), hide_index=True)
     if len(found) > 1:
         _draw_agreement(view, position, found)
 
 
-def _by_methods(view: View, position: int, target: int, names: list[str]) -> list[Explanation]:
+def _by_methods(view: View, position: int, target: int, neuron: int | None, names: list[str]) -> list[Explanation]:
     """Explain a test by several methods; say which cannot."""
     found = []
     for name in names:
         try:
-            one = explain(view, position, name, target, {}, METHODS[name].label)
+            one = explain(view, position, name, target, {}, METHODS[name].label, neuron)
             found.append(one.seen_at(INPUT, view.test, position))
         except IdcError as error:
             st.warning(f"{METHODS[name].label} is left out. {literal(error)}")
     return found
 
 
-def _sums(view: View, score: NDArray[np.float32], found: list[Explanation]) -> str:
+def _sums(view: View, position: int, score: NDArray[np.float32], found: list[Explanation]) -> str:
     """Say between which sums the methods' explanations lie."""
     sums, target = [one.sums[INPUT] for one in found], found[0].target
     of = f" of class {literal(view.train.class_names[target])}" if view.is_classifier else ""
     said = f"{count(len(found))} methods find {signed(min(sums))} to {signed(max(sums))} of relevance"
     if len(found) == 1:
         said = f"{found[0].label} finds {signed(sums[0])} of relevance"
+    if found[0].neuron is not None:
+        return f"{said}; the activation of neuron {found[0].neuron} is {signed(activation(view, position, found[0]))}."
     return f"{said}; the score{of} is {signed(float(score[target]))}."
 
 

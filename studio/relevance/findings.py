@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.figures import heatmaps
-from studio.engine.explanations import INPUT, Explanation, baseline_scores
+from studio.engine.explanations import INPUT, Explanation, baseline_activation, baseline_scores
 from studio.engine.results import View
 from studio.engine.wording import amount, quantity
 from studio.text import count, literal, percent, plural, signed
@@ -33,20 +33,30 @@ def opening(view: View, position: int) -> str:
     return f"Test {number} is {rightly}classified as {name} with {confidence} confidence"
 
 
-def sentence(view: View, scores: NDArray[np.float32], first: Explanation, tokens: list[str], units: str) -> str:
-    """Say where half of the positive relevance of one score is.
+def activation(view: View, position: int, first: Explanation) -> float:
+    """Return a test's activation of the neuron that is explained."""
+    return float(view.test_traces.activations[view.setup.layer][position, first.neuron])
+
+
+def sentence(
+    view: View, position: int, scores: NDArray[np.float32], first: Explanation, tokens: list[str], units: str
+) -> str:
+    """Say where half of the positive relevance of one score, or of a neuron's activation, is.
 
     `tokens` are the parts (`units` says which) of an input that is no picture; empty for an image.
     """
     values = first.parts[: len(tokens)] if tokens else first.maps[INPUT]
     positive, start = "positive relevance", ""
-    if view.is_classifier:
+    if view.is_classifier and first.neuron is None:
         name, score = literal(view.train.class_names[first.target]), signed(float(scores[first.target]), ".2f")
         start = f"Class {name} has the score {score}. "
-    else:
+    elif first.neuron is None:
         angle, what = float(scores[0]), quantity(view.test)
         positive = f"relevance {what.positive if angle > 0 else what.negative}".replace(" to ", " towards ")
         values = values if angle > 0 else -values
+    if first.neuron is not None:
+        where = f"{literal(view.setup.layer)} has the activation {signed(activation(view, position, first), '.2f')}"
+        positive, start = "positive relevance", f"Neuron {first.neuron} of {where}. "
     most = heatmaps.half(values)
     if not len(most):
         return f"{start}No part of the test has positive relevance."
@@ -67,31 +77,37 @@ def _side(angle: float) -> str:
     return "left" if angle > 0 else "right"
 
 
-def expected_sum(view: View, scores: NDArray[np.float32], first: Explanation) -> tuple[float, str]:
+def expected_sum(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[float, str]:
     """Return what the relevance of every layer sums to where nothing is lost, and its name."""
-    expected = float(scores[first.target])
+    of_neuron, called = first.neuron is not None, "score" if first.neuron is None else "activation"
+    expected = activation(view, position, first) if of_neuron else float(scores[first.target])
     if "baseline" not in first.settings:
-        return expected, "score"
-    expected -= float(baseline_scores(view, float(first.settings["baseline"]))[first.target])
-    return expected, "score minus the baseline's score"
+        return expected, called
+    grey = float(first.settings["baseline"])
+    expected -= (
+        float(baseline_scores(view, grey)[first.target])
+        if first.neuron is None
+        else baseline_activation(view, grey, first.neuron)
+    )
+    return expected, f"{called} minus the baseline's {called}"
 
 
-def unexplained(view: View, scores: NDArray[np.float32], first: Explanation) -> str:
+def unexplained(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> str:
     """Say that a heatmap's sum misses the score by much; empty where it does not."""
-    (expected, called), total = expected_sum(view, scores, first), first.sums[INPUT]
+    (expected, called), total = expected_sum(view, position, scores, first), first.sums[INPUT]
     if abs(total - expected) < MUCH * abs(expected):
         return ""
     why = ": biases absorb the rest" if first.settings.get("bias") == "absorb" else ""
     return f"The heatmap sums to {signed(total)}, the {called} is {signed(expected)}{why}."
 
 
-def conserved(view: View, scores: NDArray[np.float32], first: Explanation) -> tuple[str, float, str]:
+def conserved(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[str, float, str]:
     """Return the finding about the sums of all layers, the expected sum, and its name."""
     sums = list(first.sums.values())
-    expected, called = expected_sum(view, scores, first)
+    expected, called = expected_sum(view, position, scores, first)
     if np.allclose(sums, expected, rtol=1e-3, atol=1e-6):
         return f"Relevance is conserved: every layer sums to the {called}, {expected:.2f}", expected, called
     title = f"The input's relevance sums to {sums[-1]:.2f}, the {called} is {expected:.2f}"
     if first.settings.get("bias") == "absorb":
-        title += f"; {abs(sums[-1] - expected):.2g} of the score is absorbed by biases and not explained"
+        title += f"; {abs(sums[-1] - expected):.2g} of the {called} is absorbed by biases and not explained"
     return title, expected, called

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from idc_core.figures.layer_relevance import layer_sums
 from studio.engine.explanations import INPUT
 from studio.relevance import choices
@@ -18,7 +20,7 @@ def draw(one: Explained) -> None:
     view, first = one.view, one.explanations[0]
     second = one.explanations[1] if len(one.explanations) > 1 else None
     display = Display(view, one.position, one.explanations, scale, scheme)
-    title, expected, expected_label = conserved(view, one.score, first)
+    title, expected, expected_label = conserved(view, one.position, one.score, first)
     layout.chart(
         view,
         "layer-sums",
@@ -29,13 +31,14 @@ def draw(one: Explained) -> None:
             expected,
             expected_label,
             title,
-            beside=None if second is None else list(second.sums.values()),
+            beside=None if second is None else [second.sums.get(layer, np.nan) for layer in first.layers],
             beside_label="" if second is None else second.label,
             scheme=scheme,
             dark=dark,
         ),
         alt=title,
-        read="Each bar is one layer. Height: its summed relevance for (plain) and against (hatched) the score; the "
+        read="Each bar is one layer. Height: its summed relevance for (plain) and against (hatched) the "
+        f"{'score' if first.neuron is None else 'activation'}; the "
         f"diamond is their sum. {first.method.label} sums to {first.method.sums_to}."
         + ("" if is_image(view) else " Parallel layers, such as the three convolutions, share the sum."),
         depends=(one.position, first.label, second and second.label, tuple(one.asked.settings.items()), scheme),

@@ -74,7 +74,7 @@ def draw(one: Explained) -> None:
         if is_image(view):
             strength = choices.choose_strength()
     seen = [each.seen_at(looked_at, view.test, position) for each in one.explanations]
-    st.markdown(f"**{sentence(view, one.score, seen[0], tokens, input_parts(view.test))}**")
+    st.markdown(f"**{sentence(view, position, one.score, seen[0], tokens, input_parts(view.test))}**")
     _say_unexplained(one)
     display = Display(view, position, seen, scale, scheme)
     pictures = display.pictures(strength) if is_image(view) else []
@@ -84,7 +84,7 @@ def draw(one: Explained) -> None:
         relevance_view.draw_vector(display, "input-relevance", _parts(display, tokens))
     else:
         relevance_view.draw_words(display, tokens)
-    _legend(view, scheme)
+    _legend(view, scheme, one.asked.neuron is not None)
     layout.take_inputs(view, np.array([position]))
     archive = Display(view, position, one.explanations, scale, scheme).archive
     files = {"Heatmaps (npz)": ("idc-heatmaps.npz", "application/octet-stream", archive)}
@@ -100,7 +100,7 @@ def draw(one: Explained) -> None:
 
 def _say_unexplained(one: Explained) -> None:
     """Say that the heatmap's sum misses the score by much, with the rule that conserves a click away."""
-    text = unexplained(one.view, one.score, one.explanations[0])
+    text = unexplained(one.view, one.position, one.score, one.explanations[0])
     if not text:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -123,11 +123,15 @@ def _parts(display: Display, tokens: list[str]) -> pd.DataFrame:
     )
 
 
-def _legend(view: View, scheme: str) -> None:
+def _legend(view: View, scheme: str, of_neuron: bool) -> None:
     """Say what the colours mean."""
     what, colours, units = quantity(view.test), SCHEMES[scheme], input_parts(view.test)
     if not is_vector(view):
-        ends = ("strongest against", "strongest for") if view.is_classifier else (what.negative, what.positive)
+        ends = (
+            ("strongest against", "strongest for")
+            if view.is_classifier or of_neuron
+            else (what.negative, what.positive)
+        )
         st.html(text_relevance.legend(*ends, scheme))
     moved = what.name.split()[-1] if what.signed else "prediction"
     meaning = (
@@ -135,6 +139,8 @@ def _legend(view: View, scheme: str) -> None:
         if view.is_classifier
         else f"{colours.supports} moves the {moved} {what.positive}, {colours.against} {what.negative}"
     )
+    if of_neuron:
+        meaning = f"{colours.supports} activates the neuron, {colours.against} holds its activation down"
     marks = (
         f"Dots mark {colours.against} pixels"
         if is_image(view)

@@ -15,6 +15,7 @@ from idc_core.files import SHIPPED
 from idc_core.registry import Registry
 from studio.shell.needs import Need, classes, first_unmet, pictures, true_classes
 from studio.state import address
+from studio.state.selection import EXPLAINED, NEURON, select
 from studio.state.setup import Setup
 
 FOLDER = SHIPPED / "pages"
@@ -152,7 +153,7 @@ register(
             "cells": "Effect on cells",
             "map": "Map of the tests",
         },
-        controls={"other-ways": "cells", "plane": "map", "plane-colour": "map"},
+        controls={"neuron-heatmaps": "histograms", "other-ways": "cells", "plane": "map", "plane-colour": "map"},
     ),
     PageEntry(
         "coverage",
@@ -353,6 +354,14 @@ def draw_link(name: str, label: str = "") -> None:
 def go_to(name: str) -> None:
     """Open another page at the next run; for callbacks."""
     st.session_state[GO] = name
+
+
+def open_neuron(neuron: int) -> None:
+    """Open the Relevance page on a neuron of the layer; for callbacks."""
+    select(neuron=neuron)
+    address.keep(EXPLAINED, NEURON)
+    st.session_state[EXPLAINED] = NEURON
+    go_to("relevance")
 
 
 def go_to_address(name: str, parameters: Mapping[str, str]) -> None:

@@ -34,6 +34,9 @@ SETUP_PARTS = {
 }
 """Parts of the setup that a selection belongs to, in words."""
 
+EXPLAINED, NEURON = "of", "neuron"
+"""Where the address of the Relevance page says what is explained, and that it is a neuron of the layer."""
+
 AROUND = "drawn-around"
 """In the session: the test set, and the numbers of its tests that were selected in a chart."""
 

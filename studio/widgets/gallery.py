@@ -13,13 +13,14 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.errors import IdcError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.input_texts import glue, words_of
-from studio.engine.results import View
+from studio.engine.results import View, heatmaps
 from studio.engine.wording import amount, is_series, quantity
 from studio.state.selection import select, selected
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets.charts import component
 
 WRONG = "\u00d7"
@@ -66,6 +67,16 @@ def gallery(
         return
     draw_tiles(*make_tiles(view, shown, relevance), key or f"gallery-{digest(view, shown)}")
     st.caption(note(view, len(shown), len(positions)))
+
+
+def neuron_heatmaps(view: View, tests: NDArray[np.int64], neuron: int) -> NDArray[np.float32] | None:
+    """Return what activates a neuron in some tests; where that cannot be said, say why."""
+    try:
+        found = heatmaps(view, tests, None, neuron)
+    except IdcError as error:
+        st.caption(literal(error))
+        return None
+    return found
 
 
 def note(view: View, shown: int, of: int) -> str:

@@ -14,7 +14,7 @@ from studio.state import address
 from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
-from studio.widgets.gallery import answer, gallery
+from studio.widgets.gallery import answer, gallery, neuron_heatmaps
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
@@ -30,6 +30,7 @@ __all__ = [
     "how_to_read",
     "is_dark",
     "names",
+    "neuron_heatmaps",
     "npz",
     "one_of",
     "plot",

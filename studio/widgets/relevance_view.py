@@ -55,7 +55,7 @@ class Display:
             return None
         first, second = self.explanations
         one, other = first.maps[INPUT], second.maps[INPUT]
-        if first.method is second.method:
+        if first.method is second.method and first.neuron == second.neuron:
             return "", one - other
         return ", as shares of each one's sum of absolute values", heatmaps.shares(one) - heatmaps.shares(other)
 
@@ -199,10 +199,11 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             if layer in skip:
                 continue
             parts: list[NDArray[np.uint8]] = []
-            for one, limit in zip(display.explanations, limits, strict=True):
+            there = [(one, limit) for one, limit in zip(display.explanations, limits, strict=True) if layer in limit]
+            for one, limit in there:
                 tile = heatmaps.heatmap(one.maps[layer], limit[layer], SMALL_SIDE, display.scheme)
                 parts += [tile, np.zeros((GAP, tile.shape[1], 4), dtype=np.uint8)]
             shape = " by ".join(map(str, values.shape))
-            sums = " | ".join(signed(one.sums[layer]) for one in display.explanations)
+            sums = " | ".join(signed(one.sums[layer]) for one, _ in there)
             caption = f"{layer}, {shape}: sum {sums}"
             draw_picture(np.concatenate(parts[:-1]), caption)

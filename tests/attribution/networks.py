@@ -7,6 +7,7 @@ from idc_core.attribution.methods import METHODS
 from idc_core.lrp.rules import RULES
 
 THROUGH_CAPTUM = [name for name in METHODS if name not in RULES]
+INSIDE = [name for name in THROUGH_CAPTUM if METHODS[name].inside]  # those that say something of layers
 
 
 class Functional(nn.Module):

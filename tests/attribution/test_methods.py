@@ -11,7 +11,7 @@ from idc_core.attribution.methods import METHODS, attribute, attribute_layers
 from idc_core.attribution.relevance import relevance
 from idc_core.errors import CancelledError, SettingError
 from idc_core.lrp.rules import RULES
-from tests.attribution.networks import THROUGH_CAPTUM, Sharing, Words
+from tests.attribution.networks import INSIDE, Sharing, Words
 
 FROM_BASELINE = ["deeplift", "integrated-gradients", "conductance"]
 
@@ -211,7 +211,7 @@ def test_shared_modules_residual_sums_and_softmax(method):
     np.testing.assert_allclose(found, expected, atol=1e-9 if method == "deeplift" else 0.02 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+@pytest.mark.parametrize("method", INSIDE)
 def test_one_output_is_a_score_too(method):
     network = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 1), nn.Flatten(0))
     found = attribute(network, torch.ones(3, 4), method, "0")
@@ -224,7 +224,7 @@ def test_network_is_left_as_found(network, images, method):
     network.train()
     network.fc1.weight.requires_grad_(False)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    attribute_layers(network, images, ["input", "conv1", "logits"], method)
+    attribute_layers(network, images, ["input", "conv1", "logits"] if METHODS[method].inside else ["input"], method)
     with pytest.raises(CancelledError):
         attribute(network, images, method, batch_size=2, on_progress=lambda done, total, label: False)
     with pytest.raises(SettingError):
@@ -242,9 +242,10 @@ def test_network_is_left_as_found(network, images, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_the_same_twice_and_in_batches(network, images, method):
-    once = attribute(network, images, method, "pool")
-    np.testing.assert_array_equal(once, attribute(network, images, method, "pool"))
-    np.testing.assert_allclose(once, attribute(network, images, method, "pool", batch_size=2), atol=1e-12)
+    layer = "pool" if METHODS[method].inside else "input"
+    once = attribute(network, images, method, layer)
+    np.testing.assert_array_equal(once, attribute(network, images, method, layer))
+    np.testing.assert_allclose(once, attribute(network, images, method, layer, batch_size=2), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)

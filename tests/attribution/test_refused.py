@@ -7,7 +7,7 @@ from torch import nn
 
 from idc_core.attribution.methods import attribute
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
-from tests.attribution.networks import THROUGH_CAPTUM, Functional, Sharing
+from tests.attribution.networks import INSIDE, Functional, Sharing
 
 
 def test_an_activation_without_a_rule_is_refused_by_name(images):
@@ -31,7 +31,7 @@ def test_a_product_of_two_layers_is_refused_because_it_does_not_add_up():
         attribute(Gated(), torch.ones(2, 4), "deeplift")
 
 
-@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+@pytest.mark.parametrize("method", INSIDE)
 def test_a_layer_that_the_score_does_not_need_is_refused(method):
     class Aside(nn.Module):
         def __init__(self):
@@ -46,7 +46,7 @@ def test_a_layer_that_the_score_does_not_need_is_refused(method):
         attribute(Aside(), torch.ones(2, 4), method, "unused")
 
 
-@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+@pytest.mark.parametrize("method", [name for name in INSIDE if name != "grad-cam"])
 def test_a_network_without_gradients_is_refused(method):
     class Sealed(nn.Linear):
         @torch.no_grad()
@@ -55,6 +55,20 @@ def test_a_network_without_gradients_is_refused(method):
 
     with pytest.raises(UnsupportedOperationError, match="finds no way from the scores to 'input'"):
         attribute(Sealed(4, 3), torch.ones(2, 4), method)
+
+
+def test_grad_cam_is_refused_where_there_are_no_maps():
+    dense = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    with pytest.raises(UnsupportedOperationError, match="Grad-CAM needs a layer whose channels have maps"):
+        attribute(dense, torch.ones(2, 4), "grad-cam")
+    tokens = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(15, 2))
+    with pytest.raises(UnsupportedOperationError, match="this layer gives tokens"):
+        attribute(tokens, torch.ones(2, 5, 4), "grad-cam", "0")
+
+
+def test_occlusion_says_nothing_of_layers(images):
+    with pytest.raises(SettingError, match="Occlusion says what parts of the input contribute, and nothing of layers"):
+        attribute(Functional().double(), images, "occlusion", "conv1")
 
 
 def test_a_layer_that_runs_twice_is_refused():

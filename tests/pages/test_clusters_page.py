@@ -256,3 +256,16 @@ def test_one_neuron(open_page, way):
     assert not app.exception
     assert "**The important neuron has" in words(app)
     assert "1 states" not in words(app)
+
+
+def test_tests_of_a_cluster_are_shown_with_what_activates_the_neuron(open_page):
+    def pictures(app):
+        found = [json.loads(one.proto.json) for one in app.get("bidi_component") if "tiles" in one.proto.json]
+        return {len(tile["places"]) for one in found for tile in one["tiles"]}
+
+    app = open_page("clusters")
+    assert not app.exception
+    assert pictures(app) == {2}
+    app.toggle(key="neuron-heatmaps").set_value(False).run()
+    assert pictures(app) == {1}
+    assert pictures(open_page("clusters", **{"neuron-heatmaps": "false"})) == {1}

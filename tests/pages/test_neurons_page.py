@@ -11,6 +11,7 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
 from idc_core.importance.ranking import extremes, sample_inputs
+from studio.engine import results
 from studio.engine.jobs import STOPPED
 from studio.engine.results import open_view
 from studio.neurons import rankings, trials
@@ -101,7 +102,8 @@ def test_address_opens_the_same_rankings(open_page):
     "method",
     [
         pytest.param(name, marks=pytest.mark.slow if name == "conductance" else ())
-        for name in METHODS
+        for name, entry in METHODS.items()
+        if entry.inside
         if name != rankings.RULE
     ],
 )
@@ -245,3 +247,18 @@ def test_trials_take_chosen_tests_at_even_distances():
     assert set(tests.targets.tolist()) == {3}
     assert np.array_equal(tests.inputs, view.test.inputs[tests.ids])
     assert len(trials.some_tests(view, 0)) == len(view.chosen)
+
+
+def test_a_neuron_is_shown_with_what_activates_it_and_opened_on_the_relevance_page(open_page, view):
+    app = open_page("neurons", tab="neuron", neuron="6")
+    assert not app.exception
+    shown = [json.loads(one.proto.json)["tiles"] for one in app.get("bidi_component") if "tiles" in one.proto.json]
+    assert [[len(tile["places"]) for tile in tiles] for tiles in shown] == [[2] * EXAMPLES, [1] * EXAMPLES]
+    tests = [int(np.flatnonzero(view.test.ids == tile["test"])[0]) for tile in shown[0]]
+    maps = results.heatmaps(view, np.array(tests), None, 6)
+    expected = relevance(view.model, view.test.inputs[tests], ["input"], of=("fc2", 6))["input"]
+    np.testing.assert_allclose(maps, expected, rtol=1e-5, atol=1e-6)
+    app.button(key="neuron-explained").click().run()
+    assert not app.exception
+    assert app.segmented_control(key="of").value == "neuron"
+    assert app.selectbox(key="explained-neuron").value == 6

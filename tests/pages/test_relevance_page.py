@@ -107,6 +107,43 @@ def test_every_method_is_drawn_with_its_parameters(open_page, method):
     assert not any(text.startswith("Difference") for text in captions(app))
 
 
+def test_a_neuron_is_explained_instead_of_the_prediction(open_page, view, wrong):
+    app = open_page("relevance", of="neuron", neuron="6", second="method gradient-x-input")
+    assert not app.exception
+    assert not app.error
+    activation = view.test_traces.activations["fc2"][wrong, 6]
+    assert headline(app).startswith(f"**Neuron 6 of fc2 has the activation {activation:+.2f}".replace("+", ""))
+    heat = [text for text in captions(app) if ": sum" in text]
+    assert [text.partition(":")[0] for text in heat] == ["Neuron 6, LRP-epsilon", "Neuron 6, Gradient times input"]
+    one = view.test.inputs[wrong : wrong + 1]
+    expected = attribute(view.model, one, "epsilon", of=("fc2", 6)).sum()
+    assert f"sum {expected:+.2f}".replace("-", "\u2212") in heat[0]
+    assert "activates the neuron" in "\n".join(caption.value for caption in app.caption)
+    app.segmented_control(key="of").set_value("score").run()
+    assert "of" not in app.query_params
+    assert headline(app).startswith("**Class")
+
+
+def test_a_neuron_stands_beside_the_prediction_and_its_layers_end_there(open_page, view, wrong):
+    app = open_page("relevance", of="neuron", tab="layers", bias="redistribute")
+    assert not app.exception
+    neuron = int(view.analysis.important[0])
+    assert app.selectbox(key="explained-neuron").value == neuron
+    activation = view.test_traces.activations["fc2"][wrong, neuron]
+    assert f"every layer sums to the activation, {activation:.2f}" in app.get("plotly_chart")[0].proto.alt
+    of_layers = [text for text in captions(app) if ": sum" in text]
+    assert [text.partition(",")[0] for text in of_layers] == ["fc2", "fc1", "pool2", "conv2", "pool1", "conv1", "input"]
+    app.selectbox(key="explained-neuron").set_value(6).run()
+    assert app.query_params["neuron"] in ("6", ["6"])
+
+
+def test_methods_are_compared_on_a_neuron(open_page, view, wrong):
+    app = open_page("relevance", of="neuron", neuron="6", tab="methods")
+    assert not app.exception
+    activation = view.test_traces.activations["fc2"][wrong, 6]
+    assert f"the activation of neuron 6 is +{activation:.2f}" in headline(app)
+
+
 def test_layers_are_drawn_in_their_tab(open_page, view):
     app = open_page("relevance", tab="layers", input="17", method="LRP-gamma", bias="redistribute", explain="3")
     assert not app.exception

@@ -30,8 +30,8 @@ STEPS_HELP = "More steps find more adversarial inputs and take longer."
 )
 def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     # Foolbox's own FGSM, the same step, takes no goal.
-    attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=epsilon, steps=1)
-    return _run(batch, attack, calls=1, epsilon=epsilon)
+    attack = load_foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=epsilon, steps=1)
+    return run_foolbox(batch, attack, calls=1, epsilon=epsilon)
 
 
 @register_attack(
@@ -45,8 +45,8 @@ def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     passes=lambda steps, **_: steps,
 )
 def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
-    attack = _foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=step, steps=steps)
-    return _run(batch, attack, calls=steps, epsilon=epsilon)
+    attack = load_foolbox().attacks.LinfBasicIterativeAttack(abs_stepsize=step, steps=steps)
+    return run_foolbox(batch, attack, calls=steps, epsilon=epsilon)
 
 
 @register_attack(
@@ -61,7 +61,7 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     passes=lambda steps, **_: steps,
 )
 def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
-    foolbox = _foolbox()
+    foolbox = load_foolbox()
 
     class Seeded(foolbox.attacks.LinfProjectedGradientDescentAttack):  # type: ignore[misc,name-defined]
         """Foolbox draws one start for the batch; here each input has the start of its own number."""
@@ -73,7 +73,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
             ]
             return x0 + torch.tensor(np.stack(away)).to(batch.inputs)
 
-    return _run(batch, Seeded(abs_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
+    return run_foolbox(batch, Seeded(abs_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
 
 
 @register_attack(
@@ -89,9 +89,9 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     passes=lambda steps, candidates, **_: 1 + min(steps, USUAL_STEPS) * (candidates - 1),
 )
 def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
-    attack = _foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
+    attack = load_foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)
     # A step asks once an alternative class; most batches are done after a few of the steps.
-    return _run(batch, attack, calls=1 + steps * (min(candidates, batch.scores.classes) - 1))
+    return run_foolbox(batch, attack, calls=1 + steps * (min(candidates, batch.scores.classes) - 1))
 
 
 @register_attack(
@@ -138,7 +138,7 @@ def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Te
 def _carlini_wagner(
     batch: Batch, learning_rate: float, search_steps: int, iterations: int, initial_constant: float, confidence: float
 ) -> Tensor:
-    attack = _foolbox().attacks.L2CarliniWagnerAttack(
+    attack = load_foolbox().attacks.L2CarliniWagnerAttack(
         binary_search_steps=search_steps,
         steps=iterations,
         stepsize=learning_rate,
@@ -147,34 +147,66 @@ def _carlini_wagner(
         # Stopping early would go by the loss of the whole batch, so that an input's result would depend on others.
         abort_early=False,
     )
-    found = _run(batch, attack, calls=search_steps * iterations)
+    found = run_foolbox(batch, attack, calls=search_steps * iterations)
     # Where it finds nothing, foolbox gives a black picture, which might even count as a success.
     nothing = (found == 0).flatten(1).all(1)
     return torch.where(nothing[:, None, None, None], batch.inputs, found)
 
 
-def _run(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
+def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
     """Run one of foolbox's attacks, which asks the network `calls` times at most."""
-    foolbox, asked = _foolbox(), 0
-
-    def ask(inputs: Tensor) -> Tensor:
-        nonlocal asked
-        batch.tick(min(1.0, asked / calls))
-        asked += 1
-        return batch.scores(inputs)
-
-    dummy = foolbox.models.base.ep.astensor(batch.inputs[:0])
-    network = foolbox.models.base.ModelWithPreprocessing(ask, bounds=(0, 1), dummy=dummy)
+    foolbox, seeded = load_foolbox(), seeded_tensors(batch.seed)
+    network = asked_network(batch, calls, seeded)
     aim = (
         foolbox.criteria.Misclassification(batch.labels)
         if batch.goal is None
         else foolbox.criteria.TargetedMisclassification(batch.goal)
     )
-    found: Tensor = attack.run(network, batch.inputs, aim, **settings)
+    found: Tensor = attack.run(network, seeded(batch.inputs), aim, **settings).raw
     return found.detach()
 
 
-def _foolbox() -> Any:
+def asked_network(batch: Batch, calls: int, seeded: Any) -> Any:
+    """Return the network in foolbox's form; each call tells how far the attack is that asks `calls` times at most."""
+    foolbox, asked = load_foolbox(), 0
+
+    def ask(inputs: Tensor) -> Any:
+        nonlocal asked
+        batch.tick(min(1.0, asked / calls))
+        asked += 1
+        return seeded(batch.scores(inputs))
+
+    dummy = foolbox.models.base.ep.astensor(batch.inputs[:0])
+    return foolbox.models.base.ModelWithPreprocessing(ask, bounds=(0, 1), dummy=dummy)
+
+
+def seeded_tensors(seed: int) -> Any:
+    """Return foolbox's kind of tensor with draws that follow from a seed, not from what else the process draws.
+
+    All inputs of a batch get the same draws, so that none depends on the others or on how many there are. What is
+    drawn for pictures has five axes where each has several draws, four where it has one, else it is for all of them.
+    """
+    base: Any = load_foolbox().models.base.ep.PyTorchTensor
+
+    class Seeded(base):  # type: ignore[misc]
+        draws = torch.Generator().manual_seed(seed)
+
+        def normal(self, shape: Any, mean: float = 0.0, stddev: float = 1.0) -> Any:
+            return self._drawn(torch.randn, shape, mean, stddev)
+
+        def uniform(self, shape: Any, low: float = 0.0, high: float = 1.0) -> Any:
+            return self._drawn(torch.rand, shape, low, high - low)
+
+        def _drawn(self, draw: Any, shape: Any, start: float, width: float) -> Any:
+            shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            one = {5: (shape[0], 1, *shape[2:]), 4: (1, *shape[1:])}.get(len(shape), shape)
+            values = draw(one, generator=self.draws, dtype=torch.float32).to(self.raw) * width + start
+            return type(self)(values.expand(shape).contiguous())
+
+    return Seeded
+
+
+def load_foolbox() -> Any:
     """Return foolbox, imported when it is first needed: it takes a second."""
     # It asks GitPython for published networks, which refuses to be imported where there is no git.
     said = os.environ.get(_GIT)

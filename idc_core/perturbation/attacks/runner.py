@@ -85,7 +85,8 @@ def attack(
 
     An input's result does not depend on the others in its batch, but for the last digits, which torch's kernels may
     round otherwise in batches of another size: where a gradient is within rounding of 0, FGSM, BIM and PGD may turn a
-    value the other way, and JSMA may choose the other of two pairs as good.
+    value the other way, and JSMA may choose the other of two pairs as good. The walks of the boundary attack and
+    HopSkipJump go on from every prediction, so that one rounded otherwise leads to other pictures as close.
     """
     chosen = ATTACKS[name]
     values = _settings(chosen, preset, settings)
