@@ -102,14 +102,26 @@ class Frozen(nn.Module):
 SAID = r"scores of the network of the class 'Frozen' have no gradient to its input"
 
 
+DECIDING = ("boundary", "hop-skip-jump")
+"""Attacks that ask for predictions alone."""
+
+
 @pytest.mark.parametrize("frozen", FROZEN)
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in DECIDING])
 def test_attacks_say_that_there_is_no_gradient_and_in_which_network(name, frozen):
     model = Frozen(frozen).eval()
     with torch.no_grad():
         targets = model(torch.tensor(pictures())).argmax(1).numpy()
     with pytest.raises(UnsupportedOperationError, match=SAID):
         idc.attack(model, pictures(), targets, name, **QUICK.get(name, {}))
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_attacks_on_predictions_need_no_gradient(name):
+    model = Frozen("no_grad").eval()
+    with torch.no_grad():
+        targets = model(torch.tensor(pictures())).argmax(1).numpy()
+    assert idc.attack(model, pictures(), targets, name, **QUICK.get(name, {})).inputs.shape == pictures().shape
 
 
 @pytest.mark.parametrize("frozen", [name for name in FROZEN if "leaf" not in name])  # its coverage can be raised
