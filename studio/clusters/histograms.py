@@ -176,7 +176,7 @@ def galleries(view: View, rank: int) -> None:
         key="neuron-heatmaps",
         bind="query-params",
         help="Show beside each test what activates the neuron: the relevance of its input, by the epsilon rule, for "
-        "the neuron's activation. Default on.",
+        "the neuron's activation. Red activates it, blue holds it down. Default on.",
     )
     picked = cluster_of(view, chosen)
     if view.position is not None:

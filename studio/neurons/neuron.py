@@ -20,6 +20,8 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
 
+ACTIVATES = "Relevance for the neuron's activation: red activates it, blue holds it down. By the epsilon rule."
+
 EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
 
@@ -66,6 +68,8 @@ def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
     tests = view.chosen[most]
     maps = layout.neuron_heatmaps(view, tests, neuron) if explained else None
     layout.gallery(view, tests, EXAMPLES, maps, key="most-active")
+    if maps is not None:
+        layout.how_to_read(ACTIVATES)
 
 
 def draw_lowest(view: View, neuron: int) -> None:
