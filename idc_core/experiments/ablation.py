@@ -253,14 +253,14 @@ def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
 
     def look(name: str, value: Tensor) -> Tensor:
         place = axis_in(value.dim(), axis) if part is None else part.axis
-        seen.append((value.shape[place] if value.dim() > 1 else 1, watch.elements))
+        seen.append((value.shape[place] if value.dim() > 1 else 1, watch.counts.elements))
         return value
 
     watch = Watch(None, traits, change=look)
     with undisturbed(model), watching(model, [layer], watch):
         width = run_watched(model, one, watch).element_size()
     neurons, before = seen[0]
-    after = watch.elements - before + neurons
+    after = watch.counts.elements - before + neurons
     apart = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, False)
     together = _Silenced(model, layer, axis, neurons, traits, before * width, after * width, True)
     trial = torch.tensor([[False] * neurons, [True] * neurons], device=main_of(one).device)

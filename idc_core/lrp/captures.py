@@ -58,3 +58,29 @@ def followed(tensor: Tensor) -> bool:
 def made_inside(tensor: Tensor) -> bool:
     """Return whether the network itself made this tensor and asked for its gradient: to relevance it is a constant."""
     return tensor.is_leaf and tensor.requires_grad and not followed(tensor)
+
+
+_WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
+"""Operations whose second argument is a weight with one row per output channel."""
+
+
+@dataclass(eq=False)
+class Counts:
+    """How much a network computes, from which memory and the size of batches follow."""
+
+    elements: int = 0  # numbers that the network computed
+    recorded: int = 0  # those among them that are held for the way back
+    largest: int = 0  # those of one operation
+    weights: int = 0  # weights of dense layers and convolutions
+    products: int = 0  # what these were multiplied by
+
+    def add(self, name: str, args: tuple[Any, ...], result: Any) -> None:
+        """Count an operation and its result."""
+        if isinstance(result, Tensor):
+            self.elements += result.numel()
+            self.recorded += result.numel() * result.requires_grad
+            self.largest = max(self.largest, result.numel())
+            if name in _WEIGHING and len(args) > 1:
+                size = args[1].numel()
+                self.weights += size
+                self.products += result.numel() * size // len(args[1])

@@ -34,7 +34,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     winners,
 )
 from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, followed, in_full, made_inside, mark
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
@@ -43,7 +43,9 @@ from idc_core.lrp.operations import (
     FASTER,
     FILLING,
     FUNCTIONS,
+    GRADIENTS,
     OPERATIONS,
+    READS,
     SOFTMAX,
     STRUCTURAL,
     handled,
@@ -54,19 +56,6 @@ from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 from idc_core.scores import scores_of
-
-_READS = """
-.shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
-is_floating_point get_device element_size __len__ __repr__ __format__
-"""
-GRADIENTS = frozenset(("requires_grad_", "retain_grad", "register_hook"))
-"""What a network does for its own gradients, which a pass takes no part in."""
-
-READS = frozenset(_READS.split()) | GRADIENTS
-"""What only asks about a tensor, so that a captured layer still waits for its activation function."""
-
-WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
-"""Operations whose second argument is a weight with one row per output channel."""
 
 OF_ONE_KIND = (
     dict.fromkeys(STRUCTURAL, Way.MOVED)
@@ -84,11 +73,7 @@ class Watch(TorchFunctionMode):
     traits: CaptureTraits | None = None  # what a first pass has found out; None finds it out
     captures: list[Capture] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
-    elements: int = 0  # numbers that the network computed
-    recorded: int = 0  # those among them that are held for the way back
-    largest: int = 0  # those of one operation
-    weights: int = 0  # weights of dense layers and convolutions
-    products: int = 0  # what these were multiplied by
+    counts: Counts = field(default_factory=Counts)
     watch_input: bool = False
     change: Callable[[str, Tensor], Tensor] | None = None
     """Given a layer's name and its value after the activation function, returns what the network goes on with instead,
@@ -311,7 +296,7 @@ class Watch(TorchFunctionMode):
             self._randomness.keep(name, result, self._place)
         if self._within:
             result = self._opened(name, args, kwargs, result)
-        self._count(name, args, result)
+        self.counts.add(name, args, result)
         return self._placed(plain_name(name, kwargs)[0], args, kwargs, result)
 
     def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -346,7 +331,7 @@ class Watch(TorchFunctionMode):
                 self._settle(capture)
             return None
         result = self._propagate(func, name, args, kwargs) if is_tracked(x) else func(*args, **kwargs)
-        self._count(name, args, result)
+        self.counts.add(name, args, result)
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
         for capture in touched:
@@ -458,13 +443,3 @@ class Watch(TorchFunctionMode):
     def _place(self) -> str:
         """The module that runs, the innermost one; "" where that is the network itself, or is not known."""
         return self.where[-1] if self.where else ""
-
-    def _count(self, name: str, args: tuple[Any, ...], result: Any) -> None:
-        if isinstance(result, Tensor):
-            self.elements += result.numel()
-            self.recorded += result.numel() * result.requires_grad
-            self.largest = max(self.largest, result.numel())
-            if name in WEIGHING and len(args) > 1:
-                size = args[1].numel()
-                self.weights += size
-                self.products += result.numel() * size // len(args[1])

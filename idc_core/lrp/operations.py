@@ -49,6 +49,16 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for na
 """Other element-wise functions, met inside activation functions and normalisations that are written by hand; each hands
 its relevance on unchanged as well. A captured layer does not take them along."""
 
+_READS = """
+.shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
+is_floating_point get_device element_size __len__ __repr__ __format__
+"""
+GRADIENTS = frozenset(("requires_grad_", "retain_grad", "register_hook"))
+"""What a network does for its own gradients, which a pass takes no part in."""
+
+READS = frozenset(_READS.split()) | GRADIENTS
+"""What only asks about a tensor, so that a captured layer still waits for its activation function."""
+
 _STRUCTURAL = """
 reshape reshape_as flatten unflatten ravel permute transpose t swapaxes swapdims movedim moveaxis squeeze unsqueeze
 contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow index_select gather expand

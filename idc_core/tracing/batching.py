@@ -144,10 +144,11 @@ def probe(
             )
     seen = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset())
     starts = sum(capture.value.numel() for capture in watch.captures if capture.value.grad_fn is None)
-    kept = main_of(one).numel() + watch.recorded + starts
-    footprint = max(1, (watch.elements + main_of(one).numel()) * scores.element_size())
-    held = min(footprint, (kept + AT_WORK * watch.largest) * scores.element_size())
-    uses = watch.products / watch.weights if watch.weights else float("inf")
+    counts = watch.counts
+    kept = main_of(one).numel() + counts.recorded + starts
+    footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
+    held = min(footprint, (kept + AT_WORK * counts.largest) * scores.element_size())
+    uses = counts.products / counts.weights if counts.weights else float("inf")
     return Probe(footprint, held, uses, seen, (watch, scores))
 
 

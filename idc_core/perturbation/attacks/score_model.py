@@ -38,7 +38,7 @@ class Scores:
         self.classes = int(scores.shape[1])
         if self.classes < 2:
             raise SettingError("Attacks change the answer of a classifier; this network answers with one number.")
-        self.elements = max(1, watch.elements + example.numel())
+        self.elements = max(1, watch.counts.elements + example.numel())
         run = _BeforeSoftmax()
         with torch.no_grad(), run:
             self._ends_in_softmax = run.scores(model(example.clone())) is not run.returned
