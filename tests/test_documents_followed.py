@@ -25,6 +25,7 @@ import torch
 
 from idc_core import setup_files
 from idc_core.cli import main
+from idc_core.lrp.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -147,9 +148,12 @@ def folder(tmp_path, monkeypatch):
     """An empty folder outside the repository, and nothing left open or drawn from the generator afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT))
+    rules = dict(RULES)
     with torch.random.fork_rng():
         yield tmp_path
     setup_files.close_all()
+    for name in set(RULES) - set(rules):
+        del RULES[name]
 
 
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if to_run(one, slow=False)])

@@ -6,7 +6,7 @@ import pytest
 import idc_core as idc
 from idc_core import limits
 from idc_core.datasets import Dataset
-from idc_core.errors import DataError, IdcError, SettingError
+from idc_core.errors import DataError, IdcError, ModelError, SettingError
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.parameters import MOST_WHOLE, SHOWN, Parameter, shown, whole_number
 
@@ -83,23 +83,28 @@ class Unread(Dataset):
         pytest.fail(f"{name} was read before the settings were checked")
 
 
-@pytest.mark.parametrize("m", [0, -1, 1.5, 10**9, HUGE, float("nan"), "6", None], ids=shown)
+@pytest.mark.parametrize("m", [0, -1, 1.5, 10**9, HUGE, float("nan"), "6"], ids=shown)
 def test_an_analysis_refuses_a_number_of_neurons_before_it_reads_data(m):
     data = object.__new__(Unread)
     with pytest.raises(IdcError, match=f"m must be a whole number from 1 to {limits.M.high}"):
         idc.analyze(idc.load_model("lenet5-digits"), data, data, "fc2", m=m)
 
 
-@pytest.mark.parametrize(
-    ("count", "settings", "wanted"),
-    [(1, {}, 5), (4, {}, 5), (3, {"clusters": (3,)}, 4), (2, {"clustering": "dbscan"}, 3)],
-)
+@pytest.mark.parametrize(("count", "settings", "wanted"), [(1, {}, 5), (4, {}, 5), (3, {"clusters": (3,)}, 4)])
 def test_too_few_training_inputs_to_choose_clusters_from(count, settings, wanted):
     """A silhouette compares at least two clusters, one of them of two inputs."""
     model, test = idc.load_model("lenet5-digits"), idc.load_dataset("digits", "test", 5)
     with pytest.raises(DataError, match=f"too few .* at least {wanted} are needed"):
         idc.analyze(model, idc.load_dataset("digits", "train", count), test, "fc2", m=2, **settings)
     assert idc.analyze(model, idc.load_dataset("digits", "train", wanted), test, "fc2", m=2, **settings).covered
+
+
+def test_inputs_of_which_a_clustering_makes_one_cluster():
+    model, test = idc.load_model("lenet5-digits"), idc.load_dataset("digits", "test", 5)
+    few, alike = "too few .* at least 3 are needed", "Nothing can be covered"
+    for count, error, said in ((2, DataError, few), (3, ModelError, alike)):
+        with pytest.raises(error, match=said):
+            idc.analyze(model, idc.load_dataset("digits", "train", count), test, "fc2", m=2, clustering="dbscan")
 
 
 def test_numbers_of_draws_are_refused_before_they_are_listed():

@@ -77,12 +77,6 @@ def analyze(
     """
     seconds: dict[str, float] = {}
     settings = RelevanceSettings.of(rule, **parameters)
-    for data in (train, test):
-        if not (hasattr(data, "inputs") and hasattr(data, "targets")):
-            raise DataError(
-                f"Expected train and test to be data sets, as load_dataset gives them, not {type(data).__name__}. "
-                "For arrays use IDC(model, layer).fit(train).update(test)."
-            )
     criterion = IDC(
         model,
         layer,
@@ -95,6 +89,12 @@ def analyze(
         original=original,
         in_memory=in_memory,
     )
+    for data in (train, test):
+        if not (hasattr(data, "inputs") and hasattr(data, "targets")):
+            raise DataError(
+                f"Expected train and test to be data sets, as load_dataset gives them, not {type(data).__name__}. "
+                "For arrays use IDC(model, layer).fit(train).update(test)."
+            )
     criterion.check_inputs(len(train))
     if traces is None:
         # One input tells how many neurons the layer has, so a mistake need not wait for all of them.

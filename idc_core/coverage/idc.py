@@ -115,8 +115,6 @@ class IDC(Criterion):
         self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
         self.least = 1 if m is None else self.m  # neurons that the layer must have
         self.settings = RelevanceSettings.of(rule, **parameters)
-        if not isinstance(self.settings, RelevanceSettings):
-            raise SettingError(f"rule must be the name of a rule, or RelevanceSettings, not {shown(rule)}.")
         self.priority = PRIORITIES[priority]
         self.cluster_numbers, self.drop_zeros, self.original = tuple(check_clusters(clusters)), drop_zeros, original
         self.clustering = CLUSTERINGS[clustering]

@@ -37,7 +37,7 @@ from idc_core.lrp.affine import Kind, Place, Rule
 from idc_core.lrp.layer_rules import ALPHA, GAMMA, Bias, alpha_beta_rule, epsilon_rule, gamma_rule, pass_rule
 from idc_core.lrp.places import ChosenLater
 from idc_core.lrp.tables import Table, table_of
-from idc_core.parameters import Parameter, Value, settle
+from idc_core.parameters import Parameter, Value, settle, shown
 from idc_core.registry import Registry
 
 FAINT = 1e-30
@@ -179,6 +179,8 @@ class RelevanceSettings:
     bias: Bias
 
     def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: Any) -> None:
+        if not isinstance(rule, str | Mapping):
+            raise SettingError(f"rule must be the name of a rule, a table, or RelevanceSettings, not {shown(rule)}.")
         if isinstance(rule, Mapping) or (rule not in RULES and ":" in rule):
             rule = str(Table.of(rule))
         own = {parameter.name: parameter for parameter in (*_card_of(rule).parameters, BIAS)}

@@ -2,9 +2,6 @@
 
 import os
 import re
-import shlex
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from torch import nn
 
 import idc_core as idc
 from idc_core import setup_files
-from idc_core.cli import main, make_parser
+from idc_core.cli import main
 from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
@@ -364,22 +361,3 @@ def test_a_layer_that_is_not_there_is_refused_with_those_that_are():
     idc.network("bad", data="two", layer="fc7")(lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)))
     with pytest.raises(ModelError, match="no layer 'fc7'; layers with neurons are 0, 2"):
         idc.load_model("bad")
-
-
-def test_the_document_leads_from_an_empty_folder_to_the_coverage(tmp_path, monkeypatch, capsys):
-    text = (Path(__file__).parents[2] / "docs" / "OWN-NETWORK.md").read_text()
-    setup, train = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    (tmp_path / "my_setup.py").write_text(setup)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    exec(compile(train, "train.py", "exec"), {})  # noqa: S102 (the point of the test)
-    commands = re.findall(r"^    python -m idc_core (.*)$", text, re.MULTILINE)
-    commands = [command for command in commands if "my_setup.py" in command]
-    assert [command.split()[0] for command in commands] == ["check-network", "analyze", "studio"]
-    for command in commands[:-1]:
-        assert main(shlex.split(command)) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"tests +accuracy (9\d|100)", out)
-    assert re.search(r"covered \d+ of \d+ cells", out)
-    make_parser().parse_args(shlex.split(commands[-1]))
-    del sys.modules["my_setup"]
