@@ -141,6 +141,14 @@ def nothing_left_open(left_as_found: None) -> Iterator[None]:
 
 
 @pytest.fixture
+def draws_put_back() -> Iterator[None]:
+    """Put Python's generator back where a library draws from it, as Ray does where machines go, and Playwright."""
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+@pytest.fixture
 def one_mebibyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest limit of memory that an owner can set, in a config file."""
     path = tmp_path / "owner.toml"

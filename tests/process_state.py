@@ -28,7 +28,14 @@ CLEANED = ("DATASETS", "MODELS")
 """Registries out of which what a test has entered is taken by itself: `nothing_left_open` in `conftest.py`."""
 
 _TRANSFORMERS = ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "TRANSFORMERS_OFFLINE")
-OTHERS = {"PYTEST_CURRENT_TEST", "KMP_INIT_AT_FORK", "MPLBACKEND", "TORCHINDUCTOR_CACHE_DIR", *_TRANSFORMERS}
+OTHERS = {
+    "PYTEST_CURRENT_TEST",
+    "KMP_INIT_AT_FORK",
+    "MAPBOX_API_KEY",
+    "MPLBACKEND",
+    "TORCHINDUCTOR_CACHE_DIR",
+    *_TRANSFORMERS,
+}
 """Variables that pytest sets at every step, other libraries when they are imported, and what transformers reads."""
 
 ENDING_S = 5.0

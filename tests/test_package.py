@@ -11,6 +11,7 @@ import time
 import tomllib
 import urllib.request
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -200,7 +201,12 @@ def test_an_installed_one_serves_other_peoples_tests(installed):
 
 
 def shown_in_a_browser(url):
-    """Return the heading and main text of a page, once it has a heading."""
+    """Return the main text of a page, once it shows a finding. In a thread: another browser may be open here."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_shown_in_a_browser, url).result()
+
+
+def _shown_in_a_browser(url):
     with sync_playwright() as playwright:
         browser = browsers.start(playwright)
         page = browser.new_page()
@@ -214,6 +220,7 @@ def shown_in_a_browser(url):
 
 @pytest.mark.slow
 @pytest.mark.browser
+@pytest.mark.usefixtures("draws_put_back")
 def test_an_installed_one_opens_the_dashboard_without_a_command(installed):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -229,6 +236,7 @@ def test_an_installed_one_opens_the_dashboard_without_a_command(installed):
 
 @pytest.mark.slow
 @pytest.mark.browser
+@pytest.mark.usefixtures("draws_put_back")
 def test_an_installed_one_is_launched_from_a_script(installed):
     script = """
         import torch

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
+from idc_core.threads import one_thread
 
 MOST_POINTS = 1500
 """Inputs that are projected at most, unless said otherwise: what a browser can draw and hand back when clicked."""
@@ -92,7 +93,8 @@ def umap(
     report(on_progress, 1, 2, "laying out the inputs")
     # With a seed UMAP works in one thread; saying so keeps it from warning.
     layout = UMAP(n_neighbors=min(neighbours, len(values) - 1), min_dist=spread, random_state=seed, n_jobs=1)
-    points = layout.fit_transform(values.astype(np.float32))
+    with one_thread():  # UMAP's compiler would change the number of threads that torch computes with from here on
+        points = layout.fit_transform(values.astype(np.float32))
     report(on_progress, 2, 2, "laying out the inputs")
     return Projection(np.asarray(points, dtype=np.float64))
 

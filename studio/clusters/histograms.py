@@ -21,8 +21,8 @@ from studio.state.setup import CLUSTER_COUNTS, DEFAULT, ZEROS
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
-SHOWN, FEW = 20, 6
-"""Tests shown of the selected cluster, and of the others."""
+SHOWN, FEW, FEW_PAIRS = 20, 6, 5
+"""Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
 
 SHOWN_TEXTS, FEW_TEXTS = 6, 2
 """The same for texts, which take more room."""
@@ -212,7 +212,8 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
     learnt = plural(int(found.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
     texts = view.test.inputs.ndim != 4
-    most = (SHOWN_TEXTS if texts else SHOWN) if picked else (FEW_TEXTS if texts else FEW)
+    few = FEW_TEXTS if texts else FEW_PAIRS if explained else FEW
+    most = few if not picked else SHOWN_TEXTS if texts else SHOWN
     maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None
     layout.gallery(view, tests, most, maps, key=f"cluster-tests-{cluster}")
     if picked:

@@ -29,7 +29,7 @@ from tests.engines.setups import (
 )
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install -r requirements-cluster.txt")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("draws_put_back")]
 
 SOME = ("idc", "kmnc", "lsc", "nlc")
 """Criteria with large states, with small ones, with two rounds."""
