@@ -27,8 +27,9 @@ ROWS = 1024
 class ActivationBatch:
     """One batch of inputs as a criterion looks at it; refuses activations that are not finite.
 
-    `start` is the number of its first input among all. `values`, float32 or float64 (n, neurons), are the activations of all neurons of its `layers`, layer after layer,
+    `values`, float32 or float64 (n, neurons), are the activations of all neurons of its `layers`, layer after layer,
     `sizes` in number: unit outputs, or channel means over positions; `scores`, (n, classes), are before the softmax.
+    `start` is the number of its first input among all.
     """
 
     def __init__(
