@@ -164,19 +164,35 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 
 @operation("add", "__add__", "__radd__", "__iadd__")
 def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """Run a sum, residual connections among them; each summand takes its share, a constant is a bias."""
+    """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
     other = scaled(other, alpha)
     if depends(input) and depends(other):
-        shape = torch.broadcast_shapes(input.shape, other.shape)
-        return affine(settings, Affine("sum", _total, pointwise=True), input.expand(shape), other.expand(shape))
+        return summed(settings, input, other)
     (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
-    if settings.bias == "redistribute" and bool((hidden := constant < torch.finfo(x.dtype).min / 2).any()):
-        # An additive mask: no relevance arrives where it hides, and none of what is infinite can be shared.
-        rest = constant.masked_fill(hidden, 0.0)
-        return torch.where(hidden, constant, affine(settings, Affine("sum", _plus_bias, None, rest, rest), x))
-    return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x)
+    least = torch.finfo(x.dtype).min / 2
+    low, high = map(float, constant.aminmax()) if constant.numel() else (1.0, 1.0)
+    if not low < least:
+        return _unmasked(settings, x, constant, low != 0 or high != 0)
+    hidden = constant < least
+    rest = constant.masked_fill(hidden, 0.0)
+    return torch.where(hidden, constant, _unmasked(settings, x, rest, bool(rest.any())))
+
+
+def _unmasked(settings: RelevanceSettings, x: Tensor, rest: Tensor, adds: bool) -> Tensor:
+    """Add what a mask leaves; where that is nothing, x is no sum, as in batches for which there is no mask."""
+    if adds:
+        return summed(settings, x, rest)
+    return pass_on(torch.clone, x.expand(torch.broadcast_shapes(x.shape, rest.shape)))
+
+
+def summed(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    """Run a sum of tensors; each summand takes its share, and one that depends on no watched layer is a bias."""
+    shape = torch.broadcast_shapes(input.shape, other.shape)
+    if depends(input) and depends(other):
+        return affine(settings, Affine("sum", _total, pointwise=True), input.expand(shape), other.expand(shape))
+    (x, constant) = (input, other) if depends(input) else (other, input)
+    return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x.expand(shape))
 
 
 def _total(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine
 from idc_core.lrp.joining import JoinedRelevance, concatenate
-from idc_core.lrp.operations import FASTER, OPERATIONS, add, affine, linear, operation, pass_on, scaled
+from idc_core.lrp.operations import FASTER, OPERATIONS, affine, linear, operation, pass_on, scaled, summed
 from idc_core.lrp.rules import RelevanceSettings
 
 State = tuple[Tensor, ...]
@@ -43,7 +43,7 @@ def _lstm_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Se
     candidate = linear(settings, joined, weight[rows], None if bias is None else bias[rows])
     candidate = scaled(pass_on(torch.tanh, candidate), torch.sigmoid(into))
     kept = scaled(cell, torch.sigmoid(forget))
-    cell = add(settings, kept, candidate)
+    cell = summed(settings, kept, candidate)
     return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
 
 
@@ -68,7 +68,7 @@ def _gru_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Seq
 
     joined = concatenate(settings, [x, hidden], 1)
     candidate = pass_on(torch.tanh, affine(settings, Affine("dense", weigh, weight, bias, bias, spread), joined))
-    return (add(settings, scaled(hidden, update), scaled(candidate, 1 - update)),)
+    return (summed(settings, scaled(hidden, update), scaled(candidate, 1 - update)),)
 
 
 def _plain_step(

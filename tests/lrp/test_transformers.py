@@ -313,3 +313,26 @@ def test_channels_gate_pictures():
     )
     found = relevance(net, IMAGES, ["conv", "up", "z"], rule="attnlrp")
     close(total(found["up"]).numpy(), total(found["z"]).numpy() / 2)
+
+
+@pytest.mark.parametrize("bias", ["absorb", "redistribute"])
+@pytest.mark.parametrize("bottom", [torch.finfo(torch.float64).min, -math.inf])
+def test_a_mask_that_hides_nothing_is_as_none(bottom, bias):
+    """Networks leave the mask out for batches without padding: an input is to have one relevance in every batch."""
+
+    def masked(net, x):
+        scores = net.q(x) @ net.k(x).transpose(-1, -2)
+        hidden = torch.zeros(len(x), 1, 5, dtype=torch.bool)
+        hidden[:, :, 3:] = (torch.arange(len(x)) > 1)[:, None, None]
+        if net.always or bool(hidden.any()):
+            scores = scores + torch.zeros(hidden.shape, dtype=x.dtype).masked_fill(hidden, bottom)
+        return net.out((scores.softmax(-1) @ x)[:, 0])
+
+    net = settle(Written(masked, q=nn.Linear(6, 6), k=nn.Linear(6, 6), out=nn.Linear(6, 3)))
+    net.always = False
+    whole, alone = (relevance(net, x, ["input", "q"], epsilon=0.1, bias=bias) for x in (SEQUENCES, SEQUENCES[:2]))
+    net.always = True
+    zeros = relevance(net, SEQUENCES[:2], ["input", "q"], epsilon=0.1, bias=bias)
+    for layer, values in whole.items():
+        close(alone[layer], values[:2])
+        close(zeros[layer], values[:2])
