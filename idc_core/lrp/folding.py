@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.affine import Affine, Rule
-from idc_core.lrp.calls import tensors_of
 from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
 from idc_core.lrp.contributions import add
 
@@ -175,6 +174,10 @@ def copy_note(value: Tensor, new: Tensor) -> Tensor:
     return new
 
 
+_NOTED = {f"{name}{end}": name for name in (*LINEAR, *MAPS) for end in ("", "_") if not name.endswith("_") or not end}
+"""Operations that are noted, also in place, and how they are called out of place."""
+
+
 @dataclass
 class Notes:
     """Notes what the operations of a pass gave that may be one with what is beside them."""
@@ -189,14 +192,17 @@ class Notes:
                 node.note = self._note(name, args, kwargs, result)
         return result
 
-    def unwatched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Note the same where nothing is watched yet, and which tensors no input changes."""
-        given = tensors_of(args, kwargs)
-        if given and isinstance(result, Tensor):
-            if all(map(self._is_constant, given)):
-                result._idc_constant = True  # type: ignore[attr-defined]
-            elif (name in LINEAR or name in MAPS) and not any(result is one for one in given):
-                self._note(name, args, kwargs, result)
+    def unwatched(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor], result: Any
+    ) -> None:
+        """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors."""
+        plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
+        if (varies and plain is None) or not isinstance(result, Tensor):
+            return
+        if not varies and all(map(self._is_constant, given)):
+            result._idc_constant = True  # type: ignore[attr-defined]
+        elif plain is not None and not any(result is one for one in given):
+            self._note(plain, args, kwargs, result)
 
     def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
         if name in LINEAR:
@@ -210,14 +216,18 @@ class Notes:
         """Return whether an argument is known to be the same for every input."""
         if not isinstance(value, Tensor):
             return isinstance(value, int | float)
-        known = isinstance(value, nn.Parameter) or id(value) in self.buffers
-        return known or getattr(value, "_idc_constant", False)
+        if type(value) is not Tensor and isinstance(value, nn.Parameter):  # the second question takes long
+            return True
+        return id(value) in self.buffers or getattr(value, "_idc_constant", False)
+
+
+_DENSE = Layout(-1)
 
 
 def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     """Return the layout of a linear operation; None where its weight is no matrix or no kernel."""
     if name == "linear":
-        return Layout(-1)
+        return _DENSE
     if name == "addmm" or name in PRODUCTS:
         return Layout(-1, transposed=True) if given["weight"].dim() == 2 and given["input"].dim() > 1 else None
     transposed, padding = "transpose" in name, given.get("padding", 0)
@@ -229,6 +239,8 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
 
 def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a linear operation by name; its input and its weight by these names."""
+    if name == "linear" and not kwargs:  # the most frequent, in less time
+        return {"input": args[0], "weight": args[1], "bias": args[2] if len(args) > 2 else None}
     if name == "addmm":
         names = ["bias", "input", "weight"]
         kwargs = {{"input": "bias", "mat1": "input", "mat2": "weight"}.get(k, k): v for k, v in kwargs.items()}

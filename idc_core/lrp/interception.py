@@ -278,13 +278,14 @@ class Watch(TorchFunctionMode):
             if activated is not None:
                 return activated
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
-        tracked = self.settings and [one for one in tensors_of(args, kwargs) if one.requires_grad]
+        given = [] if self.settings is None else tensors_of(args, kwargs)
+        tracked = [one for one in given if one.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
             result = FASTER.get(name, func)(*args, **kwargs)
             if self.settings is not None:
-                self.notes.unwatched(plain_name(name, kwargs)[0], args, kwargs, result)
+                self.notes.unwatched(name, args, kwargs, given, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
@@ -297,12 +298,8 @@ class Watch(TorchFunctionMode):
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self.counts.add(name, args, result)
-        return self._placed(plain_name(name, kwargs)[0], args, kwargs, result)
-
-    def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        """Note how deep a result lies where the rule asks for it; return the result."""
         if self._asks_where:
-            note_depth(name, args, kwargs, result)
+            note_depth(plain_name(name, kwargs)[0], args, kwargs, result)
         return result
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
@@ -338,7 +335,8 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
-        self._placed(plain, args, kwargs, result)
+        if self._asks_where:
+            note_depth(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
