@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import DataError, SettingError
+from idc_core.importance.training_pass import check_activations
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -28,19 +29,24 @@ class ActivationBatch:
 
     `values`, float32 or float64 (n, neurons), are the activations of all neurons of its `layers`, layer after layer,
     `sizes` in number: unit outputs, or channel means over positions; `scores`, (n, classes), are before the softmax.
+    `start` is the number of its first input among all.
     """
 
     def __init__(
-        self, layers: Sequence[str], parts: Sequence[Floats], scores: NDArray[Any], raw: TraceBatch | None = None
+        self,
+        layers: Sequence[str],
+        parts: Sequence[Floats],
+        scores: NDArray[Any],
+        start: int,
+        raw: TraceBatch | None = None,
     ) -> None:
         self.layers, self.scores, self._raw = tuple(layers), scores, raw
         self.sizes = tuple(part.shape[1] for part in parts)
         self.values: Floats = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         # A nan or an infinity anywhere in a column shows in its extremes.
-        sound = np.isfinite(self.low) & np.isfinite(self.high)
-        if not sound.all():
-            layer = next(name for name, part in zip(layers, self.by_layer(sound[None]), strict=True) if not part.all())
-            raise not_finite(layer)
+        if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
+            for layer, part in zip(layers, parts, strict=True):
+                check_activations(layer, start, part)
 
     @cached_property
     def low(self) -> Floats:
@@ -93,7 +99,7 @@ def activation_batches(
         for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress)
     )
     for batch, arrays in brought_back(reduced):
-        yield _shared({layer: arrays[layer] for layer in layers}, arrays[None], batch)
+        yield _shared({layer: arrays[layer] for layer in layers}, arrays[None], batch.start, batch)
 
 
 def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[BatchOf]:
@@ -104,26 +110,19 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
     for start in range(0, count, ROWS):
         rows = slice(start, start + ROWS)
         parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
-        yield _shared(parts, traces.scores[rows])
+        yield _shared(parts, traces.scores[rows], start)
         report(on_progress, min(start + ROWS, count), count, "inputs looked at")
 
 
-def _shared(parts: dict[str, Floats], scores: NDArray[Any], raw: TraceBatch | None = None) -> BatchOf:
+def _shared(parts: dict[str, Floats], scores: NDArray[Any], start: int, raw: TraceBatch | None = None) -> BatchOf:
     made: dict[tuple[str, ...], ActivationBatch] = {}
 
     def batch_of(layers: tuple[str, ...]) -> ActivationBatch:
         if layers not in made:
-            made[layers] = ActivationBatch(layers, [parts[layer] for layer in layers], scores, raw)
+            made[layers] = ActivationBatch(layers, [parts[layer] for layer in layers], scores, start, raw)
         return made[layers]
 
     return batch_of
-
-
-def not_finite(layer: str) -> DataError:
-    """Return the refusal of activations that are not finite."""
-    return DataError(
-        f"Layer {layer!r} gives activations that are not finite numbers; check the weights and the inputs."
-    )
 
 
 def _real(value: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from torch import nn
 
 from idc_core.clustering.kmeans import Clusters, check_clusters
 from idc_core.clustering.methods import CLUSTERINGS
-from idc_core.coverage.activations import not_finite
 from idc_core.coverage.cells import CellCounts, assign, decode, encode
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
@@ -17,7 +16,7 @@ from idc_core.coverage.saved import Saved, pack_clusters, read_clusters
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.growing import give_back
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
-from idc_core.importance.training_pass import RankedLayer, SketchedLayer, rank_layers
+from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_activations, rank_layers
 from idc_core.limits import M
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
@@ -279,18 +278,17 @@ class IDC(Criterion):
         """Yield the activations (batch, m) of the important neurons."""
         batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
         reduced = (
-            (None, {"active": neuron_activation(batch.activations[self.layer], self._axis, batch.kept)})
+            (batch.start, {"active": neuron_activation(batch.activations[self.layer], self._axis, batch.kept)})
             for batch in batches
         )
-        for _, arrays in brought_back(reduced):
+        for start, arrays in brought_back(reduced):
             active = arrays["active"]
             if active.shape[1] != len(self.importance):
                 raise DataError(
                     f"Layer {self.layer!r} has {active.shape[1]} neurons for these inputs and had "
                     f"{len(self.importance)} before: give inputs of one shape."
                 )
-            if not np.isfinite(active).all():
-                raise not_finite(self.layer)
+            check_activations(self.layer, start, active)
             yield active[:, self.important]
 
     def fresh(self) -> Self:

@@ -212,16 +212,24 @@ def _summed(
 
 def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rule: str) -> None:
     """Refuse numbers of a layer that are not finite; the first input with such is named."""
-    if (row := _first_unsound(active)) is not None:
-        raise DataError(
-            f"Input {start + row:,} gives activations of layer {layer!r} that are not finite. Check the values of this "
-            "input, the scaling of the inputs and the network's weights."
-        )
+    check_activations(layer, start, active)
     if (row := _first_unsound(relevance)) is not None:
         other = "" if rule == "epsilon" else ", or use the epsilon rule"
         raise SettingError(
             f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite, although the layer's "
             f"activations are. Check the network's weights behind this layer{other}."
+        )
+
+
+def check_activations(layer: str, start: int, active: Floats) -> None:
+    """Raise DataError, which names the first input, where activations (n, neurons) are not finite.
+
+    `start` is the number of the first row among all inputs.
+    """
+    if (row := _first_unsound(active)) is not None:
+        raise DataError(
+            f"Input {start + row:,} gives activations of layer {layer!r} that are not finite. Check the values of this "
+            "input, the scaling of the inputs and the network's weights."
         )
 
 

@@ -175,7 +175,7 @@ class CriterionRefusals:
         for bad in (float("nan"), float("inf")):
             inputs = TESTS.clone()
             inputs[3, 0, 2, 2] = bad
-            with pytest.raises(DataError, match=r"Layer '(conv|fc)' gives activations that are not finite"):
+            with pytest.raises(DataError, match=r"Input 3 gives activations of layer '(conv|fc)' that are not"):
                 seeing(name).update(inputs)
 
     def test_merging_what_differs(self, name):

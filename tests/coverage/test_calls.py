@@ -109,8 +109,10 @@ class TestAllOrNothing:
     @pytest.mark.parametrize("name", ALL)
     def test_activations_that_are_not_finite_are_refused(self, name):
         for use in ("update", "profile"):
-            with pytest.raises(DataError, match=r"Layer '(conv|fc)' gives activations that are not finite"):
-                getattr(fitted(name), use)(BAD)
+            for inputs, number in ((BAD, 3), ([TESTS[:9], BAD], 12)):
+                told = rf"Input {number} gives activations of layer '(conv|fc)' that are not finite"
+                with pytest.raises(DataError, match=told):
+                    getattr(fitted(name), use)(inputs)
 
     @pytest.mark.parametrize("name", ALL)
     def test_a_refused_update_changes_nothing(self, name):
