@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.affine import Affine, Rule
+from idc_core.lrp.captures import in_full
 from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
 from idc_core.lrp.contributions import add
 
@@ -50,8 +51,9 @@ class LinearNote:
         """Share the relevance of the result by the rule, that of maps behind it with them taken in."""
         affine, inputs, z = kept
         affine = replace(affine, back=lambda gradient: kept[0].pull_back(kept[1], z, gradient)[0])
-        if self.before is not None:
-            affine, inputs = _with_map_before(affine, self.layout, self.before), (self.before.value,)
+        before = self.before if self.before is not None and self.before.unchanged else None
+        if before is not None:
+            affine, inputs = _with_map_before(affine, self.layout, before), (in_full(before.value),)
         shares: list[tuple[Tensor, ...]] = []
         rest: Tensor | None = relevance
         for one in self.behind:
@@ -60,8 +62,9 @@ class LinearNote:
         if rest is not None:
             shares.append(rule(affine, inputs, z.detach(), rest))
         found = add(*shares)
-        if self.before is not None:
-            self.before.parts.append(found[0])
+        if before is not None:
+            before.parts.append(found[0])
+        self.behind.clear()
         return found
 
 
@@ -76,6 +79,14 @@ class MapNote:
     behind: list[_Folded] = field(default_factory=list)
     parts: list[Tensor] = field(default_factory=list)  # relevance of `value` that operations behind gave
 
+    def __post_init__(self) -> None:
+        self._version = _version(self.value)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether nothing was written into the value since; a map of other numbers cannot be taken in."""
+        return _version(self.value) == self._version
+
     def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
         """Return the relevance of what is mapped: as it came where it is folded, by the rule where not."""
         if self.layout is not None:
@@ -85,6 +96,7 @@ class MapNote:
         for part in self.parts:
             rest = _less(rest, part)
         shares = [*self.parts, *([] if rest is None else rule(*kept, rest))]
+        self.parts.clear()
         return (sum(shares[1:], shares[0]),)
 
     def passed(self, relevance: Tensor) -> Tensor:
@@ -100,6 +112,8 @@ class MapNote:
             told.append(replace(one, map=self.map.then(one.map)))
         if rest is not None:
             told.append(_Folded(self.map, self.value, rest))
+        self.behind.clear()
+        del self.value
         return relevance
 
 
@@ -154,7 +168,8 @@ def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Aff
 def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
     """Return a map and the linear operation directly behind it as one operation on what is mapped."""
     scale, shift = (layout.per_channel(one, note.value) for one in (note.map.scale, note.map.shift))
-    scale, bias = cast(Tensor, scale), affine.bias
+    scale, bias = in_full(cast(Tensor, scale)), affine.bias
+    shift = None if shift is None else in_full(shift)
     if shift is not None:
         carried = layout.carried(cast(Tensor, affine.weight), shift)
         bias = carried if bias is None else bias + carried
@@ -162,15 +177,21 @@ def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
     return _Whole(affine, layout, layout.by_inputs, scale, bias, lambda gradient: back(gradient) * factor)
 
 
-def _note_of(value: object) -> Note | None:
-    """Return what is noted of a value."""
-    return getattr(value, "_idc_note", None)
+def _version(value: Tensor) -> int:
+    """Return a number that changes where a tensor is written into."""
+    return -1 if value.is_inference() else value._version
+
+
+def _note_of(value: Any) -> Note | None:
+    """Return what is noted of a value; None where it was written into since."""
+    note, version = getattr(value, "_idc_note", (None, 0))
+    return note if note is not None and _version(value) == version else None
 
 
 def copy_note(value: Tensor, new: Tensor) -> Tensor:
     """Note of a tensor what is noted of the one that it stands for, and return it."""
-    for name in ("_idc_note", "_idc_deep"):
-        setattr(new, name, getattr(value, name, None))
+    new._idc_note = _note_of(value), _version(new)  # type: ignore[attr-defined]
+    new._idc_deep = getattr(value, "_idc_deep", False)  # type: ignore[attr-defined]
     return new
 
 
@@ -200,16 +221,19 @@ class Notes:
         if (varies and plain is None) or not isinstance(result, Tensor):
             return
         if not varies and all(map(self._is_constant, given)):
-            result._idc_constant = True  # type: ignore[attr-defined]
+            result._idc_constant = _version(result)  # type: ignore[attr-defined]
         elif plain is not None and not any(result is one for one in given):
             self._note(plain, args, kwargs, result)
 
     def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):
+                return self._note(name, args, kwargs, result)
         if name in LINEAR:
             note: Note | None = _noted_linear(name, args, kwargs, self._is_constant)
         else:
             note = _noted_map(name, args, kwargs, self._is_constant, result)
-        result._idc_note = note  # type: ignore[attr-defined]
+        result._idc_note = note, _version(result)  # type: ignore[attr-defined]
         return note
 
     def _is_constant(self, value: Any) -> bool:
@@ -218,7 +242,8 @@ class Notes:
             return isinstance(value, int | float)
         if type(value) is not Tensor and isinstance(value, nn.Parameter):  # the second question takes long
             return True
-        return id(value) in self.buffers or getattr(value, "_idc_constant", False)
+        version = getattr(value, "_idc_constant", None)
+        return id(value) in self.buffers or (version is not None and version == _version(value))
 
 
 _DENSE = Layout(-1)
@@ -265,9 +290,17 @@ def _noted_linear(
     layout, front = _layout(name, given), _note_of(x)
     if layout is None:
         return None
-    if isinstance(front, MapNote) and front.layout is None and front.map.fits(layout, x, before=True):
-        return LinearNote(layout, front)
+    if isinstance(front, MapNote) and front.layout is None and front.unchanged:
+        return LinearNote(layout, front if front.map.fits(layout, x, before=True) else None)
     return LinearNote(layout)
+
+
+def _held(value: Tensor) -> Tensor:
+    """Return the numbers of a value for the way back, which takes none of inference mode."""
+    if not value.is_inference():
+        return value.detach()
+    with torch.inference_mode(False):
+        return value.clone()
 
 
 def _noted_map(
@@ -282,7 +315,7 @@ def _noted_map(
         return None
     layout = front.layout if isinstance(front, LinearNote | MapNote) else None
     if layout is not None and map.fits(layout, x, before=False):
-        return MapNote(map, result.detach(), front, layout)
+        return MapNote(map, _held(result), front, layout)
     if layout is None and isinstance(front, MapNote):
         return MapNote(front.map.then(map), front.value, front)
-    return MapNote(map, x.detach())
+    return MapNote(map, _held(x))

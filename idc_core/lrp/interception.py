@@ -232,7 +232,7 @@ class Watch(TorchFunctionMode):
                 value = value.clone()
         if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
-            value = copy_note(value, mark(in_full(value.detach()).requires_grad_()))
+            value = copy_note(self._now(capture.value), mark(in_full(value.detach()).requires_grad_()))
             self._current[id(capture.value)] = (capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
@@ -403,6 +403,7 @@ class Watch(TorchFunctionMode):
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
             raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+        own = args, kwargs  # by which constants are known
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         others = {key: value for key, value in kwargs.items() if key != "input"}
@@ -413,7 +414,7 @@ class Watch(TorchFunctionMode):
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
-            return self.notes.watched(name, args, kwargs, mark(handled(self._here(args, kwargs), name, args, kwargs)))
+            return self.notes.watched(name, *own, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":
