@@ -24,6 +24,7 @@ from idc_core.lrp.calls import tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
+from idc_core.scores import scores_of
 from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
 
@@ -204,7 +205,7 @@ class CaptumNetwork(nn.Module):
         return neuron_activation(value if part is None else part.active(value, kept), self._axis, kept)
 
     def _record(self, model: nn.Module, example: Tensor) -> None:
-        expected = model(example)
+        expected = scores_of(model(example))
         with _Redirected(self, example, example, recording=True) as run, _listening(model, run):
             scores = run.scores(model(example))
         self.elements = max(1, run.elements // len(example))
@@ -247,7 +248,7 @@ class _Redirected(TorchFunctionMode):
 
     def scores(self, output: Any) -> Tensor:
         """Return the scores before the final softmax, shape (n, classes)."""
-        output = output[0] if isinstance(output, tuple | list) else output
+        output = scores_of(output)
         if not isinstance(output, Tensor):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         self._randomness.check([output])

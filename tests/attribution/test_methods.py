@@ -11,7 +11,7 @@ from idc_core.attribution.methods import METHODS, attribute, attribute_layers
 from idc_core.attribution.relevance import relevance
 from idc_core.errors import CancelledError, SettingError
 from idc_core.lrp.rules import RULES
-from tests.attribution.networks import INSIDE, Sharing, Words
+from tests.attribution.networks import INSIDE, THROUGH_CAPTUM, Functional, Sharing, Words
 
 FROM_BASELINE = ["deeplift", "integrated-gradients", "conductance"]
 
@@ -270,3 +270,20 @@ def test_progress_counts_inputs(network, images):
     seen = []
     attribute(network, images, "gradient-x-input", batch_size=3, on_progress=lambda *step: seen.append(step[:2]))
     assert seen == [(3, 7), (6, 7), (7, 7)]
+
+
+@pytest.mark.parametrize("method", THROUGH_CAPTUM)
+def test_scores_among_other_results_are_explained(method):
+    class Several(Functional):
+        def forward(self, x):
+            return {"pictures": x, "logits": super().forward(x)}
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        alone = Functional().eval()
+    several = Several().eval()
+    several.load_state_dict(alone.state_dict())
+    x = np.random.default_rng(0).random((4, 1, 12, 12), np.float32)
+    layer = "fc1" if METHODS[method].inside else "input"
+    found, expected = (attribute_layers(one, x, [layer], method)[layer] for one in (several, alone))
+    np.testing.assert_array_equal(found, expected)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import foolbox
 import numpy as np
@@ -347,3 +348,38 @@ def test_foolbox_is_imported_when_it_is_needed_and_where_there_is_no_git():
     environment = {**os.environ, "PATH": "", "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+class Several(nn.Module):
+    """Returns scores beside features, in the form that a test asks for."""
+
+    def __init__(self, form):
+        super().__init__()
+        self.form, self.features, self.scores = form, nn.Linear(36, 16), nn.Linear(16, 3)
+
+    def forward(self, x):
+        features = torch.relu(self.features(x.flatten(1)))
+        return self.form(features, self.scores(features))
+
+
+FORMS = {
+    "dictionary": lambda features, scores: {"features": features, "logits": scores},
+    "tuple": lambda features, scores: (scores, features),
+    "record": lambda features, scores: SimpleNamespace(features=features, logits=scores),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ATTACKS)
+def test_scores_among_other_results_are_attacked(name, form):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        alone = Several(lambda features, scores: scores).eval()
+    several = Several(FORMS[form]).eval()
+    several.load_state_dict(alone.state_dict())
+    pictures = np.random.default_rng(1).random((5, 1, 6, 6), np.float32)
+    with torch.no_grad():
+        targets = alone(torch.tensor(pictures)).argmax(1).numpy()
+    found, expected = (idc.attack(one, pictures, targets, name, **quick(name)) for one in (several, alone))
+    np.testing.assert_array_equal(found.inputs, expected.inputs)
+    np.testing.assert_array_equal(found.predictions, expected.predictions)

@@ -14,6 +14,7 @@ from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
 from idc_core.parameters import class_numbers, counted_from
+from idc_core.scores import scores_of
 
 SOFTMAX = ("softmax", "log_softmax")
 
@@ -72,7 +73,7 @@ class Scores:
                 with run:
                     scores = run.scores(self._model(given))
             else:
-                scores = _first(self._model(given))
+                scores = scores_of(self._model(given))
         if inputs.requires_grad and not self._leads:
             self._leads = leads_to(scores, given)
             if not self._leads:
@@ -93,8 +94,9 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned: Tensor | None = None
 
     def scores(self, output: Any) -> Tensor:
-        self.returned = _first(output)
-        return self._given.get(id(self.returned), (self.returned, self.returned))[1]
+        scores: Tensor = scores_of(output)
+        self.returned = scores
+        return self._given.get(id(scores), (scores, scores))[1]
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -103,11 +105,6 @@ class _BeforeSoftmax(TorchFunctionMode):
         if getattr(func, "__name__", "") in SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
-
-
-def _first(output: Any) -> Tensor:
-    scores: Tensor = output[0] if isinstance(output, tuple | list) else output
-    return scores
 
 
 def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
