@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idc_core.lrp.captures import in_full
+
 _NORMALISATION = ["input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"]
 
 PRODUCTS = frozenset(("matmul", "__matmul__", "mm"))
@@ -96,7 +98,7 @@ def _normalisation(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: I
     if given.get("training", False) or mean is None or variance is None:
         return None
     weight, bias = given.get("weight"), given.get("bias")
-    scale = torch.rsqrt(variance + given.get("eps", 1e-5))
+    scale = torch.rsqrt(in_full(variance) + given.get("eps", 1e-5))
     scale = scale if weight is None else scale * weight
     shift = (0.0 if bias is None else bias) - mean * scale
     shape = (-1, *[1] * (x.dim() - 2))

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.affine import Affine, Rule
-from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.captures import in_full
 from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
 from idc_core.lrp.contributions import add
 
@@ -51,8 +51,9 @@ class LinearNote:
         """Share the relevance of the result by the rule, that of maps behind it with them taken in."""
         affine, inputs, z = kept
         affine = replace(affine, back=lambda gradient: kept[0].pull_back(kept[1], z, gradient)[0])
-        if self.before is not None:
-            affine, inputs = _with_map_before(affine, self.layout, self.before), (self.before.value,)
+        before = self.before if self.before is not None and self.before.unchanged else None
+        if before is not None:
+            affine, inputs = _with_map_before(affine, self.layout, before), (in_full(before.value),)
         shares: list[tuple[Tensor, ...]] = []
         rest: Tensor | None = relevance
         for one in self.behind:
@@ -61,8 +62,9 @@ class LinearNote:
         if rest is not None:
             shares.append(rule(affine, inputs, z.detach(), rest))
         found = add(*shares)
-        if self.before is not None:
-            self.before.parts.append(found[0])
+        if before is not None:
+            before.parts.append(found[0])
+        self.behind.clear()
         return found
 
 
@@ -77,6 +79,14 @@ class MapNote:
     behind: list[_Folded] = field(default_factory=list)
     parts: list[Tensor] = field(default_factory=list)  # relevance of `value` that operations behind gave
 
+    def __post_init__(self) -> None:
+        self._version = _version(self.value)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether nothing was written into the value since; a map of other numbers cannot be taken in."""
+        return _version(self.value) == self._version
+
     def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
         """Return the relevance of what is mapped: as it came where it is folded, by the rule where not."""
         if self.layout is not None:
@@ -86,6 +96,7 @@ class MapNote:
         for part in self.parts:
             rest = _less(rest, part)
         shares = [*self.parts, *([] if rest is None else rule(*kept, rest))]
+        self.parts.clear()
         return (sum(shares[1:], shares[0]),)
 
     def passed(self, relevance: Tensor) -> Tensor:
@@ -101,6 +112,8 @@ class MapNote:
             told.append(replace(one, map=self.map.then(one.map)))
         if rest is not None:
             told.append(_Folded(self.map, self.value, rest))
+        self.behind.clear()
+        del self.value
         return relevance
 
 
@@ -155,7 +168,8 @@ def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Aff
 def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
     """Return a map and the linear operation directly behind it as one operation on what is mapped."""
     scale, shift = (layout.per_channel(one, note.value) for one in (note.map.scale, note.map.shift))
-    scale, bias = cast(Tensor, scale), affine.bias
+    scale, bias = in_full(cast(Tensor, scale)), affine.bias
+    shift = None if shift is None else in_full(shift)
     if shift is not None:
         carried = layout.carried(cast(Tensor, affine.weight), shift)
         bias = carried if bias is None else bias + carried
@@ -163,16 +177,26 @@ def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
     return _Whole(affine, layout, layout.by_inputs, scale, bias, lambda gradient: back(gradient) * factor)
 
 
-def _note_of(value: object) -> Note | None:
-    """Return what is noted of a value."""
-    return getattr(value, "_idc_note", None)
+def _version(value: Tensor) -> int:
+    """Return a number that changes where a tensor is written into."""
+    return -1 if value.is_inference() else value._version
+
+
+def _note_of(value: Any) -> Note | None:
+    """Return what is noted of a value; None where it was written into since."""
+    note, version = getattr(value, "_idc_note", (None, 0))
+    return note if note is not None and _version(value) == version else None
 
 
 def copy_note(value: Tensor, new: Tensor) -> Tensor:
     """Note of a tensor what is noted of the one that it stands for, and return it."""
-    for name in ("_idc_note", "_idc_deep"):
-        setattr(new, name, getattr(value, name, None))
+    new._idc_note = _note_of(value), _version(new)  # type: ignore[attr-defined]
+    new._idc_deep = getattr(value, "_idc_deep", False)  # type: ignore[attr-defined]
     return new
+
+
+_NOTED = {f"{name}{end}": name for name in (*LINEAR, *MAPS) for end in ("", "_") if not name.endswith("_") or not end}
+"""Operations that are noted, also in place, and how they are called out of place."""
 
 
 @dataclass
@@ -189,35 +213,46 @@ class Notes:
                 node.note = self._note(name, args, kwargs, result)
         return result
 
-    def unwatched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Note the same where nothing is watched yet, and which tensors no input changes."""
-        given = tensors_of(args, kwargs)
-        if given and isinstance(result, Tensor):
-            if all(map(self._is_constant, given)):
-                result._idc_constant = True  # type: ignore[attr-defined]
-            elif (name in LINEAR or name in MAPS) and not any(result is one for one in given):
-                self._note(name, args, kwargs, result)
+    def unwatched(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor], result: Any
+    ) -> None:
+        """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors."""
+        plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
+        if (varies and plain is None) or not isinstance(result, Tensor):
+            return
+        if not varies and all(map(self._is_constant, given)):
+            result._idc_constant = _version(result)  # type: ignore[attr-defined]
+        elif plain is not None and not any(result is one for one in given):
+            self._note(plain, args, kwargs, result)
 
     def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
+        if torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):
+                return self._note(name, args, kwargs, result)
         if name in LINEAR:
             note: Note | None = _noted_linear(name, args, kwargs, self._is_constant)
         else:
             note = _noted_map(name, args, kwargs, self._is_constant, result)
-        result._idc_note = note  # type: ignore[attr-defined]
+        result._idc_note = note, _version(result)  # type: ignore[attr-defined]
         return note
 
     def _is_constant(self, value: Any) -> bool:
         """Return whether an argument is known to be the same for every input."""
         if not isinstance(value, Tensor):
             return isinstance(value, int | float)
-        known = isinstance(value, nn.Parameter) or id(value) in self.buffers
-        return known or getattr(value, "_idc_constant", False)
+        if type(value) is not Tensor and isinstance(value, nn.Parameter):  # the second question takes long
+            return True
+        version = getattr(value, "_idc_constant", None)
+        return id(value) in self.buffers or (version is not None and version == _version(value))
+
+
+_DENSE = Layout(-1)
 
 
 def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     """Return the layout of a linear operation; None where its weight is no matrix or no kernel."""
     if name == "linear":
-        return Layout(-1)
+        return _DENSE
     if name == "addmm" or name in PRODUCTS:
         return Layout(-1, transposed=True) if given["weight"].dim() == 2 and given["input"].dim() > 1 else None
     transposed, padding = "transpose" in name, given.get("padding", 0)
@@ -229,6 +264,8 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
 
 def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a linear operation by name; its input and its weight by these names."""
+    if name == "linear" and not kwargs:  # the most frequent, in less time
+        return {"input": args[0], "weight": args[1], "bias": args[2] if len(args) > 2 else None}
     if name == "addmm":
         names = ["bias", "input", "weight"]
         kwargs = {{"input": "bias", "mat1": "input", "mat2": "weight"}.get(k, k): v for k, v in kwargs.items()}
@@ -253,9 +290,17 @@ def _noted_linear(
     layout, front = _layout(name, given), _note_of(x)
     if layout is None:
         return None
-    if isinstance(front, MapNote) and front.layout is None and front.map.fits(layout, x, before=True):
-        return LinearNote(layout, front)
+    if isinstance(front, MapNote) and front.layout is None and front.unchanged:
+        return LinearNote(layout, front if front.map.fits(layout, x, before=True) else None)
     return LinearNote(layout)
+
+
+def _held(value: Tensor) -> Tensor:
+    """Return the numbers of a value for the way back, which takes none of inference mode."""
+    if not value.is_inference():
+        return value.detach()
+    with torch.inference_mode(False):
+        return value.clone()
 
 
 def _noted_map(
@@ -270,7 +315,7 @@ def _noted_map(
         return None
     layout = front.layout if isinstance(front, LinearNote | MapNote) else None
     if layout is not None and map.fits(layout, x, before=False):
-        return MapNote(map, result.detach(), front, layout)
+        return MapNote(map, _held(result), front, layout)
     if layout is None and isinstance(front, MapNote):
         return MapNote(front.map.then(map), front.value, front)
-    return MapNote(map, x.detach())
+    return MapNote(map, _held(x))

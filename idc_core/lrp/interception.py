@@ -232,7 +232,7 @@ class Watch(TorchFunctionMode):
                 value = value.clone()
         if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
-            value = copy_note(value, mark(in_full(value.detach()).requires_grad_()))
+            value = copy_note(self._now(capture.value), mark(in_full(value.detach()).requires_grad_()))
             self._current[id(capture.value)] = (capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
@@ -278,13 +278,14 @@ class Watch(TorchFunctionMode):
             if activated is not None:
                 return activated
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
-        tracked = self.settings and [one for one in tensors_of(args, kwargs) if one.requires_grad]
+        given = [] if self.settings is None else tensors_of(args, kwargs)
+        tracked = [one for one in given if one.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
             result = FASTER.get(name, func)(*args, **kwargs)
             if self.settings is not None:
-                self.notes.unwatched(plain_name(name, kwargs)[0], args, kwargs, result)
+                self.notes.unwatched(name, args, kwargs, given, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
@@ -297,12 +298,8 @@ class Watch(TorchFunctionMode):
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self.counts.add(name, args, result)
-        return self._placed(plain_name(name, kwargs)[0], args, kwargs, result)
-
-    def _placed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        """Note how deep a result lies where the rule asks for it; return the result."""
         if self._asks_where:
-            note_depth(name, args, kwargs, result)
+            note_depth(plain_name(name, kwargs)[0], args, kwargs, result)
         return result
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
@@ -338,7 +335,8 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
-        self._placed(plain, args, kwargs, result)
+        if self._asks_where:
+            note_depth(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
             self._current[id(x)] = (x, result)
         return result  # type: ignore[no-any-return]
@@ -405,6 +403,7 @@ class Watch(TorchFunctionMode):
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
             raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+        own = args, kwargs  # by which constants are known
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         others = {key: value for key, value in kwargs.items() if key != "input"}
@@ -415,7 +414,7 @@ class Watch(TorchFunctionMode):
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
-            return self.notes.watched(name, args, kwargs, mark(handled(self._here(args, kwargs), name, args, kwargs)))
+            return self.notes.watched(name, *own, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
         if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":

@@ -32,7 +32,7 @@ def note_depth(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result:
     """Note of a result whether a dense operation or a convolution was on the way to it."""
     if name in _WEIGHING or not is_first(args, kwargs):
         for tensor in tensors_of((result,), {}):
-            tensor._idc_deep = True  # type: ignore[attr-defined]
+            tensor._idc_deep = getattr(tensor, "_idc_constant", None) is None  # type: ignore[attr-defined]
 
 
 def mark_last(scores: Tensor) -> None:

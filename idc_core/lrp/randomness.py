@@ -4,11 +4,13 @@ A draw is refused where its numbers are used. Some networks draw before they loo
 (LayerDrop of speech encoders); a number that nothing reads changes nothing.
 """
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,6 +130,21 @@ class Randomness:
         for tensor in tensors:
             if id(tensor) in self.unused:
                 raise _refusal(*self.unused[id(tensor)][1:])
+
+
+def generators() -> tuple[object, ...]:
+    """Return the states of the global generators of Python and NumPy, whose draws PyTorch does not show."""
+    _, keys, *rest = np.random.get_state(legacy=True)
+    return random.getstate(), np.asarray(keys).tobytes(), *rest
+
+
+def check_outside(run: Callable[[], Tensor], network: str) -> None:
+    """Refuse a network that gives an input other scores when it runs again; for one beside which somebody has drawn."""
+    if not _allowed.get() and not torch.equal(run(), run()):
+        raise UnsupportedOperationError(
+            f"Random numbers of Python or NumPy are drawn in {network}: the same input gives other scores at every "
+            "call. Draw only where self.training is set, or draw once in __init__ and keep the numbers as a buffer."
+        )
 
 
 def _refusal(name: str, place: str) -> UnsupportedOperationError:

@@ -16,8 +16,9 @@ from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.propagation import check_way
+from idc_core.lrp.randomness import check_outside, generators
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
+from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
 from idc_core.parameters import class_numbers, whole_number
 from idc_core.tracing.batch_size import NEAR, inputs_at_once
 from idc_core.tracing.item_loader import is_items, loaded
@@ -128,13 +129,15 @@ def probe(
 ) -> Probe:
     """Try everything on one input, so that a refusal comes before any work."""
     check_parts(model, layers)
-    watch = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at)
+    watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
         if watch.forked:
             return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)), ends_at)
         check_captures(watch, scores, 1, layers)
         _check_windows(model, one, settings, traits, watch)
+        if generators() != before:  # by the network, or by another thread
+            check_outside(lambda: run_watched(model, one, Watch(None)), said_network(model))
         if settings is not None:
             check_way(watch, scores)
     for layer in watch.overwritten:
@@ -165,7 +168,7 @@ def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
 
 def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
     """Refuse a network or a layer whose output is not one row per input, and a layer that did not run."""
-    if len(scores) != rows:
+    if len(scores) != rows and not watch.ends_at:
         raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input.")
     for layer in layers:
         if not any(c.layer == layer for c in watch.captures) and split_layer(layer)[1] == HEADS:

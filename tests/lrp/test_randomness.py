@@ -1,5 +1,7 @@
 """A network that draws random numbers while it is evaluated is refused by name, whatever is to be done with it."""
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -207,3 +209,26 @@ def test_who_looks_for_randomness_may_run_such_a_network():
     network, _ = on_rows(ON_ROWS["dropout"])
     with randomness_allowed():
         assert collect(settle(network), ROWS, ["a"]).scores.shape == (4, 3)
+
+
+class Outside(nn.Module):
+    """Draws from a generator that PyTorch does not show."""
+
+    def __init__(self, draw, used):
+        super().__init__()
+        self.out, self.draw, self.used = nn.Linear(4, 3), draw, used
+
+    def forward(self, x):
+        drawn = float(self.draw())
+        return self.out(x) * drawn if self.used else self.out(x)
+
+
+@pytest.mark.usefixtures("draws_put_back")
+@pytest.mark.parametrize("draw", [random.random, np.random.rand])
+def test_random_numbers_that_pytorch_does_not_show(draw):
+    state, inputs = np.random.get_state(), torch.ones(3, 4)
+    used, unused = (Outside(draw, one).eval() for one in (True, False))
+    assert relevance(unused, inputs, ["out"])["out"].shape == (3, 3)
+    with pytest.raises(UnsupportedOperationError, match="numbers of Python or NumPy are drawn in the network of the"):
+        relevance(used, inputs, ["out"])
+    np.random.set_state(state)

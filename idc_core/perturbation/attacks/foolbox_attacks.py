@@ -15,8 +15,9 @@ from idc_core.perturbation.inputs import stream
 
 EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
 USUAL_STEPS = 5
-_GIT = "GIT_PYTHON_REFRESH"
 """Steps after which DeepFool has fooled the network, in most batches."""
+
+_GIT = "GIT_PYTHON_REFRESH"
 
 STEPS_HELP = "More steps find more adversarial inputs and take longer."
 

@@ -94,9 +94,9 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned: Tensor | None = None
 
     def scores(self, output: Any) -> Tensor:
-        found: Tensor = scores_of(output)
-        self.returned = found
-        return self._given.get(id(found), (found, found))[1]
+        scores: Tensor = scores_of(output)
+        self.returned = scores
+        return self._given.get(id(scores), (scores, scores))[1]
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
