@@ -6,9 +6,10 @@ layers, in a form whose backward pass carries relevance. An operation that no ha
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, conv2d, conv2d_back
+from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, Rule, conv2d, conv2d_back
 from idc_core.lrp.calls import name_of
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -165,34 +166,36 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 @operation("add", "__add__", "__radd__", "__iadd__")
 def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
-    other = scaled(other, alpha)
+    return summed(input, scaled(other, alpha), settings.rule_for("sum"), masks=True)
+
+
+def summed(input: Any, other: Any, rule: Rule, *, masks: bool = False) -> Tensor:
+    """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
     if depends(input) and depends(other):
-        return summed(settings, input, other)
-    (x, constant) = (input, other) if depends(input) else (other, input)
-    constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    least = torch.finfo(x.dtype).min / 2
-    low, high = map(float, constant.aminmax()) if constant.numel() else (1.0, 1.0)
-    if not low < least:
-        return _unmasked(settings, x, constant, low != 0 or high != 0)
-    hidden = constant < least
-    rest = constant.masked_fill(hidden, 0.0)
-    return torch.where(hidden, constant, _unmasked(settings, x, rest, bool(rest.any())))
+        shape = torch.broadcast_shapes(input.shape, other.shape)
+        operation, inputs = Affine("sum", _total, pointwise=True), (input.expand(shape), other.expand(shape))
+    else:
+        (x, constant) = (input, other) if depends(input) else (other, input)
+        constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
+        inputs = (x.expand(torch.broadcast_shapes(x.shape, constant.shape)),)
+        operation, rule = Affine("sum", _plus_bias, None, constant, constant), _unmasked(rule) if masks else rule
+    result: Tensor = AffineRelevance.apply(operation, rule, *inputs)  # type: ignore[no-untyped-call]
+    return result
 
 
-def _unmasked(settings: RelevanceSettings, x: Tensor, rest: Tensor, adds: bool) -> Tensor:
-    """Add what a mask leaves; where that is nothing, x is no sum, as in batches for which there is no mask."""
-    if adds:
-        return summed(settings, x, rest)
-    return pass_on(torch.clone, x.expand(torch.broadcast_shapes(x.shape, rest.shape)))
+def _unmasked(rule: Rule) -> Rule:
+    """Pass relevance on where an additive mask adds 0, as in batches without one, and none where it hides."""
 
+    def share(sum: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        added = cast(Tensor, sum.bias)
+        hidden = added < torch.finfo(added.dtype).min / 2
+        rest = added.masked_fill(hidden, 0.0)
+        with torch.enable_grad():
+            z = z.masked_fill(hidden, 0.0)
+        found = rule(replace(sum, bias=rest, offset=rest), inputs, z, relevance)
+        return (torch.where(rest == 0, relevance.masked_fill(hidden, 0.0), found[0]),)
 
-def summed(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
-    """Run a sum of tensors; each summand takes its share, and one that depends on no watched layer is a bias."""
-    shape = torch.broadcast_shapes(input.shape, other.shape)
-    if depends(input) and depends(other):
-        return affine(settings, Affine("sum", _total, pointwise=True), input.expand(shape), other.expand(shape))
-    (x, constant) = (input, other) if depends(input) else (other, input)
-    return affine(settings, Affine("sum", _plus_bias, None, constant, constant), x.expand(shape))
+    return share
 
 
 def _total(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:

@@ -43,7 +43,7 @@ def _lstm_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Se
     candidate = linear(settings, joined, weight[rows], None if bias is None else bias[rows])
     candidate = scaled(pass_on(torch.tanh, candidate), torch.sigmoid(into))
     kept = scaled(cell, torch.sigmoid(forget))
-    cell = summed(settings, kept, candidate)
+    cell = summed(kept, candidate, settings.rule_for("sum"))
     return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
 
 
@@ -68,7 +68,7 @@ def _gru_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Seq
 
     joined = concatenate(settings, [x, hidden], 1)
     candidate = pass_on(torch.tanh, affine(settings, Affine("dense", weigh, weight, bias, bias, spread), joined))
-    return (summed(settings, scaled(hidden, update), scaled(candidate, 1 - update)),)
+    return (summed(scaled(hidden, update), scaled(candidate, 1 - update), settings.rule_for("sum")),)
 
 
 def _plain_step(

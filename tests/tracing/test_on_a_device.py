@@ -14,7 +14,7 @@ from benchmarks.networks import resnet18
 from idc_core.attribution.relevance import relevance
 from idc_core.errors import DataError
 from idc_core.importance.training_pass import rank_layers
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import RULES, RelevanceSettings
 from idc_core.models import MODELS
 from idc_core.tracing import transfers
 from idc_core.tracing.pieces import Pieces
@@ -61,9 +61,10 @@ def test_relevance_waits_for_the_device_once_a_batch(copied, name):
     assert found.shape == inputs.shape
 
 
-@pytest.mark.parametrize("rule", ["epsilon", "gamma", "alpha-beta"])
-def test_no_rule_waits_for_the_device(copied, rule):
-    network, layers, inputs = without_values("LeNet-5")
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ["LeNet-5", "ResNet-18"])
+def test_no_rule_waits_for_the_device(copied, rule, name):
+    network, layers, inputs = without_values(name)
     assert len(collect(network, inputs, layers, RelevanceSettings.of(rule)).scores) == 7
 
 
