@@ -111,7 +111,12 @@ def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> T
                 f"a {operation.kind} operation whose weights depend on the input; relevance needs fixed weights"
             )
     fixed = operation.pointwise and operation.kind == "normalisation"
-    result: Tensor = AffineRelevance.apply(operation, settings.rule_for(operation.kind, fixed), *inputs)  # type: ignore[no-untyped-call]
+    return _carried(operation, settings.rule_for(operation.kind, fixed), *inputs)
+
+
+def _carried(operation: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
+    """Run an affine operation whose relevance follows a rule."""
+    result: Tensor = AffineRelevance.apply(operation, rule, *inputs)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -173,14 +178,13 @@ def summed(input: Any, other: Any, rule: Rule, *, masks: bool = False) -> Tensor
     """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
     if depends(input) and depends(other):
         shape = torch.broadcast_shapes(input.shape, other.shape)
-        operation, inputs = Affine("sum", _total, pointwise=True), (input.expand(shape), other.expand(shape))
-    else:
-        (x, constant) = (input, other) if depends(input) else (other, input)
-        constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-        inputs = (x.expand(torch.broadcast_shapes(x.shape, constant.shape)),)
-        operation, rule = Affine("sum", _plus_bias, None, constant, constant), _unmasked(rule) if masks else rule
-    result: Tensor = AffineRelevance.apply(operation, rule, *inputs)  # type: ignore[no-untyped-call]
-    return result
+        operation = Affine("sum", _total, pointwise=True)
+        return _carried(operation, rule, input.expand(shape), other.expand(shape))
+    (x, constant) = (input, other) if depends(input) else (other, input)
+    constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
+    operation = Affine("sum", _plus_bias, None, constant, constant)
+    x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
+    return _carried(operation, _unmasked(rule) if masks else rule, x)
 
 
 def _unmasked(rule: Rule) -> Rule:
