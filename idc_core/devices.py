@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.errors import ModelError, SettingError
 from idc_core.guarded.limits import config_file, limits
+from idc_core.parameters import shown
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +56,8 @@ def choose(name: str = "") -> torch.device:
     """
     import torch
 
+    if not isinstance(name, str):
+        raise SettingError(f"The device must be named as text, such as 'cpu' or 'cuda', not {shown(name)}.")
     name = name or os.environ.get(VARIABLE, "")
     where = "The device" if name else f"The device of {config_file()}"
     name = name or said()

@@ -93,6 +93,8 @@ def explaining(network: nn.Module, explain: Explain) -> RemovableHandle:
     ModelError
         When the network runs, if what it returns has not the shape that the name is for.
     """
+    if not hasattr(network, "register_forward_hook"):
+        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(network)}.")
     return network.register_forward_hook(Explaining(checked(explain)), with_kwargs=True)
 
 

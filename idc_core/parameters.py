@@ -151,6 +151,20 @@ def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, n
     return int(value)
 
 
+def finite_number(name: str, value: Any, low: Number = 0, high: Number = math.inf) -> float:
+    """Return a number in low..high, as `whole_number` does."""
+    if not is_number(value, low, high):
+        raise SettingError(f"{name} must be a number {_limits(low, high)}, not {shown(value)}.")
+    return float(value)
+
+
+def truth(name: str, value: Any) -> bool:
+    """Return True or False, of Python or NumPy, or 1 or 0; SettingError for what is none of these."""
+    if type(value).__name__ not in ("bool", "bool_") and not is_whole(value, 0, 1):
+        raise SettingError(f"{name} must be True or False, not {shown(value)}.")
+    return bool(value)
+
+
 def _limits(low: Number, high: Number) -> str:
     return f"of at least {low}" if math.isinf(high) else f"from {low} to {high}"
 

@@ -22,6 +22,7 @@ from idc_core.errors import IdcError, SetupError
 from idc_core.models import MODELS
 from idc_core.models.own import OwnModel
 from idc_core.own_code import own_modules, run_own, said_source, source_of
+from idc_core.parameters import shown
 from idc_core.progress import Progress, report
 
 VARIABLE = "IDC_SETUP"
@@ -102,6 +103,8 @@ def open_setup(path: str | os.PathLike[str]) -> SetupFile:
         If it cannot be read or run, registers nothing, or takes a name that is there already: file, line and the
         mistake. The registries are as before then.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise SetupError(f"Expected the path of a setup file, not {shown(path)}.")
     watched = _watched(Path(path))
     with _LOCK:
         _read(watched)

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.errors import DataError
 from idc_core.explained import Explain, explaining
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.neurons import Neuron
+from idc_core.tracing.neurons import Neuron, first_unsound
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
 
@@ -77,7 +78,8 @@ def relevance(
     Raises
     ------
     ModelError, UnsupportedOperationError, DataError, SettingError
-        As `idc_core.tracing.trace.trace`; each says what was expected and what came.
+        As `idc_core.tracing.trace.trace`; each says what was expected and what came. DataError also where relevance
+        is not finite.
 
     Notes
     -----
@@ -106,8 +108,14 @@ def relevance(
         if explain is not None:
             whole.enter_context(lock_of(model))  # nobody else's pass is to see what is explained here
             whole.enter_context(explaining(model, explain))
-        for _, arrays in brought_back((None, batch.relevance) for batch in batches):
+        for start, arrays in brought_back((batch.start, batch.relevance) for batch in batches):
             for layer, array in arrays.items():
+                if (row := first_unsound(array)) is not None:
+                    raise DataError(
+                        f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite. Check "
+                        "the values of this input and the network's weights, or choose a rule with a damping such as "
+                        "epsilon."
+                    )
                 found[layer].append(array)
     joined: dict[str, NDArray[Any]] = {}
     for layer, parts in found.items():

@@ -13,7 +13,7 @@ from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, TargetCriterion, finite
-from idc_core.parameters import Parameter, whole_number
+from idc_core.parameters import Parameter, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
@@ -161,7 +161,10 @@ class _BoundaryCriterion(_RangeCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        self.margin, self.inclusive = finite("margin must be a number of standard deviations", margin, 0), inclusive
+        self.margin, self.inclusive = (
+            finite("margin must be a number of standard deviations", margin, 0),
+            truth("inclusive", inclusive),
+        )
 
     def _above(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(values >= self.high if self.inclusive else values > self.high)

@@ -16,7 +16,7 @@ from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
-from idc_core.parameters import Parameter
+from idc_core.parameters import Parameter, truth
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
@@ -129,7 +129,8 @@ class NLC(StreamedCriterion):
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
         check_word("divide", divide, get_args(Divide))
-        self.divide, self.prior, self.learns = divide, prior, prior
+        self.divide, self.prior = divide, truth("prior", prior)
+        self.learns = self.prior
         self._start, self._tests = self._learner(), self._learner()
 
     @property

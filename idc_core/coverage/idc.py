@@ -20,7 +20,7 @@ from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_
 from idc_core.limits import M
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
-from idc_core.parameters import class_numbers, shown, whole_number
+from idc_core.parameters import class_numbers, shown, truth, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -115,7 +115,8 @@ class IDC(Criterion):
         self.least = 1 if m is None else self.m  # neurons that the layer must have
         self.settings = RelevanceSettings.of(rule, **parameters)
         self.priority = PRIORITIES[priority]
-        self.cluster_numbers, self.drop_zeros, self.original = tuple(check_clusters(clusters)), drop_zeros, original
+        self.cluster_numbers = tuple(check_clusters(clusters))
+        self.drop_zeros, self.original = truth("drop_zeros", drop_zeros), truth("original", original)
         self.clustering = CLUSTERINGS[clustering]
         self.clustering.check(self.cluster_numbers)
         self.batch_size = batch_size

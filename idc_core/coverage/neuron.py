@@ -13,7 +13,7 @@ from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word, finite
-from idc_core.parameters import Parameter, whole_number
+from idc_core.parameters import Parameter, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
@@ -176,7 +176,7 @@ class TKNP(_TopK):
         self, model: nn.Module, layers: Layers, k: int = 3, ordered: bool = False, *, batch_size: int | None = None
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        self.k, self.ordered = whole_number("k", k, 1), ordered
+        self.k, self.ordered = whole_number("k", k, 1), truth("ordered", ordered)
         self._patterns: set[bytes] = set()
 
     @property

@@ -18,7 +18,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, TargetCriterion, check_word, finite
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, is_number, shown, whole_number
+from idc_core.parameters import Parameter, is_number, shown, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
@@ -204,7 +204,7 @@ class LSC(_SurpriseCriterion):
         self.variance = finite("variance must be a number", variance, 0)
         check_word("drop", drop, get_args(Drop))
         self.most = None if most is None else whole_number("most", most, 1)
-        self.drop, self.per_class = drop, per_class
+        self.drop, self.per_class = drop, truth("per_class", per_class)
 
     def _adopt(self, learner: TrainingTraces) -> None:
         traces, classes = learner.joined()
@@ -317,7 +317,7 @@ class MDSC(_SurpriseCriterion):
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, upper, buckets, lower, batch_size)
-        self.per_class = per_class
+        self.per_class = truth("per_class", per_class)
 
     def _learner(self) -> ClassMoments:
         return ClassMoments(self.per_class)

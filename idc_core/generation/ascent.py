@@ -1,5 +1,7 @@
 """Joint gradient ascent: how far each seed of a differential search has come, and one more step for all of them."""
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,9 +17,9 @@ from idc_core.errors import CancelledError, ModelError, SettingError, Unsupporte
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
-from idc_core.limits import ITERATIONS
+from idc_core.limits import ITERATIONS, SEED
 from idc_core.lrp.session import without_gradient
-from idc_core.parameters import whole_number
+from idc_core.parameters import finite_number, shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import countable_layers
 
@@ -39,19 +41,19 @@ class AscentSettings:
 
     def __post_init__(self) -> None:
         for name in ("weight_difference", "weight_coverage"):
-            if not (np.isfinite(value := getattr(self, name)) and value >= 0):
-                raise SettingError(f"{name} must be a finite number of at least 0, not {value!r}.")
+            finite_number(name, getattr(self, name))
         for name in ("step", "bound"):
-            if not (np.isfinite(value := getattr(self, name)) and value > 0):
-                raise SettingError(f"{name} must be a finite number above 0, not {value!r}.")
+            finite_number(name, getattr(self, name), sys.float_info.min)
+        finite_number("threshold", self.threshold, -math.inf)
+        SEED.check(self.seed)
         whole_number("iterations", self.iterations, 0, ITERATIONS.high)
 
     def check_models(self, models: Sequence[nn.Module]) -> None:
         """Refuse fewer than two models, and a `turn` that is none of them."""
-        if isinstance(models, nn.Module) or len(models) < 2:
+        if not isinstance(models, Sequence) or len(models) < 2:
             raise SettingError("A difference needs at least two models; give a list of them.")
-        if self.turn is not None and not 0 <= self.turn < len(models):
-            raise SettingError(f"turn must be the number of a model, 0..{len(models) - 1}, not {self.turn!r}.")
+        if self.turn is not None:
+            whole_number("turn", self.turn, 0, len(models) - 1, ", the number of a model")
 
 
 @dataclass(eq=False)
@@ -295,6 +297,8 @@ def _guides(
     if guidance is None:
         named = {model: countable_layers(model) for model in models}
         guidance = [NC(model, layers, threshold) for model, layers in named.items() if layers]
+    if not isinstance(guidance, Sequence) or not all(isinstance(one, Criterion) for one in guidance):
+        raise SettingError(f"Expected a list of criteria to be guided by, not {shown(guidance)}.")
     guides: list[Guide | None] = [None] * len(models)
     for criterion in guidance:
         guide = make_guide(criterion, example)

@@ -17,7 +17,7 @@ from idc_core.importance.important_neurons import PRIORITIES, check_m, most_impo
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs, PairedTargets
-from idc_core.tracing.neurons import neuron_activation, neuron_axes, neuron_relevance
+from idc_core.tracing.neurons import first_unsound, neuron_activation, neuron_axes, neuron_relevance
 from idc_core.tracing.trace import trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
@@ -213,7 +213,7 @@ def _summed(
 def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rule: str) -> None:
     """Refuse numbers of a layer that are not finite; the first input with such is named."""
     check_activations(layer, start, active)
-    if (row := _first_unsound(relevance)) is not None:
+    if (row := first_unsound(relevance)) is not None:
         other = "" if rule == "epsilon" else ", or use the epsilon rule"
         raise SettingError(
             f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite, although the layer's "
@@ -226,19 +226,11 @@ def check_activations(layer: str, start: int, active: Floats) -> None:
 
     `start` is the number of the first row among all inputs.
     """
-    if (row := _first_unsound(active)) is not None:
+    if (row := first_unsound(active)) is not None:
         raise DataError(
             f"Input {start + row:,} gives activations of layer {layer!r} that are not finite. Check the values of this "
             "input, the scaling of the inputs and the network's weights."
         )
-
-
-def _first_unsound(values: Floats) -> int | None:
-    """Return the first row with a number that is not finite; None where there is none."""
-    if np.isfinite(values.sum(dtype=np.float64)):
-        return None
-    sound = np.isfinite(values).all(1)
-    return None if sound.all() else int(sound.argmin())
 
 
 def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:

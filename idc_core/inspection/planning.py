@@ -20,7 +20,9 @@ from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure
 from idc_core.inspection.result import Inspection
 from idc_core.limits import SEED
+from idc_core.lrp.session import layer_names, named_layers
 from idc_core.models.weights import fingerprint
+from idc_core.parameters import is_number, is_whole, shown, whole_number
 from idc_core.progress import Progress
 
 Measure = PairMeasure | GroupMeasure
@@ -73,6 +75,8 @@ class Job:
 def find_measure(measure: str | Measure) -> Measure:
     """Return a measure by name; SettingError if there is none."""
     if not isinstance(measure, str):
+        if not isinstance(measure, Measure):
+            raise SettingError(f"Expected a measure or the name of one, not {shown(measure)}.")
         return measure
     if measure not in MEASURES:
         raise SettingError(f"Unknown measure {measure!r}: expected one of {', '.join(MEASURES)}.")
@@ -101,8 +105,12 @@ def plan(
     """Check what is asked of `inspect`, and return everything that it needs; nothing is read yet."""
     speed = speed or Speed()
     found = _models(models)
+    if not isinstance(measures, Sequence) or isinstance(measures, str):
+        raise SettingError(f"Expected a list of measures, not {shown(measures)}.")
+    if groups is not None and not (isinstance(groups, Mapping) and all(map(_is_group, groups.values()))):
+        raise SettingError(f"Expected lists of units by name as groups, not {shown(groups)}.")
     chosen = [find_measure(measure) for measure in measures]
-    _check(dataset, hypotheses, chosen, error, confidence, seed, pilot, records)
+    _check(dataset, hypotheses, chosen, error, confidence, seed, pilot, records, passes)
     order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
     chosen_layers = _layers(found, layers)
     about = {
@@ -141,6 +149,10 @@ def plan(
     )
 
 
+def _is_group(units: Any) -> bool:
+    return isinstance(units, Sequence | np.ndarray) and all(map(is_whole, units))
+
+
 def _settings(measure: Measure) -> dict[str, float]:
     if isinstance(measure, PairMeasure):
         return dict(measure.settings)
@@ -154,9 +166,11 @@ def _models(models: Any) -> dict[str, nn.Module]:
         return {models: load_model(models)}
     if isinstance(models, nn.Module):
         return {getattr(getattr(models, "card", None), "name", "model"): models}
+    if not isinstance(models, Mapping | Sequence) or not models:
+        raise SettingError(f"Expected a model to inspect, or the names of several, not {shown(models)}.")
     found = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
-    if not found:
-        raise SettingError("There is no model to inspect: name at least one.")
+    for model in found.values():
+        named_layers(model)  # refuses what is no network
     return found
 
 
@@ -169,7 +183,9 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
             if card is None:
                 raise SettingError(f"{name} has no default layer: name the layers to inspect.")
             own = (card.default_layer,)
-        found[name] = tuple(dict.fromkeys((own,) if isinstance(own, str) else own))
+        found[name] = layer_names(own)
+        if not found[name]:
+            raise SettingError(f"No layer of {name} is named: name at least one, or leave layers out.")
     return found
 
 
@@ -182,7 +198,12 @@ def _check(
     seed: int,
     pilot: int,
     records: int | None,
+    passes: int,
 ) -> None:
+    if not isinstance(hypotheses, Sequence) or not all(isinstance(one, Hypothesis) for one in hypotheses):
+        raise SettingError(f"Expected a list of hypotheses, as of idc_core.Hypothesis, not {shown(hypotheses)}.")
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"Expected a data set, as load_dataset gives it, not {shown(dataset)}.")
     if not len(dataset):
         raise DataError("The data set has no records to inspect on.")
     names = [one.name for one in hypotheses]
@@ -195,15 +216,15 @@ def _check(
         )
     if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
         raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
-    if error is not None and not error > 0:
-        raise SettingError(f"The error must be above 0, or None to read everything, not {error!r}.")
-    if not 0.5 <= confidence < 1:
-        raise SettingError(f"The confidence must be at least 0.5 and below 1, not {confidence!r}.")
+    if error is not None and not (is_number(error) and error > 0):
+        raise SettingError(f"The error must be above 0, or None to read everything, not {shown(error)}.")
+    if not (is_number(confidence, 0.5, 1) and confidence < 1):
+        raise SettingError(f"The confidence must be at least 0.5 and below 1, not {shown(confidence)}.")
     SEED.check(seed)
-    if pilot < 1:
-        raise SettingError(f"The pilot must have at least one record, not {pilot!r}.")
-    if records is not None and records < 1:
-        raise SettingError(f"The records to read must be at least 1, or None for all, not {records!r}.")
+    whole_number("pilot", pilot, 1)
+    whole_number("passes", passes, 1)
+    if records is not None:
+        whole_number("records", records, 1)
 
 
 def without(speed: Speed, name: str) -> Speed:

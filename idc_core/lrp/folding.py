@@ -13,7 +13,7 @@ behind it how much of its relevance came by the folded operation (`behind`, `par
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -54,11 +54,11 @@ class LinearNote:
         before = self.before if self.before is not None and self.before.unchanged else None
         if before is not None:
             affine, inputs = _with_map_before(affine, self.layout, before), (in_full(before.value),)
-        shares: list[tuple[Tensor, ...]] = []
-        rest: Tensor | None = relevance
-        for one in self.behind:
-            rest = _less(rest, one.relevance)
-            shares.append(rule(_with_map_behind(affine, self.layout, one.map, one.z), inputs, one.z, one.relevance))
+        shares = [
+            rule(_with_map_behind(affine, self.layout, one.map, one.z), inputs, one.z, one.relevance)
+            for one in self.behind
+        ]
+        rest = _rest(relevance, [one.relevance for one in self.behind])
         if rest is not None:
             shares.append(rule(affine, inputs, z.detach(), rest))
         found = add(*shares)
@@ -92,9 +92,7 @@ class MapNote:
         if self.layout is not None:
             return (self.passed(relevance),)
         self.passed(relevance)
-        rest: Tensor | None = relevance
-        for part in self.parts:
-            rest = _less(rest, part)
+        rest = _rest(relevance, self.parts)
         shares = [*self.parts, *([] if rest is None else rule(*kept, rest))]
         self.parts.clear()
         return (sum(shares[1:], shares[0]),)
@@ -106,10 +104,8 @@ class MapNote:
                 self.source.parts.extend(self.parts)
             return relevance
         told = self.source.behind if self.source is not None else []
-        rest: Tensor | None = relevance
-        for one in self.behind:
-            rest = _less(rest, one.relevance)
-            told.append(replace(one, map=self.map.then(one.map)))
+        told.extend(replace(one, map=self.map.then(one.map)) for one in self.behind)
+        rest = _rest(relevance, [one.relevance for one in self.behind])
         if rest is not None:
             told.append(_Folded(self.map, self.value, rest))
         self.behind.clear()
@@ -120,13 +116,17 @@ class MapNote:
 Note = LinearNote | MapNote
 
 
-def _less(whole: Tensor | None, part: Tensor) -> Tensor | None:
-    """Return what is left of relevance without a part of it; None where the part is all, as it nearly always is."""
-    if whole is None or (whole.data_ptr() == part.data_ptr() and whole.stride() == part.stride()):
+def _rest(whole: Tensor, parts: Sequence[Tensor]) -> Tensor | None:
+    """Return what is left of relevance without its parts; None where one of them is all, as it nearly always is."""
+    if not parts:
+        return whole
+    if any(whole.data_ptr() == part.data_ptr() and whole.stride() == part.stride() for part in parts):
         return None
-    rest = whole - part
-    lost = 16 * torch.finfo(rest.dtype).eps * (whole.abs() + part.abs())
-    return torch.where(rest.abs() > lost, rest, 0.0)
+    rest, size = whole, whole.abs()
+    for part in parts:
+        rest, size = rest - part, size + part.abs()
+    # What rounding leaves of large parts that cancel is no relevance.
+    return torch.where(rest.abs() > 16 * torch.finfo(rest.dtype).eps * size, rest, 0.0)
 
 
 class _Whole(Affine):

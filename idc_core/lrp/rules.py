@@ -128,6 +128,8 @@ def composite(
     SettingError
         If the name is taken, or the table names no rule or wrong values of one.
     """
+    if not isinstance(name, str) or not name:
+        raise SettingError(f"A composite needs a name as text, not {shown(name)}.")
     found = Table.of(table)
     home = sys._getframe(1).f_code.co_filename
     if name in RULES and RULES[name].home == home:

@@ -49,6 +49,8 @@ class Table:
     @classmethod
     def of(cls, given: Mapping[str, Any] | str) -> Table:
         """Read a table; raises SettingError where it names no rule, or wrong values of one."""
+        if not isinstance(given, str | Mapping):
+            raise SettingError(f"Expected a table of rules such as {_EXAMPLE}, not {shown(given)}.")
         pairs = _pairs(given) if isinstance(given, str) else list(given.items())
         rules = tuple((_key(key), _spec(str(key), value)) for key, value in pairs)
         keys = [key for key, _ in rules]

@@ -17,12 +17,13 @@ from idc_core.models.registry import MODELS, find_entry
 from idc_core.models.scaling import Scaling
 from idc_core.models.weights import fingerprint, read_weights
 from idc_core.own_code import looks_like_path, said_source
+from idc_core.parameters import shown
 
 
 def load_model(
     name: str | Path,
     *,
-    weights: Path | None = None,
+    weights: Path | str | None = None,
     data: Path | str = "",
     scaling: Scaling | None = None,
     architecture: str = "",
@@ -36,7 +37,7 @@ def load_model(
     ----------
     name : str or Path
         A name in `MODELS`, or the path of a file or folder.
-    weights : Path, optional
+    weights : str or Path, optional
         Weights to use instead of the project's own: a `.safetensors` file (for published networks a `.npz`
         file), with the card or layer list beside it under the same name with the ending `.json`.
     data : str or Path
@@ -57,10 +58,18 @@ def load_model(
     Raises
     ------
     ModelError
-        If the name is unknown, or a file is absent, damaged or belongs to another network.
+        If the name is unknown or no name, or a file is absent, damaged or belongs to another network.
     SettingError
         If the device is not there.
     """
+    for what, given in (
+        ("name of a network, or the path of its file,", name),
+        ("path of weights", weights),
+        ("name or path of the data", data),
+    ):
+        if not isinstance(given, str | Path) and not (given is None and given is weights):
+            raise ModelError(f"Expected the {what} as text or Path, not {shown(given)}.")
+    weights = None if weights is None else Path(weights)
     where = choose(device)
     if str(name) not in MODELS and looks_like_path(str(name)):
         from idc_core.models.opening import read_entry  # it loads the readers of data

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.errors import SettingError
@@ -150,3 +152,11 @@ def neuron_relevance(value: Tensor, axis: int = CHANNELS) -> Tensor:
 def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
     neurons = axis_in(value.dim(), axis) if value.dim() > 1 else 1
     return tuple(d for d in range(1, value.dim()) if d != neurons)
+
+
+def first_unsound(values: NDArray[Any]) -> int | None:
+    """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
+    if np.isfinite(values.sum(dtype=np.float64)):
+        return None
+    sound = np.isfinite(values.reshape(len(values), -1)).all(1)
+    return None if sound.all() else int(sound.argmin())

@@ -196,6 +196,17 @@ class Visitor(NamedTuple):
         return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Add to the report of a failed test what its pages show."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for name, visitor in getattr(item, "funcargs", {}).items():
+            if isinstance(visitor, Visitor):
+                report.sections.append((f"page of {name}: {visitor.page.url}", visitor.text()))
+    return report
+
+
 @pytest.fixture(scope="session")
 def visit(browser, address) -> Callable[[], AbstractContextManager[Visitor]]:
     """Start a visit that knows nothing of those before it.

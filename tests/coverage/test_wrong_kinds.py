@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from torch import nn
 
 import idc_core as idc
 from idc_core.analysis.layer_sweep import sweep
@@ -12,8 +13,6 @@ from idc_core.errors import IdcError
 from tests.coverage.one_pass import NAMES, NETWORK, TESTS, TRAIN
 
 ODD = (3, 3.5, "a", "", None, (), [], ["fc"], {"a": 1}, object(), float("nan"), b"x", -1, np.array([1, 2]))
-TRUTH = ("inclusive", "ordered", "per_class", "prior")
-"""Parameters that are true or not: any value has a truth."""
 
 
 def data(inputs, split):
@@ -23,7 +22,9 @@ def data(inputs, split):
 
 LEARNT, TESTED = data(TRAIN[:30], "train"), data(TESTS[:10], "test")
 FITTED = idc.IDC(NETWORK, "fc", m=2).fit(TRAIN[:30])
-METHOD = ("model", "layer", "m", "rule", "clusters", "clustering", "priority", "in_memory")
+EVEN = [idc.Hypothesis("even", "test", "binary", lambda records: records.inputs[:, 0] > 0)]
+LOOKS, PICTURES = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), np.full((2, 1, 4, 4), 0.5, np.float32)
+METHOD = ("model", "layer", "m", "rule", "clusters", "clustering", "priority", "drop_zeros", "original", "in_memory")
 CALLS = {
     "IDC": (lambda **of: idc.IDC(**{"model": NETWORK, "layer": "fc"} | of).fit(TRAIN[:30]), (*METHOD, "batch_size")),
     "update": (lambda **of: FITTED.fresh().update(**of), ("inputs",)),
@@ -59,11 +60,51 @@ CALLS = {
         ("name", "seed"),
     ),
     "load_dataset": (lambda **of: idc.load_dataset(**{"name": "digits"} | of), ("name", "split", "limit")),
+    "load_model": (
+        lambda **of: idc.load_model(**{"name": "lenet1-digits"} | of),
+        ("name", "weights", "data", "device"),
+    ),
+    "open_setup": (lambda **of: idc.open_setup(**{"path": "nowhere.py"} | of), ("path",)),
+    "inspect": (
+        lambda **of: idc.inspect(**{"models": NETWORK, "dataset": TESTED, "hypotheses": EVEN, "layers": ["fc"]} | of),
+        (
+            "models",
+            "dataset",
+            "hypotheses",
+            "measures",
+            "layers",
+            "groups",
+            "error",
+            "confidence",
+            "records",
+            "seed",
+            "pilot",
+            "passes",
+        ),
+    ),
+    "differential_search": (
+        lambda **of: idc.differential_search(**{"models": [LOOKS, LOOKS], "seeds": PICTURES, "iterations": 2} | of),
+        (
+            "models",
+            "seeds",
+            "constraint",
+            *["weight_difference", "weight_coverage", "step", "iterations", "threshold", "seed"],
+            "guidance",
+            "objective",
+            "turn",
+            "bound",
+        ),
+    ),
+    "explaining": (
+        lambda **of: idc.explaining(**{"network": NETWORK, "explain": "mean-pixels"} | of).remove(),
+        ("network", "explain"),
+    ),
+    "composite": (lambda **of: idc.composite(**{"name": "z", "table": "conv: z"} | of), ("table",)),
     "load_criterion": (lambda **of: idc.load_criterion(**{"path": "nowhere", "model": NETWORK} | of), ("path",)),
     **{
         name: (
             lambda name=name, **of: idc.CRITERIA[name](**{"model": NETWORK, "layers": "fc"} | of).fit(TRAIN[:30]),
-            ("model", "layers", *(set(idc.CRITERIA[name].card.defaults) - set(TRUTH))),
+            ("model", "layers", *idc.CRITERIA[name].card.defaults),
         )
         for name in NAMES
     },
@@ -104,6 +145,9 @@ def test_it_works_or_is_one_sentence(name):
         ),
         (lambda: idc.analyze(NETWORK, TRAIN, TESTS, "fc"), r"data sets, as load_dataset gives them, not Tensor\. For"),
         (lambda: sweep(NETWORK, LEARNT, TESTED, ["fc"]), "data sets by name as tests of a sweep"),
+        (lambda: idc.load_model(3.5), "Expected the name of a network, or the path .*, not 3.5"),
+        (lambda: idc.open_setup(3), "Expected the path of a setup file, not 3"),
+        (lambda: idc.inspect(NETWORK, TESTED, 3), "Expected a list of hypotheses, .* not 3"),
         (lambda: idc.load_dataset(3), "There is no dataset 3; choose one of digits"),
     ],
 )

@@ -297,3 +297,12 @@ def test_inputs_that_are_no_data(inputs):
         collect(settle(nn.Sequential(nn.Linear(6, 3))), inputs, ["0"])
     assert isinstance(caught.value, IdcError)
     assert "xpected" in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_relevance_that_is_not_finite_names_the_input(wrong):
+    network = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    inputs = torch.rand(7, 4)
+    inputs[5, 2] = wrong
+    with pytest.raises(DataError, match=r"Input 5 gives relevance of layer '(0|input)' that is not finite"):
+        relevance(network, inputs, ["input", "0"], batch_size=3)
