@@ -54,6 +54,7 @@ from idc_core.lrp.operations import (
 from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.substitutes import Substitutes
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 from idc_core.scores import scores_of
 
@@ -87,10 +88,10 @@ class Watch(TorchFunctionMode):
     def __post_init__(self) -> None:
         super().__init__()
         self._pending: list[Capture] = []
-        self._current: dict[int, tuple[Tensor, Tensor]] = {}
+        self._substitutes = Substitutes()
+        self._now = self._substitutes.now
         self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._only_last: dict[int, Tensor] = {}
-        self._rewritten: set[int] = set()
         self._halved = False
         self._given: Capture | None = None
         self._unactivated: dict[int, tuple[Tensor, list[str]]] = {}
@@ -233,11 +234,11 @@ class Watch(TorchFunctionMode):
         if self.settings is not None and (not value.requires_grad or made_inside(value)):
             self._halved |= value.dtype in HALF
             value = copy_note(self._now(capture.value), mark(in_full(value.detach()).requires_grad_()))
-            self._current[id(capture.value)] = (capture.value, value)
+            self._substitutes.put(capture.value, value)
         if self.change is not None:
             changed = self.change(capture.layer, value)
             if changed is not value:
-                self._current[id(capture.value)] = (capture.value, changed)
+                self._substitutes.put(capture.value, changed)
             value = changed
         copy = self.settings is None and self.traits is not None and self.traits.overwrites
         capture.value = value.clone() if copy else value
@@ -245,19 +246,13 @@ class Watch(TorchFunctionMode):
         self.captures.append(capture)
         return value
 
-    def _now(self, tensor: Tensor) -> Tensor:
-        """Return what stands for this tensor after captures and in-place operations."""
-        while id(tensor) in self._current:
-            tensor = self._current[id(tensor)][1]
-        return tensor
-
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
-        if self._current:
+        if self._substitutes:
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
             if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
@@ -269,8 +264,8 @@ class Watch(TorchFunctionMode):
             drawn = self._randomness.meet(name, args, kwargs, self._place)
         if self._unused and not drawn:
             self._randomness.check(tensors_of(args, kwargs))
-        if self._rewritten:
-            self._check_views(tensors_of(args, kwargs))
+        if self._substitutes.rewritten:
+            self._substitutes.check_views(tensors_of(args, kwargs), self._place)
         if self._unactivated:
             self._note_forks(tensors_of(args, kwargs))
         if self._pending:
@@ -338,7 +333,7 @@ class Watch(TorchFunctionMode):
         if self._asks_where:
             note_depth(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
-            self._current[id(x)] = (x, result)
+            self._substitutes.put(x, result)
         return result  # type: ignore[no-any-return]
 
     def _propagate(
@@ -351,7 +346,7 @@ class Watch(TorchFunctionMode):
             if not followed(tensor):
                 if not made_inside(tensor):
                     raise self.unseen.refusal(tensor, self._place)
-                self._current[id(tensor)] = (tensor, tensor.detach())
+                self._substitutes.put(tensor, tensor.detach())
                 return self.__torch_function__(func, (), args, kwargs)
         if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
             self._halved = True
@@ -371,21 +366,8 @@ class Watch(TorchFunctionMode):
         self._note_origin(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
-            self._current[id(target)] = (target, result)
-            self._rewritten.add(target.untyped_storage().data_ptr())
-            self._rewrite_base(target, result)
+            self._substitutes.write(target, result)
         return result
-
-    def _rewrite_base(self, view: Tensor, result: Tensor) -> None:
-        """Let the tensor that a view looks at have what was written into the view; its other views are refused."""
-        base = view._base
-        if base is None or not base.is_contiguous():
-            return
-        start = view.storage_offset() - base.storage_offset()
-        places = torch.arange(base.numel(), device=base.device).as_strided(view.size(), view.stride(), start)
-        whole = self._now(base).reshape(-1).index_copy(0, places.reshape(-1), result.to(base.dtype).reshape(-1))
-        # A copy, so that it is itself the base of what looks at it next.
-        self._current[id(base)] = (base, mark(whole.reshape(base.shape).clone()))
 
     @staticmethod
     def _note_origin(name: str, sources: list[Tensor], result: Any) -> None:
@@ -393,11 +375,6 @@ class Watch(TorchFunctionMode):
         if name in OF_ONE_KIND:
             for tensor in tensors_of((result,), {}):
                 lineage.note(tensor, sources, OF_ONE_KIND[name])
-
-    def _check_views(self, tensors: list[Tensor]) -> None:
-        """Refuse a tensor that shares its numbers with one that has been written into out of place."""
-        if any(tensor.untyped_storage().data_ptr() in self._rewritten for tensor in tensors):
-            raise cannot_pass("a tensor of which another view was changed in place", self._place)
 
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):

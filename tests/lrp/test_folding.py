@@ -92,9 +92,11 @@ BEHIND = {
 }
 
 
-@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize(
+    ("affine", "run"), [(True, nn.Module.__call__), (False, by_function)], ids=["module", "function"]
+)
 @pytest.mark.parametrize("name", BEHIND)
-def test_batch_norm_behind(name, affine):
+def test_batch_norm_behind(name, affine, run):
     build, inputs, dimensions = BEHIND[name]
     parts = settle(nn.ModuleList([build(), norm(4, dimensions, affine=affine)]))
     whole = folded_behind(parts[0], parts[1])
@@ -102,11 +104,9 @@ def test_batch_norm_behind(name, affine):
         features = parts[0](inputs).flatten(1).shape[1]
     last = settle(nn.Linear(features, 3), 2)
     modules = {"a": parts[0], "n": parts[1], "out": last}
-    written = Written(lambda net, x: net.out(F.relu(net.n(net.a(x))).flatten(1)), **modules)
+    written = Written(lambda net, x: net.out(F.relu(run(net.n, net.a(x))).flatten(1)), **modules)
     folded = Written(lambda net, x: net.out(F.relu(net.a(x)).flatten(1)), a=whole, out=last)
     equal(written, folded, inputs, ["a", "out"], epsilon=0.05)
-    functional = Written(lambda net, x: net.out(F.relu(by_function(net.n, net.a(x))).flatten(1)), **modules)
-    equal(functional, folded, inputs, ["a", "out"])
 
 
 BEFORE = {
