@@ -6,7 +6,7 @@ import streamlit as st
 
 from studio.learn.chapters import CHAPTERS
 from studio.shell import tabs
-from studio.state.choices import meant
+from studio.state.choices import named
 from studio.widgets.charts import ASSETS
 
 TURNS = "learn-turns"
@@ -24,7 +24,7 @@ def turn(to: str) -> None:
 def open_former() -> None:
     """Open the chapter that an address from before the tabs names."""
     if said := st.query_params.get("chapter"):
-        chapter = meant("chapter", said, {name: chapter[0] for name, chapter in CHAPTERS.items()})
+        chapter = named(said, CHAPTERS)
         del st.query_params["chapter"]
         if chapter is not None:
             tabs.open_at("learn", chapter)

@@ -6,14 +6,12 @@ of text may be bound so, choices among texts are drawn by the functions below.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from studio.state import address
-from studio.state.former_texts import FORMER
 
 T = TypeVar("T", bound=str | int | float)
 
@@ -40,7 +38,7 @@ def choose_one(
         Name of the control in the session and in the address.
     """
     if (said := _said(key, st.session_state.get(key) in options)) is not None:
-        found = meant(key, said, options)
+        found = named(said, options)
         st.session_state[key] = default if found is None else found
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     chosen = default if chosen is None else chosen
@@ -56,7 +54,7 @@ def choose_several(
     # Streamlit itself wrote an empty value where nothing was chosen.
     emptied = st.query_params.get_all(key) == [""]
     if (said := _said(key, before is not None and all(option in options for option in before))) is not None:
-        found = [meant(key, text, options) for text in said.split(",")]
+        found = [named(text, options) for text in said.split(",")]
         chosen = [option for option in found if option is not None]
         st.session_state[key] = chosen if chosen or emptied or said == NONE else list(default)
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
@@ -64,12 +62,9 @@ def choose_several(
     return list(chosen)
 
 
-def meant(key: str, text: str, options: Mapping[T, str]) -> T | None:
-    """Return the option that an address means by its name, by a text it once had, or by its text; None if none."""
-    names = {str(option): option for option in options}
-    texts = {shown: option for option, shown in options.items()}
-    former = FORMER.get(key, {}).get(re.sub(r" \([\d,]+\)$", "", text), "")
-    return names.get(text, names.get(former, texts.get(text)))
+def named(text: str, options: Iterable[T]) -> T | None:
+    """Return the option whose name an address holds; None if none."""
+    return next((option for option in options if str(option) == text), None)
 
 
 def _said(key: str, is_set: bool) -> str | None:
