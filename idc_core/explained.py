@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Explain = str | Callable[[Any], Any]
 """A name of `EXPLAINED`, "token-N", or a function from what a network returns to scores (n, classes)."""
 
-MASK = "attention_mask"
+_MASK = "attention_mask"
 """The input that says which tokens are read (1) and which are padding (0)."""
 
 
@@ -109,7 +109,7 @@ class Explaining:
         if self.explain is None:
             return scores_of(output)
         if isinstance(self.explain, str):
-            return _named(self.explain, scores_of(output), named.get(MASK))
+            return _named(self.explain, scores_of(output), named.get(_MASK))
         try:
             return self.explain(output)
         except IdcError:

@@ -20,7 +20,7 @@ import platformdirs
 from idc_core.errors import DataError
 from idc_core.parameters import shown
 
-LEFT = 0.8
+_LEFT = 0.8
 """Share of a folder's limit that is left when old files go."""
 
 _INSTALLED = Path(__file__).with_name("shipped")
@@ -30,7 +30,7 @@ SHIPPED = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parent
 COMMAND = "idc-studio" if _INSTALLED.is_dir() else "python -m idc_core"
 """How the command line is called; the second way works in a wheel, too, but the first one not in a clone."""
 
-ANOTHER_HOME = "name another folder by the environment variable IDC_HOME"
+_ANOTHER_HOME = "name another folder by the environment variable IDC_HOME"
 
 
 def cache_folder() -> Path:
@@ -47,9 +47,9 @@ def cache_folder() -> Path:
         stands = _standing(folder)
         mode = stands.stat().st_mode
     except (OSError, RuntimeError) as error:  # a name that is too long, a user who does not exist
-        raise DataError(f"The folder {shown(value)} cannot be used ({error}): {ANOTHER_HOME}.") from error
+        raise DataError(f"The folder {shown(value)} cannot be used ({error}): {_ANOTHER_HOME}.") from error
     if not stat.S_ISDIR(mode):
-        raise DataError(f"The folder {folder} cannot be used, for {stands} is no folder: {ANOTHER_HOME}.")
+        raise DataError(f"The folder {folder} cannot be used, for {stands} is no folder: {_ANOTHER_HOME}.")
     return folder
 
 
@@ -185,7 +185,7 @@ def make_room(folder: Path, pattern: str, limit: int, spared: Container[str] = (
     if total <= limit:
         return
     for about, path in sorted(files, key=lambda one: one[0].st_mtime):
-        if total <= LEFT * limit:
+        if total <= _LEFT * limit:
             break
         if path.name not in spared:
             path.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from idc_core.explained import Explain
     from idc_core.models.own import OwnModel
 
-CALL = "idc.launch"
+_CALL = "idc.launch"
 """Where mistakes of live objects are, for messages."""
 
 
@@ -39,7 +39,7 @@ class LiveNetwork:
         return _copied(self._kept)
 
     def __repr__(self) -> str:
-        return CALL
+        return _CALL
 
 
 class LiveData:
@@ -54,7 +54,7 @@ class LiveData:
         return load_dataset(given, "train" if split == "train" else "test") if isinstance(given, str) else given
 
     def __repr__(self) -> str:
-        return CALL
+        return _CALL
 
 
 def enter_live(
@@ -97,10 +97,10 @@ def enter_live(
         registries are as before then.
     """
     if not hasattr(model, "named_modules"):
-        raise ModelError(f"{CALL} got a {type(model).__name__}; expected a torch.nn.Module with its weights.")
+        raise ModelError(f"{_CALL} got a {type(model).__name__}; expected a torch.nn.Module with its weights.")
     chosen = name or _name_of(model)
     if chosen in MODELS and not _is_live(chosen):
-        raise ModelError(f"{CALL}: there is a network {chosen!r} already; give yours another name.")
+        raise ModelError(f"{_CALL}: there is a network {chosen!r} already; give yours another name.")
     registries: tuple[dict[str, Any], ...] = (MODELS, DATASETS)
     before = [dict(registry) for registry in registries]
     try:
@@ -122,8 +122,8 @@ def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) ->
         return load_dataset(train, "train", 1).name
     if train is None or test is None:
         raise DataError(
-            f"{CALL} got no {'train' if train is None else 'test'}; expected both: train=(inputs, targets), from which "
-            "neurons and clusters are learnt, and test=(inputs, targets)."
+            f"{_CALL} got no {'train' if train is None else 'test'}; expected both: train=(inputs, targets), from "
+            "which neurons and clusters are learnt, and test=(inputs, targets)."
         )
     dataset(name, class_names=class_names)(LiveData(train, test))
     _ = DATASETS[name].input_shape, DATASETS[name].task, DATASETS[name].class_names
@@ -146,8 +146,8 @@ def _copied(model: Module) -> Module:
         return deepcopy(model)
     except Exception as error:
         raise ModelError(
-            f"{CALL} cannot copy the network ({type(error).__name__}: {error}); give it in a setup file, whose `build` "
-            "makes it anew."
+            f"{_CALL} cannot copy the network ({type(error).__name__}: {error}); give it in a setup file, whose "
+            "`build` makes it anew."
         ) from error
 
 

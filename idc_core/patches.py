@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST_PATCHES = 4
+_FEWEST_PATCHES = 4
 
-MOST_BEFORE = 8
+_MOST_BEFORE = 8
 """Tokens before the patches: the class token, one for distillation, registers."""
 
 
@@ -18,11 +18,11 @@ def patch_grid(tokens: int, height: int, width: int) -> tuple[int, int, int] | N
 
     Patches are squares that fill the picture row by row; a class token and others that look at no patch come first.
     """
-    for before in range(MOST_BEFORE + 1):
+    for before in range(_MOST_BEFORE + 1):
         count = tokens - before
         rows = math.isqrt(max(0, count) * height // width)
         columns = count // rows if rows else 0
-        if count >= FEWEST_PATCHES and rows * columns == count and rows * width == columns * height:
+        if count >= _FEWEST_PATCHES and rows * columns == count and rows * width == columns * height:
             return rows, columns, before
     return None
 

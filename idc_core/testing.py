@@ -17,7 +17,7 @@ from idc_core.parameters import Parameter, whole_number
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 
-AT_LEAST = Parameter("at_least", "Minimum", "IDC below which the assertion fails.", 0.4, 0, 1)
+_AT_LEAST = Parameter("at_least", "Minimum", "IDC below which the assertion fails.", 0.4, 0, 1)
 
 
 def assert_coverage(
@@ -66,7 +66,7 @@ def assert_coverage(
         As `idc_core.analyze`; SettingError also where there are no training inputs.
     """
     __tracebackhide__ = True
-    AT_LEAST.check(at_least)
+    _AT_LEAST.check(at_least)
     whole_number("cells", cells, 1)
     whole_number("closest_tests", closest_tests, 1)
     settings = RelevanceSettings.of(rule, **parameters)

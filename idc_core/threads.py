@@ -21,7 +21,7 @@ log = logging.getLogger("idc_core")
 NUMBER, NUMPY = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 """Environment variables that libraries read when they are loaded, in child processes too."""
 
-MKL_ALONE = "mkl_get_max_threads() : 1\n"
+_MKL_ALONE = "mkl_get_max_threads() : 1\n"
 """What torch says of MKL where that computes with one thread."""
 
 SPINS = 1000
@@ -86,7 +86,7 @@ def one_thread() -> Iterator[None]:
 
     before = number()
     with threadpool_limits(1):
-        fixed = "mkl_get_max_threads()" in (said := torch.__config__.parallel_info()) and MKL_ALONE not in said
+        fixed = "mkl_get_max_threads()" in (said := torch.__config__.parallel_info()) and _MKL_ALONE not in said
         try:
             if fixed:
                 torch.set_num_threads(1)

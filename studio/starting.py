@@ -25,7 +25,7 @@ LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
 QUIET_S = 0.3
 """Seconds without a page being drawn before another library is loaded."""
 
-ALONE_S = 3.0
+_ALONE_S = 3.0
 """Seconds that the first visitor has to come before other libraries are loaded than the first page needs."""
 
 shown = threading.Event()
@@ -84,7 +84,7 @@ def _listens(one: socket.socket) -> bool:
 def _load() -> None:
     for name in FIRST:
         importlib.import_module(name)
-    shown.wait(ALONE_S)
+    shown.wait(_ALONE_S)
     import studio
 
     parts = (module.name for module in pkgutil.walk_packages(studio.__path__, "studio."))

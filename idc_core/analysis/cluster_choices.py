@@ -12,7 +12,7 @@ from idc_core.coverage.cells import assign, encode
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
 
-AUTOMATIC = (2, 3, 4)
+_AUTOMATIC = (2, 3, 4)
 """Numbers of clusters that the silhouette chooses from where none is chosen by hand."""
 
 BY_HAND = (2, 3, 4, 5, 6, 7, 8)
@@ -56,14 +56,14 @@ def try_choices(
             f"Expected activations of the same neurons, shapes (n, m) and (t, m); got {train.shape} and {test.shape}."
         )
     entry = CLUSTERINGS[clustering]
-    tried = sorted({*AUTOMATIC, *numbers})
+    tried = sorted({*_AUTOMATIC, *numbers})
     parted = []
     for neuron in range(train.shape[1]):
         report(on_progress, neuron, train.shape[1], "neurons clustered")
         parted.append(entry.partition(train[:, neuron], tried, drop_zeros))
     found = []
     for k in (None, *numbers) if entry.takes_k else (None,):
-        chosen = entry.numbers(AUTOMATIC) if k is None else (k,)
+        chosen = entry.numbers(_AUTOMATIC) if k is None else (k,)
         clusters = [one.choose(chosen) for one in parted]
         sizes = tuple(one.k for one in clusters)
         sorted_in = assign(test, [one.centroids for one in clusters], [one.boundaries for one in clusters])

@@ -15,7 +15,7 @@ from idc_core.progress import Progress
 
 __all__ = ["LayerCheck", "Mistake", "NetworkCheck", "Quality", "Trial", "check_network"]
 
-TRIALS = 12
+_TRIALS = 12
 
 
 def check_network(name: str, *, data: str = "", on_progress: Progress | None = None) -> NetworkCheck:
@@ -76,7 +76,7 @@ def check_network(name: str, *, data: str = "", on_progress: Progress | None = N
 
 def _trials(test: Dataset, positions: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[Trial, ...]:
     """Return some of the tests drawn, in the order of the split."""
-    some = np.argsort(positions[:TRIALS])
+    some = np.argsort(positions[:_TRIALS])
     return tuple(_trial(test, int(positions[one]), scores[one]) for one in some)
 
 

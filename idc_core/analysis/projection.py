@@ -14,7 +14,7 @@ from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
 from idc_core.threads import one_thread
 
-MOST_POINTS = 1500
+_MOST_POINTS = 1500
 """Inputs that are projected at most, unless said otherwise: what a browser can draw and hand back when clicked."""
 
 FEWEST_POINTS = 5
@@ -33,7 +33,7 @@ class Projection:
     """(2, m), how much of each neuron goes into either axis, the squares of an axis summing to 1; None for UMAP."""
 
 
-def sample(positions: NDArray[np.int64], most: int = MOST_POINTS, seed: int = 0) -> NDArray[np.int64]:
+def sample(positions: NDArray[np.int64], most: int = _MOST_POINTS, seed: int = 0) -> NDArray[np.int64]:
     """Draw at most so many of some positions at random, in ascending order; all of them where they are few."""
     if len(positions) <= most:
         return np.sort(positions)

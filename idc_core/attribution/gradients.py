@@ -38,7 +38,7 @@ from idc_core.tracing.transfers import brought_back, to_device
 PASS_BYTES = 24 * 2**20
 """Activations that one pass may hold; gradients double them."""
 
-INCOMPLETE = 1e-3
+_INCOMPLETE = 1e-3
 """Share of the largest score by which DeepLift's sum may miss the score difference before it is refused."""
 
 
@@ -66,7 +66,7 @@ BASELINE = Parameter(
     offered=(0.0, 0.25, 0.5, 0.75, 1.0),
 )
 
-STEPS = Parameter(
+_STEPS = Parameter(
     "steps",
     "Steps",
     "Points on the way from the baseline to the input; more follow the score more closely.",
@@ -110,7 +110,7 @@ def _gradient_x_input(batch: Batch) -> Tensor:
     "integrated-gradients",
     label="Integrated gradients",
     help="Gradients averaged on the straight way from a baseline to the input, times the difference of the two.",
-    parameters=(BASELINE, STEPS),
+    parameters=(BASELINE, _STEPS),
     sums_to="the explained score less the baseline's score, as closely as the steps allow",
     citation="Sundararajan, Taly, Yan 2017",
 )
@@ -189,7 +189,7 @@ def _pooling(
     "conductance",
     label="Layer conductance",
     help="Integrated gradients counted where they flow through a layer; at the input, integrated gradients themselves.",
-    parameters=(BASELINE, STEPS),
+    parameters=(BASELINE, _STEPS),
     sums_to="the explained score less the baseline's score, as closely as the steps allow",
     citation="Dhamdhere, Sundararajan, Yan 2019",
 )
@@ -327,7 +327,7 @@ def _check_complete(batch: Batch, found: Tensor) -> None:
         gained = (scores - before)[rows, batch.target]
         missed = (found.flatten(1).sum(1) - gained).abs().max()
         largest = torch.maximum(scores.abs().max(), before.abs().max())
-    if not missed <= INCOMPLETE * largest:
+    if not missed <= _INCOMPLETE * largest:
         raise UnsupportedOperationError(
             f"DeepLift's values miss the score difference by {missed:.3g}: the network has an operation through which "
             "captum does not pass differences on. Choose integrated gradients or a rule of relevance propagation."

@@ -10,7 +10,7 @@ from torch import Tensor
 from idc_core.attribution.gradients import BASELINE, Batch, captums, gradient_method
 from idc_core.parameters import Parameter
 
-WINDOW = Parameter(
+_WINDOW = Parameter(
     "window",
     "Window",
     "Side of what is covered at a time, as a share of the picture's side; of texts and tables it is one part.",
@@ -25,7 +25,7 @@ WINDOW = Parameter(
     "occlusion",
     label="Occlusion",
     help="What the score loses where a window of the input is replaced by the baseline; needs no gradients.",
-    parameters=(BASELINE, WINDOW),
+    parameters=(BASELINE, _WINDOW),
     sums_to="nothing fixed: windows overlap by half, and a value has the mean of the windows over it",
     citation="Zeiler, Fergus 2014",
     inside=False,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
     from idc_core.runs import PlannedAnalysis
 
-JSON_FORMAT = 1
+_JSON_FORMAT = 1
 """Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
 
 
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             analysis = found
             seconds["read the kept analysis"] = time.perf_counter() - started
-    document = make_document(arguments, model.card, train, test, analysis, seconds)
+    document = _make_document(arguments, model.card, train, test, analysis, seconds)
     print(render(document))
     if found is not None:
         print("\nThis analysis was made before and is kept; --fresh makes it anew.")
@@ -188,7 +188,7 @@ def _tell(problem: DataError) -> None:
     print(problem, file=sys.stderr)
 
 
-def make_document(
+def _make_document(
     arguments: argparse.Namespace,
     card: ModelCard,
     train: Dataset,
@@ -220,7 +220,7 @@ def make_document(
         for rank, (neuron, found) in enumerate(zip(analysis.important, analysis.clusters, strict=True), 1)
     ]
     return {
-        "format": JSON_FORMAT,
+        "format": _JSON_FORMAT,
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": numpy.__version__},
         "model": {"name": card.name, "label": card.label, "fingerprint": card.fingerprint},
         "train": _described(train),

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
     from idc_core.runs import ErrorSettings, Planned
 
-OVER_THE_LIMIT = 1
+_OVER_THE_LIMIT = 1
 """Exit status where a named pair is over its limit."""
 
-JSON_FORMAT = 1
+_JSON_FORMAT = 1
 """Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
 
-GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
+_GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
 """Groups of classes, roughly: what is wrong inside is told with the classes there are."""
 
 LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
 
-MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
+_MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
     "suspicion": lambda found: found.suspicion,
     "bias": lambda found: found.bias,
     "confusion": lambda found: found.confusion,
@@ -52,7 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="rank pairs of classes by suspected confusion and bias, without labels",
         description="Compares how often the inputs predicted as each class activate the neurons. Classes that activate "
         "them similarly are suspected of confusion (DeepInspect). With labels, the true confusion is printed too. Exit "
-        f"status {OVER_THE_LIMIT} if a pair of --at-most is over its limit.",
+        f"status {_OVER_THE_LIMIT} if a pair of --at-most is over its limit.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -79,7 +79,7 @@ def add_parser(subparsers: Subparsers) -> None:
     groups = "join classes, such as 'pets: cat, dog; vehicles: car, truck'"
     add(
         "--groups",
-        type=Text(GROUPS, "groups such as 'pets: cat, dog; vehicles: car, truck'"),
+        type=Text(_GROUPS, "groups such as 'pets: cat, dog; vehicles: car, truck'"),
         metavar="TEXT",
         help=groups,
     )
@@ -87,9 +87,9 @@ def add_parser(subparsers: Subparsers) -> None:
     limit = "a pair and its maximum, such as cat:dog=1.5; can be given several times"
     pair = Assignment("--at-most as class:class=number", LIMIT)
     add("--at-most", type=pair, action="append", default=[], metavar="PAIR=X", help=limit)
-    measure = "the quantity limited: " + ", ".join(MEASURES) + " (%(default)s: standard deviations below the mean)"
-    words = "{" + ",".join(MEASURES) + "}"
-    add("--measure", type=Word(tuple(MEASURES)), default="suspicion", metavar=words, help=measure)
+    measure = "the quantity limited: " + ", ".join(_MEASURES) + " (%(default)s: standard deviations below the mean)"
+    words = "{" + ",".join(_MEASURES) + "}"
+    add("--measure", type=Word(tuple(_MEASURES)), default="suspicion", metavar=words, help=measure)
     add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N tests")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write everything to FILE")
     add("--csv", type=FileToWrite(), metavar="FILE", help="also write all pairs to FILE")
@@ -122,13 +122,13 @@ def run(arguments: argparse.Namespace) -> int:
             found = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
             title = _title(model, data, layers, found)
     over = _check(found, arguments.measure, limits)
-    print(render(found, title, arguments.top, over))
+    print(_render(found, title, arguments.top, over))
     if arguments.json is not None:
-        document = make_document(found, title, arguments, over)
+        document = _make_document(found, title, arguments, over)
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
     if arguments.csv is not None:
-        write_whole(arguments.csv, comma_separated(records(found, len(found.suspected))), "--csv")
-    return OVER_THE_LIMIT if any(line["over"] for line in over) else 0
+        write_whole(arguments.csv, comma_separated(_records(found, len(found.suspected))), "--csv")
+    return _OVER_THE_LIMIT if any(line["over"] for line in over) else 0
 
 
 def _own(arguments: argparse.Namespace) -> Evidence:
@@ -253,7 +253,7 @@ def _limit(pair: str, number: str, class_names: tuple[str, ...]) -> tuple[int, i
 
 def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]]) -> list[dict[str, Any]]:
     """Return, for each limit, the pair's value and whether it is over."""
-    values = MEASURES[measure](found)
+    values = _MEASURES[measure](found)
     if limits and values is None:
         raise SettingError(f"There is no {measure} here to limit: choose another --measure.")
     lines = []
@@ -269,7 +269,7 @@ def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]
     return lines
 
 
-def records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
+def _records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
     """Return the most suspected pairs, one record each; what is undefined is None."""
     pairs = found.suspected[:most]
     hits = found.truly_confused(pairs)
@@ -293,12 +293,12 @@ def records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
     ]
 
 
-def make_document(
+def _make_document(
     found: ClassErrors, title: str, arguments: argparse.Namespace, over: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return everything as plain values that JSON can hold."""
     return {
-        "format": JSON_FORMAT,
+        "format": _JSON_FORMAT,
         "what": title,
         "settings": {
             "threshold": arguments.threshold,
@@ -310,7 +310,7 @@ def make_document(
         "confusion": _evaluation(found.confusion_found),
         "bias": _evaluation(found.bias_found),
         "limits": over,
-        "pairs": records(found, len(found.suspected)),
+        "pairs": _records(found, len(found.suspected)),
     }
 
 
@@ -330,13 +330,13 @@ def _finite(value: float) -> float | int | None:
     return float(value) if math.isfinite(value) else None
 
 
-def render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]]) -> str:
+def _render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]]) -> str:
     """Return the text that the command prints."""
     parts = [title]
     if found.unseen:
         parts.append(f"no input is predicted as {', '.join(found.unseen)}: these classes are not analysed")
     rows: list[tuple[str, ...]] = [("RANK", "PAIR", "DISTANCE", "SUSPICION", "BIAS", "CONFUSION", "LABELS")]
-    for one in records(found, top):
+    for one in _records(found, top):
         labels = {None: "", True: "confirmed", False: "" if not one["reported"] else "not confirmed"}[
             one["truly_confused"]
         ]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     Subparsers = object  # argparse offers no public name for what `add_subparsers` returns
 
-REDRAW_S = 0.1
+_REDRAW_S = 0.1
 
 
 class ProgressLine:
@@ -45,7 +45,7 @@ class ProgressLine:
     def __call__(self, done: int, total: int, label: str) -> bool:
         """Show that `done` of `total` steps are finished; the work always goes on."""
         now = time.monotonic()
-        if self._shown and now - self._drawn_at >= REDRAW_S:
+        if self._shown and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
             width = shutil.get_terminal_size().columns - 1
             self._write(f"{label}: {done:,} of {total:,}"[:width])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
-TOLD = (
+_TOLD = (
     *("models", "choose", "seeds", "seed", "cell", "constraint", "set", "guide", "lambda1", "lambda2", "step"),
     *("iterations", "threshold", "bound", "objective"),
 )
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings, open_engine = _settings(arguments), engine_of(arguments)
     _check_cell(arguments)
     with ProgressLine() as progress:
-        models = [open_named(name) for name in arguments.models]
+        models = [_open_named(name) for name in arguments.models]
         _check_task(arguments.models, models)
         data = arguments.data or models[0].card.dataset
         check_fit(models[0].card, data)
@@ -133,18 +133,18 @@ def run(arguments: argparse.Namespace) -> int:
 
             named = [_anywhere(name) for name in arguments.models]
             opened = source_of(arguments, models[0], test, "test", None)
-            source = replace(opened, model=named[0], open_model=open_named)
+            source = replace(opened, model=named[0], open_model=_open_named)
             with open_engine() as engine:
                 return search_on(engine, source, named, models, positions, settings, guidance, on_progress=on_progress)
 
-        told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
+        told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         prints = tuple(model.card.fingerprint for model in models)
         key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(told.items()))
-        run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **told)
-        found = Planned("searches", key, search, run).kept(progress)
+        _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **told)
+        found = Planned("searches", key, search, _run).kept(progress)
     seeds = as_seeds(test.inputs[positions]).numpy()[found.seed_index]
     names = list(arguments.models)
-    print(render(names, found, seeds))
+    print(_render(names, found, seeds))
     if len(found) and found.seconds > 0:
         print(f"{found.seconds:.2f} s, {len(found) / found.seconds:.0f} disagreements per second", file=sys.stderr)
     records = _records(names, found, seeds, test, positions)
@@ -173,7 +173,7 @@ def _settings(arguments: argparse.Namespace) -> AscentSettings:
     )
 
 
-def open_named(text: str) -> Any:
+def _open_named(text: str) -> Any:
     """Load a network: NAME, NAME=FILE or NAME:BITS."""
     from idc_core.generation import rounded
     from idc_core.models import load_model
@@ -268,7 +268,7 @@ def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, p
     return make_guidance(arguments.guide, models, train, test, m=m, on_progress=progress)
 
 
-def render(names: list[str], found: Disagreements, seeds: Any) -> str:
+def _render(names: list[str], found: Disagreements, seeds: Any) -> str:
     """Return the result of a search as the text that the command prints."""
     from statistics import median
 

@@ -13,7 +13,7 @@ from idc_core.limits import ATTACKED, DRAWS, INPUTS, SHARE, M
 if TYPE_CHECKING:
     from idc_core.progress import Progress
 
-SMALL = 0.01
+_SMALL = 0.01
 """Numbers closer to zero are told to three digits instead of three places."""
 
 
@@ -83,5 +83,5 @@ def _text(value: str | int | float | None) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.3f}" if abs(value) >= SMALL or not value else f"{value:.3g}"
+        return f"{value:.3f}" if abs(value) >= _SMALL or not value else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else value

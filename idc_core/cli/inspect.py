@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from idc_core.models import Network
     from idc_core.progress import Progress
 
-TOLD = ("split", "limit", "layers", "families", "measures", "error", "seed")
+_TOLD = ("split", "limit", "layers", "families", "measures", "error", "seed")
 """Options that an inspection follows from, for the list of runs."""
 
 
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
                 on_progress=on_progress,
             )
 
-        told = {name: getattr(arguments, name) for name in TOLD if getattr(arguments, name) is not None}
+        told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         key = (
             "command",
             model.card.fingerprint,
@@ -115,8 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
             [one.name for one in hypotheses],
             tuple(sorted(told.items())),
         )
-        run = settings_of(model.card, None, data, model.card.default_layer, None, **told)
-        found = Planned("inspections", key, measure, run).kept(progress)
+        _run = settings_of(model.card, None, data, model.card.default_layer, None, **told)
+        found = Planned("inspections", key, measure, _run).kept(progress)
     passed = discoveries(found, arguments.rate)
     lines = _best(found)[: arguments.most]
     heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "SIGNIFICANT")

@@ -20,7 +20,7 @@ from idc_core.parameters import Parameter, shown
 if TYPE_CHECKING:
     from idc_core.models.scaling import Scaling
 
-PIXEL = Parameter("scaling", "Scaling", "Of inputs in front of a network.", 0.0, -1e6, 1e6)
+_PIXEL = Parameter("scaling", "Scaling", "Of inputs in front of a network.", 0.0, -1e6, 1e6)
 
 NETWORKS, DATA = "models", "data"
 """Kinds of names in whose place a path may stand."""
@@ -68,10 +68,10 @@ def add_options(parser: argparse.ArgumentParser, data: bool) -> None:
     add = parser.add_argument_group("networks from files, given by a path").add_argument
     if data:
         add("--data", type=Name("data"), metavar="NAME", help="what they take: a data set, or a path")
-    add("--mean", type=Decimals(PIXEL), metavar="X,X,...", help="subtracted from inputs, per channel or one for all")
+    add("--mean", type=Decimals(_PIXEL), metavar="X,X,...", help="subtracted from inputs, per channel or one for all")
     divided = "inputs are divided by it, per channel or one for all"
-    add("--deviation", type=Decimals(PIXEL), metavar="X,X,...", help=divided)
-    add("--factor", type=Number(PIXEL), metavar="X", help="inputs are multiplied by it first, such as 255")
+    add("--deviation", type=Decimals(_PIXEL), metavar="X,X,...", help=divided)
+    add("--factor", type=Number(_PIXEL), metavar="X", help="inputs are multiplied by it first, such as 255")
     add("--order", type=Word(("RGB", "BGR")), metavar="{RGB,BGR}", help="of the channels that they take")
     places = ("first", "last", "flat")
     add("--layout", type=Word(places), metavar="{first,last,flat}", help="where they take the channels")
@@ -81,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser, data: bool) -> None:
     add("--trust", action="store_true", default=None, help="read files that can run code (.pt2): only your own")
 
 
-OPTIONS = ("data", "mean", "deviation", "factor", "order", "layout", "explain", "trust")
+_OPTIONS = ("data", "mean", "deviation", "factor", "order", "layout", "explain", "trust")
 """What `add_options` adds."""
 
 
@@ -96,7 +96,7 @@ def open_paths(arguments: argparse.Namespace) -> list[str]:
     arguments.renamed = []
     given = [value for value in _values(arguments) if isinstance(value, OwnPath)]
     networks = [one for one in given if one.kind == NETWORKS]
-    said = [name for name in OPTIONS if getattr(arguments, name, None) is not None]
+    said = [name for name in _OPTIONS if getattr(arguments, name, None) is not None]
     if not networks and (alone := [name for name in said if name != "data" or not _takes_data(arguments)]):
         raise SettingError(f"--{alone[0]} is for a network that is given by a path; leave it out, or give one.")
     check_used(arguments, any(one.kind == DATA for one in given))
@@ -154,7 +154,7 @@ def _opened(
                 name = open_data(one.path, preparation=preparation, on_progress=progress).name
             data = name if one == data or not data else data
             yield one, name
-    scaling = scaling_of(arguments)
+    scaling = _scaling_of(arguments)
     for one in networks:
         entry = open_network(
             one.path,
@@ -167,7 +167,7 @@ def _opened(
         yield one, f"{entry.name}{one.rest}"
 
 
-def scaling_of(arguments: argparse.Namespace) -> Scaling | None:
+def _scaling_of(arguments: argparse.Namespace) -> Scaling | None:
     """Return the scaling that the options say; None where they say nothing."""
     from idc_core.models.scaling import Scaling
 
@@ -179,7 +179,7 @@ def scaling_of(arguments: argparse.Namespace) -> Scaling | None:
 def _as_words(arguments: argparse.Namespace, paths: list[OwnPath]) -> list[str]:
     with_network = any(one.kind == NETWORKS for one in paths)  # without one, `studio` takes no --data
     words = [str(one.path) for one in paths if not with_network or one != getattr(arguments, "data", None)]
-    for name in OPTIONS:
+    for name in _OPTIONS:
         value = getattr(arguments, name, None) if with_network or name != "data" else None
         text = str(value.path if isinstance(value, OwnPath) else value)
         if isinstance(value, tuple):

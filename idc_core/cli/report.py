@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
     from idc_core.runs import PlannedAnalysis
 
-OUT = "report.html"
+_OUT = "report.html"
 
-PREDICTIONS = {"correct": True, "misclassified": False}
+_PREDICTIONS = {"correct": True, "misclassified": False}
 
-RANGE = r"\d(\.\d+)?to\d(\.\d+)?"
+_RANGE = r"\d(\.\d+)?to\d(\.\d+)?"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -44,14 +44,14 @@ def add_parser(subparsers: Subparsers) -> None:
     for option, name, which in (("--class", "classes", "true"), ("--predicted", "predicted", "predicted")):
         told = f"look only at tests of this {which} class; can be given several times"
         add(option, dest=name, type=Text(), action="append", default=[], metavar="NAME", help=told)
-    words = "{" + ",".join(PREDICTIONS) + "}"
+    words = "{" + ",".join(_PREDICTIONS) + "}"
     told = "look only at tests whose prediction is so"
-    add("--predictions", type=Word(tuple(PREDICTIONS)), metavar=words, help=told)
+    add("--predictions", type=Word(tuple(_PREDICTIONS)), metavar=words, help=told)
     told = "look only at tests whose softmax probability of the predicted class is in this range, such as 0.5to0.9"
-    add("--confidence", type=Text(RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=told)
+    add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=told)
     told = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
     add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=told)
-    add("--out", type=FileToWrite(), default=OUT, metavar="FILE", help="the web page (%(default)s)")
+    add("--out", type=FileToWrite(), default=_OUT, metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")
     add_engine(parser)
 
@@ -118,7 +118,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
     return Conditions(
         tuple(dict.fromkeys(arguments.classes)),
         tuple(dict.fromkeys(arguments.predicted)),
-        PREDICTIONS.get(arguments.predictions),
+        _PREDICTIONS.get(arguments.predictions),
         (float(low), float(high)) if high else ALL_CONFIDENCES,
         tuple(int(part) for part in (arguments.cell or "").split("-") if part),
     )
@@ -127,7 +127,7 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
 def command_of(words: Sequence[str], setups: Sequence[object]) -> str:
     """Return the command line that makes a report again, from the words of one, here and with the usual file."""
     setup = [part for file in setups for part in ("--setup", str(file))]
-    return shlex.join(["python", "-m", "idc_core", *_decisive(words), *setup, "--out", OUT])
+    return shlex.join(["python", "-m", "idc_core", *_decisive(words), *setup, "--out", _OUT])
 
 
 def _decisive(words: Sequence[str]) -> Iterator[str]:

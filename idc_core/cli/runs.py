@@ -14,7 +14,7 @@ from idc_core.files import COMMAND
 if TYPE_CHECKING:
     from idc_core.runs import Run
 
-HEADING = ("MADE (UTC)", "KIND", "NETWORK", "TESTS", "LAYER", "M", "RESULT", "SECONDS", "NAME", "ID")
+_HEADING = ("MADE (UTC)", "KIND", "NETWORK", "TESTS", "LAYER", "M", "RESULT", "SECONDS", "NAME", "ID")
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([{**asdict(one), "current": one.is_current} for one in found], indent=2))
     elif found:
-        print(table([HEADING, *map(_row, found)], "<<<<<><><<"))
+        print(table([_HEADING, *map(_row, found)], "<<<<<><><<"))
     else:
         print(f"No runs are kept that fit. `{COMMAND} analyze` makes one, and so does the dashboard.")
     return 0

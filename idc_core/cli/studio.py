@@ -18,7 +18,7 @@ from idc_core.files import SHIPPED
 from idc_core.parameters import Parameter
 
 ADDRESS = "127.0.0.1"
-PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
+_PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="setup files, as --setup FILE, and networks and data from files and folders",
     )
     parser.add_argument(
-        "--port", type=Number(PORT), default=PORT.default, metavar="N", help="port on this computer (%(default)s)"
+        "--port", type=Number(_PORT), default=_PORT.default, metavar="N", help="port on this computer (%(default)s)"
     )
 
 

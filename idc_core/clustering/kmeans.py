@@ -20,7 +20,7 @@ from idc_core.parameters import is_whole, shown
 
 MAX_CLUSTERS = int(CLUSTERS.high)
 
-MAX_MAGNITUDE = 1e100
+_MAX_MAGNITUDE = 1e100
 """Sums of squares of larger activations could leave the range of float64."""
 
 Split = Callable[[Points, list[int]], dict[int, Ints]]
@@ -198,11 +198,11 @@ def check_kind(values: ArrayLike) -> NDArray[np.generic]:
 
 def check_range(array: NDArray[np.generic], low: float, high: float) -> None:
     """Refuse values that are not finite, or too large; `low` and `high` are the ends in sorted order."""
-    if not (low >= -MAX_MAGNITUDE and high <= MAX_MAGNITUDE):
+    if not (low >= -_MAX_MAGNITUDE and high <= _MAX_MAGNITUDE):
         nan, inf = int(np.isnan(array).sum()), int(np.isinf(array).sum())
-        large = int((np.abs(array.astype(np.float64)) > MAX_MAGNITUDE).sum()) - inf
+        large = int((np.abs(array.astype(np.float64)) > _MAX_MAGNITUDE).sum()) - inf
         raise SettingError(
-            f"Expected finite activations of at most {MAX_MAGNITUDE:g}, got {nan} nan, {inf} infinite and "
+            f"Expected finite activations of at most {_MAX_MAGNITUDE:g}, got {nan} nan, {inf} infinite and "
             f"{large} larger ones among {len(array)}; check the weights and the scale of the inputs."
         )
 

@@ -111,7 +111,7 @@ clustering(
     label="Hierarchical (Ward)",
     help="Starts from single values and joins what adds least to the squared distances.",
 )
-def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
+def _ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by agglomeration: clusters that add least to the sum of squares are joined first.
 
     J. H. Ward (1963), by scikit-learn's ``ward_tree`` with every value joined to its two neighbours. That loses
@@ -145,7 +145,7 @@ def ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     help="Clusters are crowded stretches with thin ones between them; it finds their number itself.",
     takes_k=False,
 )
-def dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
+def _dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by density: a cluster is a run of crowded places, and thin places lie between clusters.
 
     `ks` is not used: the density says how many clusters there are. Which places are crowded says `density_rule`.
@@ -201,7 +201,7 @@ def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach:
     label="Gaussian mixture",
     help="Fits bell curves; a value belongs to the one that makes it most probable.",
 )
-def mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
+def _mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points where one normal distribution of a mixture becomes more probable than its neighbour.
 
     scikit-learn's ``GaussianMixture``, by expectation maximisation from the exact k-means partition, so that nothing is

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Gate = NDArray[np.bool_]
 
-SMALLEST = 1e-5
+_SMALLEST = 1e-5
 """Distances up to this one count for nothing in the published program."""
 
 
@@ -130,7 +130,7 @@ def _values(found: Floats, form: Form, filtered: bool, gate: Gate | None) -> Ite
         near = np.flatnonzero(close).astype(np.int64)
         total = to[near, None] + to[None, :]
         if form == "artefact":
-            counted = (to[near, None] > SMALLEST) & (to[None, :] > SMALLEST)
+            counted = (to[near, None] > _SMALLEST) & (to[None, :] > _SMALLEST)
             if gate is not None:
                 counted &= gate[third, near][:, None] | gate[third][None, :]
             share = np.divide(to[near, None], total, out=np.full_like(total, 0.5), where=counted)

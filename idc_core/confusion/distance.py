@@ -8,10 +8,10 @@ from idc_core.errors import DataError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-CLOSE = 0.01
+_CLOSE = 0.01
 """Squared distances below this share of the squared lengths lose digits in the matrix product and are summed again."""
 
-BLOCK = 2048
+_BLOCK = 2048
 """Neurons that are looked at together; bounds the memory beside the matrix itself."""
 
 
@@ -49,7 +49,7 @@ def _sums(matrix: NDArray[np.floating], known: Ints, normalise: bool) -> tuple[F
     gram = np.zeros((size, size))
     both = np.zeros((size, size))
     active = np.zeros(size)
-    for start in range(0, len(matrix), BLOCK):
+    for start in range(0, len(matrix), _BLOCK):
         block = _block(matrix, start, known)
         if normalise:
             met = (block > 0).astype(np.float32)  # exact: at most BLOCK ones are added
@@ -59,7 +59,7 @@ def _sums(matrix: NDArray[np.floating], known: Ints, normalise: bool) -> tuple[F
         gram += block.T @ block
     lengths = np.diag(gram)
     squares = lengths[:, None] + lengths[None, :] - 2.0 * gram
-    rows, columns = np.nonzero(np.triu(squares < CLOSE * (lengths[:, None] + lengths[None, :]), 1))
+    rows, columns = np.nonzero(np.triu(squares < _CLOSE * (lengths[:, None] + lengths[None, :]), 1))
     if len(rows):
         exact = _exact(matrix, known, rows, columns)
         squares[rows, columns] = exact
@@ -70,17 +70,17 @@ def _sums(matrix: NDArray[np.floating], known: Ints, normalise: bool) -> tuple[F
 def _exact(matrix: NDArray[np.floating], known: Ints, rows: Ints, columns: Ints) -> Floats:
     """Sum the squared differences of some pairs one by one."""
     found = np.zeros(len(rows))
-    for start in range(0, len(matrix), BLOCK):
+    for start in range(0, len(matrix), _BLOCK):
         block = np.ascontiguousarray(_block(matrix, start, known).T)
-        for first in range(0, len(rows), BLOCK):
-            some = slice(first, first + BLOCK)
+        for first in range(0, len(rows), _BLOCK):
+            some = slice(first, first + _BLOCK)
             difference = block[rows[some]] - block[columns[some]]
             found[some] += np.einsum("ij,ij->i", difference, difference)
     return found
 
 
 def _block(matrix: NDArray[np.floating], start: int, known: Ints) -> Floats:
-    return matrix[start : start + BLOCK].astype(np.float64)[:, known]
+    return matrix[start : start + _BLOCK].astype(np.float64)[:, known]
 
 
 def _checked(probability: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -90,8 +90,8 @@ def _checked(probability: NDArray[np.floating]) -> NDArray[np.floating]:
             f"Expected a probability matrix of floats (neurons, classes); found {matrix.dtype} {matrix.shape}."
         )
     missing = np.zeros(matrix.shape[1], np.int64)
-    for start in range(0, len(matrix), BLOCK):
-        block = matrix[start : start + BLOCK]
+    for start in range(0, len(matrix), _BLOCK):
+        block = matrix[start : start + _BLOCK]
         absent = np.isnan(block)
         missing += absent.sum(0)
         if not (absent | ((block >= 0) & (block <= 1))).all():
@@ -105,14 +105,14 @@ def _checked(probability: NDArray[np.floating]) -> NDArray[np.floating]:
     return matrix
 
 
-MOST_OPTIMAL = 150
+_MOST_OPTIMAL = 150
 """Classes up to which neighbouring leaves are put next to each other as well as can be; that is cubic and more."""
 
 
 def cluster_order(distance: NDArray[np.floating]) -> Ints:
     """Return the defined classes, int64 (k,), close ones next to each other by average linkage.
 
-    Up to `MOST_OPTIMAL` classes in the order in which neighbours are closest (Bar-Joseph et al. 2001).
+    Up to `_MOST_OPTIMAL` classes in the order in which neighbours are closest (Bar-Joseph et al. 2001).
     """
     known = np.flatnonzero(np.isfinite(np.diag(distance))).astype(np.int64)
     if len(known) < 3:
@@ -120,7 +120,7 @@ def cluster_order(distance: NDArray[np.floating]) -> Ints:
     from idc_core.scipy_parts import hierarchy
 
     pairs = np.asarray(distance, np.float64)[np.ix_(known, known)][np.triu_indices(len(known), 1)]
-    tree = hierarchy.linkage(pairs, "average", optimal_ordering=len(known) <= MOST_OPTIMAL)
+    tree = hierarchy.linkage(pairs, "average", optimal_ordering=len(known) <= _MOST_OPTIMAL)
     order: Ints = known[hierarchy.leaves_list(tree)]
     return order
 

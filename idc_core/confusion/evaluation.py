@@ -14,10 +14,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Errors = Literal["low", "high"]
 
-POINTS = 40
+_POINTS = 40
 """Shares of pairs at which the published program takes the curve."""
 
-DRAWN = 500
+_DRAWN = 500
 """Points of a curve at most."""
 
 
@@ -152,12 +152,12 @@ def evaluate(
 def cost_effectiveness(
     score: NDArray[np.floating], truth: NDArray[np.floating], errors: Errors = "low", deviations: float = 1.0
 ) -> Curve:
-    """Return the cost-effectiveness curve at `DRAWN` points at most; parameters and errors as `evaluate`."""
+    """Return the cost-effectiveness curve at `_DRAWN` points at most; parameters and errors as `evaluate`."""
     values, facts, _ = _pairs(score, truth)
     true = facts > facts.mean() + deviations * facts.std()
     order = np.argsort(_directed(values, errors), kind="stable")
     pairs, all_true = len(values), int(true.sum())
-    steps = np.unique(np.linspace(0, pairs, min(DRAWN, pairs + 1)).round().astype(np.int64))
+    steps = np.unique(np.linspace(0, pairs, min(_DRAWN, pairs + 1)).round().astype(np.int64))
     found = np.concatenate([[0], np.cumsum(true[order])])[steps]
     optimal = np.minimum(steps, all_true)
     part = max(1, all_true)
@@ -211,19 +211,19 @@ def _gain(found: Ints) -> float:
 
 
 def _places(pairs: int, errors: Errors) -> Ints:
-    shares = np.linspace(0, 1, POINTS) * pairs
+    shares = np.linspace(0, 1, _POINTS) * pairs
     return (np.ceil(shares) if errors == "high" else np.floor(shares)).astype(np.int64)
 
 
 def _gain_at(found: Ints, places: Ints) -> float:
     if not found[-1]:
         return float("nan")
-    area = np.trapezoid(found[places] / found[-1], dx=1 / (POINTS - 1))
+    area = np.trapezoid(found[places] / found[-1], dx=1 / (_POINTS - 1))
     return float(area / 0.5 - 1)
 
 
 def _gain_summed(found: Ints, places: Ints) -> float:
     if not found[-1]:
         return float("nan")
-    random = np.linspace(0, 1, POINTS).sum() / (POINTS - 1)
-    return float((found[places] / found[-1]).sum() / (POINTS - 1) / random - 1)
+    random = np.linspace(0, 1, _POINTS).sum() / (_POINTS - 1)
+    return float((found[places] / found[-1]).sum() / (_POINTS - 1) / random - 1)

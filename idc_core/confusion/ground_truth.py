@@ -10,7 +10,7 @@ from idc_core.errors import DataError, SettingError
 Floats = NDArray[np.float64]
 Form = Literal["equation", "artefact"]
 
-FEWEST = 10
+_FEWEST = 10
 """Images that a direction of a multi-label confusion needs at least to have a value."""
 
 
@@ -20,7 +20,7 @@ def check_form(form: str) -> None:
         raise SettingError(f"form must be 'equation' or 'artefact', not {form!r}.")
 
 
-def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = FEWEST) -> Floats:
+def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewest: int = _FEWEST) -> Floats:
     """Return how often an input of one class is predicted as another one instead, float64 (classes, classes).
 
     Labels are int (n,), or 0 and 1 (n, classes). [a, b] is the share of inputs of class a predicted as b. With several
@@ -38,7 +38,7 @@ def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewe
     return found
 
 
-def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = FEWEST) -> Floats:
+def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = _FEWEST) -> Floats:
     """Return how often a class is predicted beside another one that alone is there; labels of 0 and 1 (n, classes).
 
     [a, b], float64 (classes, classes): of the inputs with a and without b in the truth, the share with both predicted.

@@ -15,7 +15,7 @@ from idc_core.confusion.predictions_parts import SEVERAL_BYTES, check_names, che
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_number, read_rows
 
-MARK = "|"
+_MARK = "|"
 """Between several labels of an input."""
 
 _LABELS = ("predicted", "true")
@@ -61,7 +61,7 @@ def read_table(file: Path | bytes, where: str, scaled: bool, class_names: Sequen
     values = _numbers(rows, heading, columns, labels, where, budget)
     names = tuple(class_names) or check_names(_names_in(labels, where), where)
     check_size(len(names), len(columns), budget)
-    several = any(MARK in cell or not cell.strip() for column in labels for cell in column.first)
+    several = any(_MARK in cell or not cell.strip() for column in labels for cell in column.first)
     found = {column.name: _places(column, names, several, where, budget) for column in labels}
     return evidence_of(where, names, found, values=scaled_over_layers(values, [len(columns)], scaled, where))
 
@@ -102,7 +102,7 @@ def _names_in(labels: list[_Column], where: str) -> list[str]:
     met: set[str] = set()
     for column in labels:
         for cell in column.first:
-            met.update(part.strip() for part in cell.split(MARK) if part.strip())
+            met.update(part.strip() for part in cell.split(_MARK) if part.strip())
             if len(met) > MOST_CLASSES:
                 raise DataError(f"{where}: there are more than {MOST_CLASSES:,} classes, which is the most.")
     if not all(name.isascii() and name.isdigit() and len(name) < 6 for name in met):
@@ -120,7 +120,7 @@ def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, 
     place = {name: index for index, name in enumerate(names)}
     cells: list[list[int]] = []
     for cell, line in column.first.items():
-        parts = [part.strip() for part in cell.split(MARK) if part.strip()]
+        parts = [part.strip() for part in cell.split(_MARK) if part.strip()]
         unknown = [part for part in parts if part not in place]
         if unknown:
             raise DataError(

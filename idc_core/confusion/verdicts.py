@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NORMAL = 1.959963984540054
+_NORMAL = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""
 
-DRAWS = 400
+_DRAWS = 400
 """Resampled test sets behind the interval of a disparity."""
 
 
@@ -91,9 +91,9 @@ def judge(directional: NDArray[np.floating], inputs: NDArray[np.floating], pairs
 
 def wilson(share: NDArray[np.floating], trials: NDArray[np.floating]) -> tuple[Floats, Floats]:
     """Return the ends of Wilson's 95 % interval of shares observed in so many trials each."""
-    squared = NORMAL**2
+    squared = _NORMAL**2
     middle = (share + squared / (2 * trials)) / (1 + squared / trials)
-    half = NORMAL * np.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
+    half = _NORMAL * np.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
@@ -116,7 +116,7 @@ def judge_disparity(
     defined = (parts > 0).all(0)
     margin = float("nan")
     if defined.any():
-        drawn = np.random.default_rng(seed).binomial(trials, shares, (DRAWS, *rates.shape)) / trials
+        drawn = np.random.default_rng(seed).binomial(trials, shares, (_DRAWS, *rates.shape)) / trials
         confusion = np.where(known, drawn, 0.0).sum(1) / np.maximum(parts, 1)
-        margin = float(NORMAL * np.abs(confusion[:, 0] - confusion[:, 1])[:, defined].mean(1).std())
+        margin = float(_NORMAL * np.abs(confusion[:, 0] - confusion[:, 1])[:, defined].mean(1).std())
     return DisparityVerdict(int((shares * trials).sum().round()), margin)

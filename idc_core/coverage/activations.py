@@ -20,7 +20,7 @@ from idc_core.tracing.transfers import brought_back
 
 Floats = NDArray[np.floating[Any]]
 
-ROWS = 1024
+_ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""
 
 
@@ -107,11 +107,11 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
     if missing:
         raise DataError(f"The traces hold no activations of {', '.join(missing)}: collect them for these layers too.")
     count = len(traces.scores)
-    for start in range(0, count, ROWS):
-        rows = slice(start, start + ROWS)
+    for start in range(0, count, _ROWS):
+        rows = slice(start, start + _ROWS)
         parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
         yield _shared(parts, traces.scores[rows], start)
-        report(on_progress, min(start + ROWS, count), count, "inputs looked at")
+        report(on_progress, min(start + _ROWS, count), count, "inputs looked at")
 
 
 def _shared(parts: dict[str, Floats], scores: NDArray[Any], start: int, raw: TraceBatch | None = None) -> BatchOf:

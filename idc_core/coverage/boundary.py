@@ -88,7 +88,7 @@ class _RangeCriterion(TargetCriterion):
         super()._restore(saved)
 
 
-def aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+def _aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
     """Aim at the middle of the section of each target."""
     neurons = targets // criterion.k
     span = criterion.high[neurons] - criterion.low[neurons]
@@ -101,7 +101,7 @@ def aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
     help="Share of the sections reached, with the training range of each neuron cut into k sections.",
     citation="Ma et al. (DeepGauge), ASE 2018, section 3.1, KMNCov",
     parameters=(Parameter("k", "sections k", "Number of sections per neuron.", 1000, 2, 10_000, step=100),),
-    aim=aim_at_section,
+    aim=_aim_at_section,
 )
 class KMNC(_RangeCriterion):
     """k-multisection neuron coverage: sum over n of |{i : phi(x, n) in S_i for some test x}| / (k |N|).
@@ -173,7 +173,7 @@ class _BoundaryCriterion(_RangeCriterion):
         return np.asarray(values <= self.low if self.inclusive else values < self.low)
 
 
-def aim_beyond(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+def _aim_beyond(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
     """Aim below or above the range of the neuron of each target."""
     return targets // 2, np.where(targets % 2, np.inf, -np.inf)
 
@@ -186,7 +186,7 @@ def aim_beyond(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
     parameters=(
         Parameter("margin", "margin", "Standard deviations by which a neuron's range is widened.", 0.0, 0, 5, step=0.5),
     ),
-    aim=aim_beyond,
+    aim=_aim_beyond,
 )
 class NBC(_BoundaryCriterion):
     """Neuron boundary coverage: (|neurons above their range| + |neurons below it|) / (2 |N|).

@@ -27,7 +27,7 @@ from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
 
-DECIMALS = 2
+_DECIMALS = 2
 """To how many places the original program rounds its centroids."""
 
 
@@ -218,7 +218,7 @@ class IDC(Criterion):
     ) -> Self:
         self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
-            np.round(one.centroids, DECIMALS) if self.original else one.centroids for one in self.clusters
+            np.round(one.centroids, _DECIMALS) if self.original else one.centroids for one in self.clusters
         )
         # Rounded centroids have boundaries of their own, half way between them.
         self._boundaries = None if self.original else tuple(one.boundaries for one in self.clusters)

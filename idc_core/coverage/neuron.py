@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Scale = Literal["none", "layer", "positions"]
 
-FEW = 8
+_FEW = 8
 """Up to this many neurons are picked one after the other; more by sorting."""
 
 
@@ -115,7 +115,7 @@ class _TopK(StreamedCriterion):
         """Return the neurons' numbers, counted through all layers, most active of each layer first, (n, k * layers)."""
         firsts = np.cumsum((0, *batch.sizes[:-1]))
         layers = zip(firsts, batch.by_layer(batch.values), strict=True)
-        return np.concatenate([first + most_active(part, self.k) for first, part in layers], axis=1)
+        return np.concatenate([first + _most_active(part, self.k) for first, part in layers], axis=1)
 
 
 @criterion(
@@ -230,9 +230,9 @@ def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
     return found
 
 
-def most_active(values: Floats, k: int) -> NDArray[np.int64]:
+def _most_active(values: Floats, k: int) -> NDArray[np.int64]:
     """Return the k most active neurons, int64 (n, k), or all of fewer, most active first, of equals the lower one."""
-    if k > FEW or k >= values.shape[1]:
+    if k > _FEW or k >= values.shape[1]:
         return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)
     left = values.copy()
     rows = np.arange(len(values))

@@ -171,7 +171,7 @@ def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
 
 By = Literal["additional", "total", "value", "uncertainty"]
 
-POINTS = 200
+_POINTS = 200
 """Numbers of tests at which curves are given."""
 
 
@@ -215,15 +215,15 @@ def orders_by(
     return found
 
 
-def faults_found(order: NDArray[Any], wrong: NDArray[np.bool_], tests: NDArray[Any]) -> Floats:
+def _faults_found(order: NDArray[Any], wrong: NDArray[np.bool_], tests: NDArray[Any]) -> Floats:
     """Return the share of the misclassified tests among the first `tests` (p,) of an order (n,), float64 (p,)."""
     met = np.concatenate([[0], np.cumsum(np.asarray(wrong, bool)[order])])
     return np.asarray(met[tests] / met[-1])
 
 
-def curve_points(tests: int) -> Ints:
+def _curve_points(tests: int) -> Ints:
     """Return the numbers of tests at which curves are given, int64, from 0 to all tests."""
-    return np.unique(np.linspace(0, tests, min(tests, POINTS) + 1).round().astype(np.int64))
+    return np.unique(np.linspace(0, tests, min(tests, _POINTS) + 1).round().astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,14 +243,14 @@ def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int =
     """Compare orders by how early they detect the misclassified tests, with random orders (seeds 0, 1, ...)."""
     if seeds < 1:
         raise SettingError(f"Expected at least one random order, got seeds={seeds}.")
-    tests = curve_points(len(wrong))
+    tests = _curve_points(len(wrong))
     random = [np.random.default_rng(seed).permutation(len(wrong)) for seed in range(seeds)]
     baseline = np.array([apfd(order, wrong) for order in random])
-    shares = np.stack([faults_found(order, wrong, tests) for order in random])
+    shares = np.stack([_faults_found(order, wrong, tests) for order in random])
     return FaultDetection(
         apfd={order.key: apfd(order.positions, wrong) for order in orders},
         tests=tests,
-        curves={order.key: faults_found(order.positions, wrong, tests) for order in orders},
+        curves={order.key: _faults_found(order.positions, wrong, tests) for order in orders},
         random=baseline,
         mean=shares.mean(0),
         low=shares.min(0),

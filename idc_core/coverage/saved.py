@@ -25,7 +25,7 @@ from idc_core.parameters import shown
 
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT = 1
+_FORMAT = 1
 """Raised whenever a file of before can no longer be read."""
 
 _ABOUT = "criterion.json"
@@ -95,7 +95,7 @@ def save(criterion: Criterion, path: str | Path) -> None:
     path = _path(path)
     if reason := unwritable(path):
         raise SettingError(f"{path} {reason}: save the criterion elsewhere.")
-    about = _About(FORMAT, criterion.card.name, fingerprint(_network(criterion)), criterion._settings())
+    about = _About(_FORMAT, criterion.card.name, fingerprint(_network(criterion)), criterion._settings())
     try:
         text = json.dumps(vars(about), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -140,8 +140,8 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     check_sealed_zip(path, where)
     with open_arrays(path, where, kind="a saved criterion") as file:
         about = read_json(file.content(_ABOUT), where, _About)
-        if about.format != FORMAT:
-            raise DataError(f"{where} has format {about.format}; this program reads {FORMAT}. Fit and save it again.")
+        if about.format != _FORMAT:
+            raise DataError(f"{where} has format {about.format}; this program reads {_FORMAT}. Fit and save it again.")
         arrays = {name: file.read(name) for name in file.names if name != _ABOUT}
     if about.network != (found := fingerprint(model)):
         raise ModelError(

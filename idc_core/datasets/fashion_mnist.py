@@ -6,7 +6,18 @@ from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.progress import Progress
 
-CLASS_NAMES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+_CLASS_NAMES = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
 _SOURCE = mnist_layout(
     "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
     train_images=("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84", 26),
@@ -20,7 +31,7 @@ _SOURCE = mnist_layout(
     "fashion-mnist",
     "Fashion-MNIST",
     "60,000 training and 10,000 test pictures of ten kinds of clothes, 28x28 grey.",
-    class_names=CLASS_NAMES,
+    class_names=_CLASS_NAMES,
     input_shape=(1, 28, 28),
     citation=(
         "H. Xiao, K. Rasul, R. Vollgraf, Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "

@@ -15,13 +15,13 @@ from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip
 from idc_core.progress import Progress, report
 
-PREFIXES = {"train": "train", "test": "t10k"}
+_PREFIXES = {"train": "train", "test": "t10k"}
 """How the files of a split begin."""
 
 
 def idx_files(split: str, dimensions: int) -> tuple[str, str]:
     """Return the names of the image file (of so many dimensions) and the label file of a split."""
-    prefix = PREFIXES[split]
+    prefix = _PREFIXES[split]
     return f"{prefix}-images-idx{dimensions}-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
 
 
@@ -52,7 +52,7 @@ def read_labelled(
     images, labels = (folder / name for name in idx_files(split, 1 + len(item_shape)))
     report(on_progress, 0, 2, f"Reading {images.name}")
     targets, label_count = read_idx(labels, ())
-    check_labels(targets, classes, labels)
+    _check_labels(targets, classes, labels)
     pixels, count = read_idx(images, item_shape, limit)
     if count != label_count:
         raise DataError(
@@ -66,7 +66,7 @@ def read_labelled(
     return Items(inputs, targets[:limit].astype(np.int64))
 
 
-def check_labels(labels: NDArray[np.uint8], classes: int, source: Path) -> None:
+def _check_labels(labels: NDArray[np.uint8], classes: int, source: Path) -> None:
     """Refuse labels outside 0 .. classes - 1, naming the first one and `source`."""
     wrong = np.flatnonzero(labels >= classes)
     if len(wrong):

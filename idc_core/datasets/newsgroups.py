@@ -19,7 +19,7 @@ from idc_core.progress import Progress, report
 
 GROUPS = ("comp.graphics", "rec.autos", "rec.motorcycles", "rec.sport.hockey", "sci.med", "sci.space")
 LENGTH = 200
-VOCABULARY_WORDS = 10_000
+_VOCABULARY_WORDS = 10_000
 PADDING, UNKNOWN = 0, 1
 _SPECIAL = ("<padding>", "<unknown>")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")  # letters and digits, with apostrophes inside: don't
@@ -62,7 +62,7 @@ def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         counts.update(words_of(text))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return _SPECIAL + tuple(word for word, _ in ranked[:VOCABULARY_WORDS])
+    return _SPECIAL + tuple(word for word, _ in ranked[:_VOCABULARY_WORDS])
 
 
 def encode_texts(texts: Sequence[str], vocabulary: Sequence[str], length: int = LENGTH) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from idc_core.errors import DataError
 from idc_core.own_code import run_own, said_source, source_of
 from idc_core.progress import Progress
 
-EXPECTED = "return (inputs, targets), a torch Dataset, an idc Dataset, or the path of files"
+_EXPECTED = "return (inputs, targets), a torch Dataset, an idc Dataset, or the path of files"
 
 
 class OwnReader:
@@ -142,7 +142,7 @@ class OwnReader:
             return Items(as_array(tensors[0]), as_array(tensors[1]))
         if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):
             return gathered(found, where, limit, on_progress)
-        raise DataError(f"{where}: `read` returned {type(found).__name__}; {EXPECTED}.")
+        raise DataError(f"{where}: `read` returned {type(found).__name__}; {_EXPECTED}.")
 
     def _with_naming(self, items: Items, where: str) -> Items:
         """Take inputs by name apart; what the others are is the same in both splits."""

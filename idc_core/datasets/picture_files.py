@@ -40,7 +40,7 @@ class PictureFiles:
             stamps: Any = [(name, *self._folder.stamp(name)) for name in names if is_picture(name)]
         else:
             with open_archive(path, self.where, expansion=MAX_EXPANSION) as archive:
-                seen = [name for name in archive.names if not is_hidden(name)]
+                seen = [name for name in archive.names if not _is_hidden(name)]
                 names, hidden = tuple(seen), len(archive.names) - len(seen)
             stat = path.stat()
             stamps = [stat.st_size, stat.st_mtime_ns]
@@ -87,7 +87,7 @@ def is_picture(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def is_hidden(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     """Return whether a name in a zip file is one that file managers leave: hidden, or in a hidden folder."""
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 

@@ -30,7 +30,7 @@ from idc_core.own_code import is_url
 from idc_core.parameters import shown
 from idc_core.progress import Progress, report
 
-PATIENCE_S = 20
+_PATIENCE_S = 20
 """Seconds for the next bytes of an HTTP server."""
 
 _BLOCK = 1 << 20
@@ -132,7 +132,7 @@ def _over_http(url: str, name: str) -> Iterator[_Found]:
             "on such a server needs to be a .zip."
         )
     as_stored = {"Accept-Encoding": "identity"}
-    with requests.get(url, stream=True, timeout=PATIENCE_S, headers=as_stored) as answer:
+    with requests.get(url, stream=True, timeout=_PATIENCE_S, headers=as_stored) as answer:
         answer.raise_for_status()
         head = answer.headers
         told = [head[one] for one in ("ETag", "Last-Modified") if one in head]

@@ -61,7 +61,7 @@ class Source:
     convert: Callable[[Path, Path], None] | None = None
 
 
-def data_folder() -> Path | None:
+def _data_folder() -> Path | None:
     """Return the folder that IDC_DATA names, or None where it names none."""
     value = os.environ.get("IDC_DATA", "")
     return Path(value).expanduser() if value else None
@@ -89,7 +89,7 @@ def obtain(
     CancelledError
         If the callback, told in megabytes, returned False.
     """
-    root, cache = data_folder(), cache_folder()
+    root, cache = _data_folder(), cache_folder()
     if root is not None and _find(root / dataset, alternatives):
         return root / dataset
     target = cache / dataset
@@ -125,7 +125,7 @@ def _find(folder: Path, alternatives: Sequence[Files]) -> Files:
 
 
 def _fetch(dataset: str, label: str, files: Files, source: Source | None, on_progress: Progress | None) -> None:
-    root, cache = data_folder(), cache_folder()
+    root, cache = _data_folder(), cache_folder()
     wanted = " and ".join(f"{dataset}/{name}" for name in files)
     given = f"a folder (now: {'not set' if root is None else root})"
     if source is None:

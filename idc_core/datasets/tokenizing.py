@@ -14,7 +14,7 @@ from idc_core.errors import DataError, IdcError, needing
 from idc_core.guarded import member, read_json, read_text
 
 TOKENIZER, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
-MOST_WORDS = 2_000_000
+_MOST_WORDS = 2_000_000
 """Entries of a vocabulary; the largest published ones have 262,144."""
 
 _MOST_PATTERN = 2_000
@@ -58,7 +58,7 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     DataError
         If the folder has no tokenizer, or it is damaged, asks for work without end, or fails on a text.
     """
-    tokenizer = open_tokenizer(folder)
+    tokenizer = _open_tokenizer(folder)
     where = f"The tokenizer in {folder}"
     padding = padding_of(folder, tokenizer)
     if padding is None:
@@ -75,7 +75,7 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     return Tokens(ids, vocabulary, _special(tokenizer, padding))
 
 
-def open_tokenizer(folder: Path) -> Any:
+def _open_tokenizer(folder: Path) -> Any:
     """Return the `tokenizers.Tokenizer` of a folder; DataError where there is none, or it is damaged."""
     with needing("huggingface", f"The tokenizer in {folder}"):
         from tokenizers import Tokenizer  # takes a moment
@@ -103,7 +103,7 @@ def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
     if type(given := network.get("pad_token_id")) is int and given >= 0:
         return given
     if tokenizer is None and has_tokenizer(folder):
-        tokenizer = open_tokenizer(folder)
+        tokenizer = _open_tokenizer(folder)
     settings = {} if tokenizer is None else _settings(folder, SETTINGS)
     for name in ("pad_token", "eos_token"):
         token = settings.get(name)
@@ -165,8 +165,8 @@ def _check(content: dict[str, Any], where: str) -> None:
         if isinstance(pattern, str):
             _check_pattern(pattern, where)
         for name in ("id", "max_input_chars_per_word", "max_length"):
-            if type(place.get(name)) is int and place[name] > MOST_WORDS:
-                raise DataError(f"{where} says {name} {place[name]:,}; expected at most {MOST_WORDS:,}.")
+            if type(place.get(name)) is int and place[name] > _MOST_WORDS:
+                raise DataError(f"{where} says {name} {place[name]:,}; expected at most {_MOST_WORDS:,}.")
 
 
 def _places(content: Any) -> Any:
@@ -208,8 +208,8 @@ def _vocabulary(tokenizer: Any, where: str) -> tuple[str, ...]:
     """Return readable words by token id; each is there once."""
     words = _explained(where, lambda: tokenizer.get_vocab(with_added_tokens=True))
     highest = max(words.values(), default=-1)
-    if highest >= MOST_WORDS:
-        raise DataError(f"{where} has ids up to {highest:,}; expected at most {MOST_WORDS:,}.")
+    if highest >= _MOST_WORDS:
+        raise DataError(f"{where} has ids up to {highest:,}; expected at most {_MOST_WORDS:,}.")
     content = tokenizer.get_added_tokens_decoder()
     plain = _of_bytes if any(word.startswith("Ġ") for word in words) else _of_pieces
     found = [f"#{number}" for number in range(highest + 1)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Inspection
     from idc_core.progress import Progress
 
-FEWEST = 4
+_FEWEST = 4
 """Blocks of records that a worker reads at a time, at least."""
 
 
@@ -69,7 +69,7 @@ def inspect_on(
 def _cut(state: ExtractionState) -> list[Block]:
     """Cut the records, where the blocks in which they are read end."""
     ends = [0, *state.stream.ends.tolist()]
-    step = max(FEWEST, -(-len(ends) // MOST_BLOCKS))
+    step = max(_FEWEST, -(-len(ends) // MOST_BLOCKS))
     edges = [*ends[:-1:step], ends[-1]]
     return list(pairwise(edges))
 

@@ -22,19 +22,19 @@ from idc_core.errors import EngineError, IdcError, SettingError, needing
 from idc_core.progress import Progress, report
 from idc_core.threads import one_thread
 
-MOST_FAILURES = 5
+_MOST_FAILURES = 5
 """How often workers may end at one block, or its results be lost, before the work is given up."""
 
-LOOK_S = 1.0
+_LOOK_S = 1.0
 """Seconds after which the cluster is asked for new machines, and the caller whether to stop."""
 
-START_S = 30.0
+_START_S = 30.0
 """Seconds after which a worker that has not begun is given up where CPUs are free: its machine has gone."""
 
-CONNECT_S = 10.0
+_CONNECT_S = 10.0
 """Seconds in which a cluster must answer at first."""
 
-NOBODY_S = 300.0
+_NOBODY_S = 300.0
 """Seconds without any worker after which the work is given up."""
 
 LOST_S = 20.0
@@ -167,20 +167,20 @@ class RayEngine(Engine):
             If the cluster is lost, or has had no worker for long.
         """
         now = time.monotonic()
-        if now < self._looked + LOOK_S:
+        if now < self._looked + _LOOK_S:
             return
         self._looked = now
         if not self._reaches_head(now):
             return
         if any(not one.starting for one in self.workers.values()):
             self._served = now
-        elif now > self._served + NOBODY_S:
+        elif now > self._served + _NOBODY_S:
             raise EngineError(
-                f"The Ray cluster has begun no worker for {NOBODY_S:.0f} seconds: others hold its CPUs or GPUs, or its "
-                "machines cannot start this program. Look at `ray status`, then start again."
+                f"The Ray cluster has begun no worker for {_NOBODY_S:.0f} seconds: others hold its CPUs or GPUs, or "
+                "its machines cannot start this program. Look at `ray status`, then start again."
             )
         there = self.ray.cluster_resources()
-        late = [one for one in self.workers.values() if one.starting and now > one.hired + START_S]
+        late = [one for one in self.workers.values() if one.starting and now > one.hired + _START_S]
         if late and self.ray.available_resources().get(self._kind, 0) >= 1:
             self.dismiss(late)
         needs = {"num_cpus": 1, "num_gpus": int(self._kind == "GPU"), "max_restarts": 0}
@@ -192,7 +192,7 @@ class RayEngine(Engine):
     def _reaches_head(self, now: float) -> bool:
         """Say whether the cluster's head answers; what is asked of Ray itself would wait for it."""
         try:
-            socket.create_connection(self._head, LOOK_S).close()
+            socket.create_connection(self._head, _LOOK_S).close()
         except OSError as error:
             self._silent = now if self._silent is None else self._silent
             if now > self._silent + LOST_S:
@@ -243,7 +243,7 @@ class _Run:
                 self._tell()
             top = self._tree.top
             try:
-                while not self._ray.wait([self._tree.found[top]], timeout=LOOK_S)[0]:
+                while not self._ray.wait([self._tree.found[top]], timeout=_LOOK_S)[0]:
                     self._engine.hire()
                     self._tell()
                 return _own(self._ray.get(self._tree.found[top]))
@@ -268,9 +268,9 @@ class _Run:
         """Wait until a worker answers, but not for long."""
         awaited = {one.signal: one for one in self._engine.workers.values() if one.signal is not None}
         if not awaited:
-            time.sleep(LOOK_S)
+            time.sleep(_LOOK_S)
             return
-        for signal in self._ray.wait(list(awaited), num_returns=1, timeout=LOOK_S)[0]:
+        for signal in self._ray.wait(list(awaited), num_returns=1, timeout=_LOOK_S)[0]:
             self._answered(awaited[signal])
 
     def _answered(self, worker: _Hired) -> None:
@@ -309,10 +309,10 @@ class _Run:
     def _failed(self, node: Node | None, error: Exception) -> None:
         """Count a job that has no result; one that fails again and again ends the run."""
         self._failures[node] += 1
-        if self._failures[node] >= MOST_FAILURES:
+        if self._failures[node] >= _MOST_FAILURES:
             raise EngineError(
-                f"{MOST_FAILURES} times a worker ended {_named(node, self._blocks)} ({_said(error)}). Look whether the "
-                "machines have enough memory, and this program at the same path."
+                f"{_MOST_FAILURES} times a worker ended {_named(node, self._blocks)} ({_said(error)}). Look whether "
+                "the machines have enough memory, and this program at the same path."
             )
 
     def _tell(self) -> None:
@@ -354,7 +354,7 @@ def _place(address: str) -> tuple[str, int]:
 def _connect(ray: Any, address: str) -> None:
     try:
         if ":" in address:  # Ray would try for minutes
-            socket.create_connection(_place(address), CONNECT_S).close()
+            socket.create_connection(_place(address), _CONNECT_S).close()
         ray.init(
             address=address or "local",
             include_dashboard=None if address else False,

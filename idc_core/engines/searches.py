@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SEEDS = 16
 """Seeds of a block: few, so that a search of hundreds has work for many workers."""
 
-EARLY = 0.25
+_EARLY = 0.25
 """Part of the steps within which a worker that joins is given seeds.
 
 It makes their earlier steps again while the others wait: that pays in the first half where it joins as many as are
@@ -99,7 +99,7 @@ def search_on(
 
     seen = engine.run(source, work, blocks, tell(0))
     while seen.active and len(work.told) < settings.iterations:
-        early, now = len(work.told) < EARLY * settings.iterations, tell(count - seen.active)
+        early, now = len(work.told) < _EARLY * settings.iterations, tell(count - seen.active)
         work = replace(work, told=(*work.told, seen.covered))
         seen = engine.run(source, work, blocks, now, moving=early)
     arrived = engine.run(source, _Gather(work), blocks, tell(count - seen.active))

@@ -26,10 +26,10 @@ from idc_core.tracing.parts import Kept, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back
 
-MOST_COUNTS = 13
+_MOST_COUNTS = 13
 """How many numbers of silenced neurons are tried unless they are given."""
 
-AGREEMENT = 1e-4
+_AGREEMENT = 1e-4
 """Relative difference that passes run together may show from passes run one by one; single precision gives 1e-6."""
 
 Task = Literal["classification", "regression"]
@@ -101,7 +101,7 @@ def ablate(
     Features of one token (``NAME@class``) are set to zero at that token alone, a head (``NAME@heads``) at all tokens.
 
     `important` lists neurons, most important first; `counts` are the numbers silenced, by default up to m or half of
-    the layer in at most `MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first
+    the layer in at most `_MOST_COUNTS` steps. Random neurons are drawn from those that are not among the first
     ``max(counts)`` of `important`; a larger number of random neurons of one seed contains the smaller.
 
     Not in the DeepImportance paper; it is the usual test of whether an importance means anything. All variants of a
@@ -162,7 +162,7 @@ def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
 def _counts(counts: Iterable[int] | None, m: int, neurons: int) -> NDArray[np.int64]:
     if counts is None:
         most = min(m, max(1, neurons // 2))
-        return np.unique(np.linspace(0, most, min(most + 1, MOST_COUNTS)).round().astype(np.int64))
+        return np.unique(np.linspace(0, most, min(most + 1, _MOST_COUNTS)).round().astype(np.int64))
     numbers = np.array(sorted(set(counts)))
     if not len(numbers) or numbers.dtype.kind not in "iu" or numbers[0] < 0 or numbers[-1] > m:
         raise SettingError(f"counts must be whole numbers from 0 to {m}, the neurons in important, not {counts!r:.80}.")
@@ -269,4 +269,4 @@ def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
         found = together.run(one, trial)
     except (ModelError, RuntimeError):
         return apart
-    return together if torch.allclose(found, expected, rtol=AGREEMENT, atol=AGREEMENT) else apart
+    return together if torch.allclose(found, expected, rtol=_AGREEMENT, atol=_AGREEMENT) else apart

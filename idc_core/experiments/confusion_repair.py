@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 ADDITIONS = ("nothing", "confused", "random")
 """What is added to the training data: nothing, the inputs confused in the reported pairs, as many random ones."""
 
-HELD_OUT = "other half"
+_HELD_OUT = "other half"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class RepairPlan(RetrainingPlan):
 
     def measured(self, done: Retraining) -> Repair:
         """Return accuracy and confusion before and after; CancelledError unless every addition was finished once."""
-        test = self.tests[HELD_OUT]
+        test = self.tests[_HELD_OUT]
         assert isinstance(test, tuple)
         inputs, targets = test
         after: dict[str, Floats] = {}
@@ -130,7 +130,7 @@ def prepare_repair(
         model,
         train,
         dict(zip(ADDITIONS, (None, (test.inputs[rows], test.targets[rows]), sampled), strict=True)),
-        {HELD_OUT: (test.inputs[other], test.targets[other])},
+        {_HELD_OUT: (test.inputs[other], test.targets[other])},
         {} if store is None else store,
         epochs,
         class_names=names,

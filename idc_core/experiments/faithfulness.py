@@ -31,10 +31,10 @@ RANDOM, ROLLOUT = "random", "attention-rollout"
 COMPARED = ("attnlrp", "gamma", "value-path", "gradient-x-input", "integrated-gradients", ROLLOUT, RANDOM)
 """Methods that are compared unless others are named: of `METHODS`, attention rollout, and a random order."""
 
-SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
 """Parameters that are not a method's default: the baseline of pictures is grey, near the colour of removed parts."""
 
-ORDERS = ("most relevant first", "least relevant first")
+_ORDERS = ("most relevant first", "least relevant first")
 
 _AT_ONCE = 512
 
@@ -44,7 +44,7 @@ class Faithfulness:
     """Perturbation curves: what is left of the predicted class's score when parts are removed.
 
     `removed` are the shares of an input's parts that are removed, from 0 to 1, (steps + 1,). `probability` and `logit`
-    are means over the inputs of a seed, (methods, 2, seeds, steps + 1), the second axis as in `ORDERS`; the logit is
+    are means over the inputs of a seed, (methods, 2, seeds, steps + 1), the second axis as in `_ORDERS`; the logit is
     the score before the softmax.
     """
 
@@ -173,7 +173,7 @@ def _curves(
     """Return the curves of one sample, means over its inputs, (2 measures, methods, 2 orders, steps + 1)."""
     whole = collect(model, cut.inputs, [], batch_size=batch_size)
     classes = whole.predictions
-    found = np.empty((2, len(methods), len(ORDERS), steps + 1))
+    found = np.empty((2, len(methods), len(_ORDERS), steps + 1))
     # Both ends are the same in every order.
     for place, scores in ((0, whole.scores), (-1, _scores(model, [cut.without(cut.removable)], batch_size))):
         found[..., place] = _measures(scores, classes)[:, None, None]
@@ -195,7 +195,7 @@ def _relevance(
         return np.random.default_rng(seed).random(cut.removable.shape)
     if name == ROLLOUT:
         return cut.relevance(attention_rollout(model, cut.inputs, batch_size=batch_size))
-    settings = SETTINGS.get(name, {})
+    settings = _SETTINGS.get(name, {})
     return cut.relevance(attribute(model, cut.inputs, name, target=classes, batch_size=batch_size, **settings))
 
 

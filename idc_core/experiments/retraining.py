@@ -42,15 +42,15 @@ Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
 OnResult = Callable[[str, int, RetrainedNetwork], None]
 """Called with the addition, the seed and the network as soon as one is finished, or read from the store."""
 
-GENTLY = 1 / 3
+_GENTLY = 1 / 3
 """Retraining begins with this share of the learning rate that the network was trained with."""
 
-BIM_STEPS = 10
+_BIM_STEPS = 10
 
 APART = 1_000_003
 """Added to the seeds of tests, so that none of them is made with the randomness of an input that was added."""
 
-SHOWN = 24
+_SHOWN = 24
 """Inputs of every addition, at even distances, that are kept to be shown."""
 
 
@@ -73,7 +73,7 @@ def retrain(
     An addition that is None, or has no inputs, is the baseline; a function is called with the seed. A test that is a
     function is called with the retrained network, in eval mode, after every epoch. A seed fixes the order of inputs,
     dropout, augmentation, fresh weights and additions. `recipe` is by default the network's own, from trained weights
-    with `GENTLY` of its learning rate; its epochs are ignored. Networks are put into `store` and read from it: a store
+    with `_GENTLY` of its learning rate; its epochs are ignored. Networks are put into `store` and read from it: a store
     belongs to one experiment, and of functions it knows the names alone. `on_progress` is called with training steps;
     where it returns False, the result has the networks that were finished.
 
@@ -159,8 +159,8 @@ def attacked(
     name: str = "fgsm",
     on_progress: Progress | None = None,
 ) -> Examples:
-    """Attack inputs by FGSM or, in `BIM_STEPS` steps, by BIM; their targets stay. CancelledError if stopped."""
-    steps: dict[str, Any] = {"step": 2 * epsilon / BIM_STEPS, "steps": BIM_STEPS} if name == "bim" else {}
+    """Attack inputs by FGSM or, in `_BIM_STEPS` steps, by BIM; their targets stay. CancelledError if stopped."""
+    steps: dict[str, Any] = {"step": 2 * epsilon / _BIM_STEPS, "steps": _BIM_STEPS} if name == "bim" else {}
     result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
     if not result.complete:
         raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
@@ -178,7 +178,7 @@ def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:
     """Return the default recipe of retraining: the one that the network was trained with, more gently."""
     entry = MODELS.get(getattr(getattr(model, "card", None), "name", ""))
     own = (entry.recipe if entry else None) or Recipe("adamw", 3e-3, batch=128, epochs=1)
-    return replace(own, learning_rate=own.learning_rate * GENTLY) if start == "trained" else own
+    return replace(own, learning_rate=own.learning_rate * _GENTLY) if start == "trained" else own
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ class _Work:
 
     def about(self) -> str:
         """Return a digest of the experiment, as far as it can be known without running it."""
-        settings = (fingerprint(self.model), asdict(self.recipe), self.start, list(self.tests), SHOWN)
+        settings = (fingerprint(self.model), asdict(self.recipe), self.start, list(self.tests), _SHOWN)
         data = (self.train, *self.fixed.values())
         return _digest(repr(settings), "", *((one.inputs, one.targets) for one in data))
 
@@ -226,7 +226,7 @@ class _Work:
             )
         weights = {key: value.detach().contiguous().numpy().copy() for key, value in network.state_dict().items()}
         inputs, targets = (self.train.inputs[:0], self.train.targets[:0]) if added is None else added
-        some = np.unique(np.linspace(0, len(targets) - 1, min(SHOWN, len(targets))).round().astype(int))
+        some = np.unique(np.linspace(0, len(targets) - 1, min(_SHOWN, len(targets))).round().astype(int))
         return RetrainedNetwork(np.array(values), len(targets), inputs[some], targets[some], weights)
 
     def measured(self, network: nn.Module) -> list[float]:

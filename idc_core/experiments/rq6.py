@@ -56,13 +56,13 @@ TESTS = {
 MOST_ATTACKED = 2_000
 """Tests that are attacked: the first ones."""
 
-MOST_SOURCES = 10_000
+_MOST_SOURCES = 10_000
 """Training inputs of each seed, drawn at random, that candidates are made of."""
 
-MANY = 10_000
+_MANY = 10_000
 """Training inputs from which on fewer epochs and a smaller share of additions are usual."""
 
-CLUSTERED = ("clusters", "drop_zeros", "clustering")
+_CLUSTERED = ("clusters", "drop_zeros", "clustering")
 """Settings that say how the neurons are clustered."""
 
 
@@ -90,12 +90,12 @@ class RQ6Settings:
     @property
     def clustered(self) -> dict[str, Any]:
         """How the neurons are clustered, by the names that `analyze` takes."""
-        return {name: getattr(self, name) for name in CLUSTERED}
+        return {name: getattr(self, name) for name in _CLUSTERED}
 
 
 def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
     """Return the settings that suit the size of some training data and of a layer."""
-    many = len(train) >= MANY
+    many = len(train) >= _MANY
     return RQ6Settings(layer, min(12, neurons), added=0.02 if many else 0.1, epochs=3 if many else 5)
 
 
@@ -122,7 +122,7 @@ class CandidatePool:
 class Candidates:
     """Makes and chooses what is added to the training data, for every seed.
 
-    Neurons, clusters and the tests' cells are those of the analysis. Each of up to `MOST_SOURCES` random training
+    Neurons, clusters and the tests' cells are those of the analysis. Each of up to `_MOST_SOURCES` random training
     inputs is perturbed once by each kind. A candidate raises IDC if it reaches a cell that no test reaches. Candidates
     are chosen in rounds: of every such cell the one nearest to the cell's centroids, then the nearest of those left,
     and so on; in the last round cells are drawn at random. The random ones are drawn from all candidates of the same
@@ -163,7 +163,7 @@ class Candidates:
 
     def _make(self, seed: int, on_progress: Progress | None) -> CandidatePool:
         random = np.random.default_rng(seed)
-        wanted = np.sort(random.permutation(len(self.train))[:MOST_SOURCES])
+        wanted = np.sort(random.permutation(len(self.train))[:_MOST_SOURCES])
         source = select_tests(original(self.train), wanted)
         made = [
             perturbed(source, name, self.model, seed=seed, **self._settings_of(name)) for name in self.settings.kinds
@@ -249,7 +249,7 @@ def make_tests(
     return made
 
 
-def test_names(task: Task) -> tuple[str, ...]:
+def _test_names(task: Task) -> tuple[str, ...]:
     """Return the names of the tests that `make_tests` makes: attacks are on classifiers."""
     return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
 
@@ -264,7 +264,7 @@ def rq6_results(
     """Return the finished networks of a run, by addition and seed, as its result so far."""
     start = settings.start
     steps = len(train) // min(usual_recipe(model, start).batch, len(train))
-    tests, listed = test_names(train.task), check_seeds(seeds)
+    tests, listed = _test_names(train.task), check_seeds(seeds)
     return Retraining(tuple(ADDITIONS), listed, tests, train.task, settings.epochs, steps, len(train), start, networks)
 
 
@@ -274,7 +274,7 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Sett
     asked = {one.name: getattr(settings, one.name) for one in fields(settings)}
     for one in fields(settings):
         # Left out where it is as usual: runs from before these could be set are found again.
-        if one.name in CLUSTERED and asked[one.name] == one.default:
+        if one.name in _CLUSTERED and asked[one.name] == one.default:
             del asked[one.name]
     return ArrayFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
 
@@ -295,7 +295,7 @@ def prepare_rq6(
             f"{settings.layer} with m = {settings.m}."
         )
     if any(learnt.settings[name] != value for name, value in settings.clustered.items()):
-        held = {name: learnt.settings[name] for name in CLUSTERED}
+        held = {name: learnt.settings[name] for name in _CLUSTERED}
         raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.clustered}.")
     additions = Candidates(model, train, learnt, settings).additions()
     tests = make_tests(model, test, settings, on_progress=on_progress)

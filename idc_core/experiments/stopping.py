@@ -15,7 +15,7 @@ from idc_core.inspection.probes import GROUP_MEASURES
 from idc_core.inspection.result import WHOLE_GROUP
 from idc_core.progress import Progress, report
 
-FIXED = ("pearson",)
+_FIXED = ("pearson",)
 """Measures that take nothing from the first records read: all records give one score, whatever their order."""
 
 
@@ -77,14 +77,14 @@ def stopping(
 ) -> list[Stopping]:
     """Inspect in several orders, stopping early at several errors, and compare with what all records say.
 
-    Every seed is an order of the records. Measures other than `FIXED` take thresholds, ranks and held-out records from
+    Every seed is an order of the records. Measures other than `_FIXED` take thresholds, ranks and held-out records from
     the order: their scores on all records are computed for each. The scores of probes are those of the whole group.
     """
     rows = [_RunErrors() for _ in errors]
     whole = None
     for done, seed in enumerate(seeds):
         report(on_progress, done, len(seeds), f"orders of records, {measure}")
-        if whole is None or measure not in FIXED:
+        if whole is None or measure not in _FIXED:
             whole = inspect({"model": model}, dataset, hypotheses, [measure], [layer], seed=seed)
         for some, error in zip(rows, errors, strict=True):
             early = inspect({"model": model}, dataset, hypotheses, [measure], [layer], seed=seed, error=error)

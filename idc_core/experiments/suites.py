@@ -19,20 +19,20 @@ from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, ot
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.perturbation import ATTACKS, TRANSFORMS
 
-DEVIATION = 0.75
+_DEVIATION = 0.75
 """Standard deviation of the noise in parts of a pixel's range, as in the program published with the paper."""
 
-NOISES = (("S", "noise"), ("DI", "guided"))
+_NOISES = (("S", "noise"), ("DI", "guided"))
 """Names of the two suites in the paper's tables, and their kinds."""
 
 
 def noisy(tests: int, seeds: Sequence[int], share: float = 0.02) -> list[SuiteSpec]:
     """Return the suites U_O+S and U_O+DI, one a seed."""
-    settings = {"share": share, "deviation": DEVIATION}
-    return [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, settings) for name, kind in NOISES for seed in seeds]
+    settings = {"share": share, "deviation": _DEVIATION}
+    return [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, settings) for name, kind in _NOISES for seed in seeds]
 
 
-def natural(scores: CriterionScores, tests: int) -> list[SuiteSpec]:
+def _natural(scores: CriterionScores, tests: int) -> list[SuiteSpec]:
     """Return the suite that adds as many training inputs; none where there are too few of them."""
     return [SuiteSpec("U_O+train", "train", tests)] if len(scores.train) >= tests else []
 
@@ -49,15 +49,15 @@ def rq2(
     of the pixels that get noise; a layer with fewer than m neurons takes all.
     """
     listed, tests = check_seeds(seeds), len(scores.test)
-    specs = [SuiteSpec("U_O", "original", tests), *noisy(tests, listed, share), *natural(scores, tests)]
+    specs = [SuiteSpec("U_O", "original", tests), *noisy(tests, listed, share), *_natural(scores, tests)]
     if len(listed) > 1:
-        settings = {"share": share, "deviation": DEVIATION}
-        specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in NOISES]
-    read = grouped(scores, specs)
+        settings = {"share": share, "deviation": _DEVIATION}
+        specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in _NOISES]
+    read = _grouped(scores, specs)
     rows: list[Record] = []
     for name, found in read.items():
         for m in ms:
-            used, row = cells_row(found, scores.layer, m)
+            used, row = _cells_row(found, scores.layer, m)
             won = _won(read["U_O+S"], found, scores.layer, used) if name == "U_O+DI" else None
             rows.append({"suite": name, "m": m, "used": used} | row | {"seeds_won": won})
     return rows
@@ -68,7 +68,7 @@ def _won(random: Sequence[Record], guided: Sequence[Record], layer: str, used: i
     return sum(two["cells"][layer][used - 1][3] > one["cells"][layer][used - 1][3] for one, two in pairs)
 
 
-def grouped(scores: CriterionScores, specs: Sequence[SuiteSpec]) -> dict[str, list[Record]]:
+def _grouped(scores: CriterionScores, specs: Sequence[SuiteSpec]) -> dict[str, list[Record]]:
     """Score suites, and put those that differ by the seed alone together, by name."""
     found: dict[str, list[Record]] = {}
     for spec in specs:
@@ -76,7 +76,7 @@ def grouped(scores: CriterionScores, specs: Sequence[SuiteSpec]) -> dict[str, li
     return found
 
 
-def cells_row(found: Sequence[Record], layer: str, m: int) -> tuple[int, Record]:
+def _cells_row(found: Sequence[Record], layer: str, m: int) -> tuple[int, Record]:
     """Return the number of neurons used, and the IDC of a layer over several draws of one suite."""
     cells = np.array([one["cells"][layer][min(m, len(one["cells"][layer])) - 1] for one in found], dtype=object)
     used, total, original = int(cells[0, 0]), int(cells[0, 1]), int(cells[0, 4])
@@ -107,28 +107,28 @@ def deviation(values: Sequence[float] | np.ndarray) -> float | None:
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-EVERYWHERE = {"share": 1.0, "deviation": 0.3}
+_EVERYWHERE = {"share": 1.0, "deviation": 0.3}
 """Noise on all pixels, which the published program counts among the attacks."""
 
-FAST: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_FAST: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "U_O+FGSM": ("fgsm", {"epsilon": 0.3}),
     "U_O+BIM": ("bim", {"epsilon": 0.3, "step": 0.05, "steps": 10}),
 }
 """Attacks that take seconds, with the parameters of the paper's web page."""
 
-SLOW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_SLOW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "U_O+JSMA": ("jsma", {"theta": 1.0, "gamma": 1.0}),
     "U_O+CW": ("cw", dict(ATTACKS["cw"].presets["sensible"].settings)),
 }
 """Attacks that take minutes."""
 
-PAPER_CW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_PAPER_CW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "U_O+CW, paper": ("cw", dict(ATTACKS["cw"].presets["paper"].settings))
 }
 """Carlini-Wagner with the paper's parameters: ten times as slow."""
 
 
-def attacked(suites: Mapping[str, tuple[str, Mapping[str, Any]]], tests: int) -> list[SuiteSpec]:
+def _attacked(suites: Mapping[str, tuple[str, Mapping[str, Any]]], tests: int) -> list[SuiteSpec]:
     """Return attacked suites of the first tests."""
     return [SuiteSpec(name, kind, tests, 0, 1, settings) for name, (kind, settings) in suites.items()]
 
@@ -157,13 +157,13 @@ def rq3(
     records = []
     for tests in sizes:
         specs = [
-            *natural(scores, tests),
+            *_natural(scores, tests),
             *noisy(tests, listed, share),
-            SuiteSpec("U_O+noise", "noise", tests, 0, 1, EVERYWHERE),
+            SuiteSpec("U_O+noise", "noise", tests, 0, 1, _EVERYWHERE),
         ]
-        specs += attacked(FAST, tests)
-        specs += attacked(SLOW, tests) if tests <= slow else []
-        specs += attacked(PAPER_CW, tests) if tests <= paper_cw else []
+        specs += _attacked(_FAST, tests)
+        specs += _attacked(_SLOW, tests) if tests <= slow else []
+        specs += _attacked(_PAPER_CW, tests) if tests <= paper_cw else []
         records += _rows(scores, tests, specs, ms)
     return records
 
@@ -173,8 +173,8 @@ def _rows(scores: CriterionScores, tests: int, specs: Sequence[SuiteSpec], ms: S
     possible = [spec for spec in specs if classifier or not spec.attacked]
     start = scores.of(SuiteSpec("U_O", "original", tests))
     rows = []
-    for name, found in grouped(scores, possible).items():
-        achieved = cells_row(found, scores.layer, 1)[1]
+    for name, found in _grouped(scores, possible).items():
+        achieved = _cells_row(found, scores.layer, 1)[1]
         about = {
             "tests": tests,
             "suite": name,
@@ -183,8 +183,8 @@ def _rows(scores: CriterionScores, tests: int, specs: Sequence[SuiteSpec], ms: S
             "achieved": achieved["achieved"],
         }
         for m in ms:
-            row = cells_row(found, scores.layer, m)[1]
-            before = cells_row([start], scores.layer, m)[1]["idc"]
+            row = _cells_row(found, scores.layer, m)[1]
+            before = _cells_row([start], scores.layer, m)[1]["idc"]
             rows.append(about | _row(f"idc{m}", before, row))
         rows += [about | _other(name, start, found) for name in other_criteria()]
     left = dict.fromkeys(spec.name for spec in specs if spec not in possible)
@@ -221,7 +221,7 @@ def _other(name: str, start: Record, found: Sequence[Record]) -> Record:
     }
 
 
-ORDERS = 20
+_ORDERS = 20
 """Random orders of the tests whose growing beginnings are the random subsets."""
 
 
@@ -230,9 +230,9 @@ def suites(tests: int, share: float = 0.02) -> list[SuiteSpec]:
     return [
         SuiteSpec("U_O", "original", tests),
         *noisy(tests, (0,), share),
-        SuiteSpec("U_O+noise", "noise", tests, 0, 1, EVERYWHERE),
+        SuiteSpec("U_O+noise", "noise", tests, 0, 1, _EVERYWHERE),
         *(SuiteSpec(f"U_O+{name}", name, tests) for name in TRANSFORMS),
-        *attacked(FAST, tests),
+        *_attacked(_FAST, tests),
     ]
 
 
@@ -248,7 +248,7 @@ def rq4(scores: CriterionScores, ms: Sequence[int] = (6, 12), share: float = 0.0
     found = [scores.of(spec) for spec in specs]
     names = [f"idc{m}" for m in ms] + [name for name in other_criteria() if name in found[0]["scores"]]
     values = np.array([[_score(one, scores.layer, name) for one in found] for name in names])
-    grown = scores.growth(ms, ORDERS)
+    grown = scores.growth(ms, _ORDERS)
     growth = np.array([grown["scores"][name] for name in names])
     points = {
         f"{len(found)} suites": [correlations(values, method) for method in get_args(Method)],
@@ -292,11 +292,11 @@ def rq5(scores: CriterionScores, seeds: int = 5, ms: Sequence[int] = (4, 6), sha
     """
     listed, tests = check_seeds(seeds), len(scores.test)
     specs = [SuiteSpec("U_O", "original", tests), *noisy(tests, listed, share)]
-    specs += attacked(FAST, tests) if scores.test.task == "classification" else []
+    specs += _attacked(_FAST, tests) if scores.test.task == "classification" else []
     return [
         {"suite": name, "layer": layer, "m": m, "used": used} | row
-        for name, found in grouped(scores, specs).items()
+        for name, found in _grouped(scores, specs).items()
         for layer in scores.layers
         for m in ms
-        for used, row in [cells_row(found, layer, m)]
+        for used, row in [_cells_row(found, layer, m)]
     ]

@@ -13,7 +13,7 @@ from idc_core.figures.input_images import pictures
 from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import bar_panels, finish, finish_panels, panels
 
-BINS = 15
+_BINS = 15
 """Odd, so that sizes that are equal but for rounding lie in the middle one."""
 FACTORS = (1, 2, 5, 10, 20, 50, 100)
 """By how much a change can be magnified."""
@@ -61,7 +61,7 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if not high - low > 1e-4 * high:
         middle = high if np.isfinite(low) else 0.0
         low, high = 0.9 * middle, 1.1 * middle or 1.0
-    return np.linspace(low, high, BINS + 1)
+    return np.linspace(low, high, _BINS + 1)
 
 
 def confusions(

@@ -19,10 +19,10 @@ MOST_CLICKABLE = 40
 MOST_ROWS = 200
 """Rows drawn at most; more classes are put together."""
 
-MOST_NUMBERS = 12
+_MOST_NUMBERS = 12
 """Classes up to which every distance is written into its square."""
 
-MARKS = {
+_MARKS = {
     "hit": ("reported, confirmed", "circle"),
     "false": ("reported, not confirmed", "circle-open"),
     "missed": ("confused, not reported", "x-thin"),
@@ -45,7 +45,7 @@ def distance_map(
 
     `order` (k,) holds the classes to draw, close ones next to each other; more than `MOST_ROWS` share rows. Up to
     `MOST_CLICKABLE` classes the squares can be clicked, with the two classes, such as ``3-5``, as `customdata`, and
-    `marks` shows pairs (pairs, 2) by a key of `MARKS`. The `selected` pair gets a frame.
+    `marks` shows pairs (pairs, 2) by a key of `_MARKS`. The `selected` pair gets a frame.
     """
     colours = palette(dark)
     folded, groups = fold(distance, order, MOST_ROWS)
@@ -97,7 +97,7 @@ def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[n
     rows, columns = np.nonzero(~np.eye(len(order), dtype=bool))
     first, second = order[rows], order[columns]
     values = distance[first, second]
-    numbers = len(order) <= MOST_NUMBERS
+    numbers = len(order) <= _MOST_NUMBERS
     figure.add_scatter(
         x=columns,
         y=rows,
@@ -117,7 +117,7 @@ def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[n
 
 def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping[int, int], colours: Palette) -> None:
     """Mark pairs in the lower half, off the middle of their squares, where a number may stand."""
-    label, symbol = MARKS[key]
+    label, symbol = _MARKS[key]
     drawn = [(place[a], place[b]) for a, b in pairs.tolist() if a in place and b in place]
     # Squares are pale on either ground, the legend lies on the ground itself: a mark for each.
     for ink, x, y, shown in (

@@ -16,7 +16,7 @@ from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels
 
-BINS = 40
+_BINS = 40
 """Bars a histogram has."""
 
 _TOP = 170.0  # height of the centroids' diamonds, in per cent on a logarithmic axis
@@ -205,7 +205,7 @@ def bin_edges(train: NDArray[np.floating], test: NDArray[np.floating]) -> NDArra
     low, high = float(values.min()), float(values.max())
     if high <= low:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, BINS + 1)
+    return np.linspace(low, high, _BINS + 1)
 
 
 def bin_shares(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,7 +240,7 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
     return finish(figure, title, colours, height=390).update_layout(margin_r=24)
 
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 """Marks of the ways to cluster, in the order in which they are drawn."""
 
 
@@ -258,7 +258,7 @@ def choices(
         for dropped in (False, True):
             line = [one for one in found if one.clustering == name and one.drop_zeros == dropped]
             label = f"{labels[name]}, zeros {'dropped' if dropped else 'kept'}"
-            symbol = SYMBOLS[index % len(SYMBOLS)] + ("-open" if dropped else "")
+            symbol = _SYMBOLS[index % len(_SYMBOLS)] + ("-open" if dropped else "")
             colour = (colours.accent, colours.error, colours.ink, colours.muted)[index % 4]
             for column, values in ((1, [one.total for one in line]), (2, [100 * one.score for one in line])):
                 figure.add_scatter(

@@ -20,12 +20,12 @@ Counts = NDArray[np.int64]
 BINS: Final = (1, 2, 5, 10, 25, 100)
 """Where the bins of counts begin."""
 
-SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
+_SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
 """Bins of the share of misclassified tests: upper end, mark and label. All tests, and more than half, come after."""
 
-WRONG: Final = "\u00d7"
-HELD: Final = "\u2022"
-ROOM: Final = (450, 40, 6.5)
+_WRONG: Final = "\u00d7"
+_HELD: Final = "\u2022"
+_ROOM: Final = (450, 40, 6.5)
 """Pixels of a narrow grid's width, rows up to which a number fits, and pixels of a digit."""
 
 
@@ -46,7 +46,7 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
     """Add up what each tile of a grid holds; `shared` (covered cells,): whether another test set reaches them too."""
     ones = np.ones(table.covered, dtype=np.int64)
     tests = grid.sums(table.counts)
-    width, rows, digit = ROOM
+    width, rows, digit = _ROOM
     longest = digit * len(str(int(tests.max(initial=0))))
     return Tiles(
         cells=grid.cells_per_tile,
@@ -93,8 +93,8 @@ def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cel
 def _number(tiles: Tiles, numbers: Counts, tile: int) -> str:
     """Write a number where there is room; a cross says that every test of the tile is misclassified."""
     if tiles.wrong[tile] == tiles.tests[tile]:
-        return WRONG
-    return str(int(numbers[tile])) if tiles.roomy else HELD
+        return _WRONG
+    return str(int(numbers[tile])) if tiles.roomy else _HELD
 
 
 def _binned(numbers: Counts) -> Counts:
@@ -129,7 +129,7 @@ def _class_mark(tiles: Tiles, tile: int, category: int, names: Sequence[str]) ->
     if not names:
         return _covered_mark(tiles, tile, category, names)
     name = names[category - 1]
-    return name if len(name) <= (4 if tiles.roomy else 1) else HELD
+    return name if len(name) <= (4 if tiles.roomy else 1) else _HELD
 
 
 def _class_legend(colours: Palette, names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
@@ -138,15 +138,15 @@ def _class_legend(colours: Palette, names: Sequence[str], _cells: int) -> list[t
 
 def _errors(tiles: Tiles) -> Counts:
     share = tiles.wrong / np.maximum(tiles.tests, 1)
-    bins = np.searchsorted([end for end, _, _ in SHARES], share, side="left") + (share == 1)
+    bins = np.searchsorted([end for end, _, _ in _SHARES], share, side="left") + (share == 1)
     return np.where(tiles.covered > 0, 1 + bins, 0).astype(np.int64)
 
 
-_ERROR_MARKS: Final = (*(mark for _, mark, _ in SHARES), "\u25d5", WRONG)
+_ERROR_MARKS: Final = (*(mark for _, mark, _ in _SHARES), "\u25d5", _WRONG)
 
 
 def _errors_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
-    labels = [*(label for _, _, label in SHARES), "over 50 %", "all misclassified"]
+    labels = [*(label for _, _, label in _SHARES), "over 50 %", "all misclassified"]
     ends = colours.counts[1], colours.error
     return [
         (f"{mark} {label}", _between(*ends, i / (len(labels) - 1)))
@@ -174,7 +174,7 @@ def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
 
 
-CROSS: Final = f"{WRONG}: reached only by misclassified tests."
+CROSS: Final = f"{_WRONG}: reached only by misclassified tests."
 """How to read the mark of what only errors reach, where a test can be right or wrong."""
 
 COLOURINGS: Final = {

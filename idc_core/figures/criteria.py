@@ -12,10 +12,10 @@ from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
 from idc_core.figures.style import band, bar_panels, finish, finish_panels, logarithmic_x, panels
 
-ACROSS = 4
+_ACROSS = 4
 """Panels in a row: every row repeats the suites' names."""
 
-STYLES = ("solid", "dash", "dot")
+_STYLES = ("solid", "dash", "dot")
 """Dashes of the orders that stand out, first to last."""
 
 
@@ -35,7 +35,7 @@ def suite_scores(
     colours = palette(dark)
     fills = [colours.accent] + [colours.counts[2]] * (len(suites) - 1)
     marker = {"color": fills, "line": {"width": 0}}
-    return bar_panels(dict(zip(criteria, scores, strict=True)), written, suites, marker, title, colours, ACROSS)
+    return bar_panels(dict(zip(criteria, scores, strict=True)), written, suites, marker, title, colours, _ACROSS)
 
 
 def growth_panels(
@@ -89,7 +89,7 @@ def fault_curves(
 ) -> go.Figure:
     """Draw the share of the misclassified tests among the first tests of every order.
 
-    At most `STYLES` orders, named by their keys in `marked`, stand out; the others are drawn thin. `logarithmic` is of
+    At most `_STYLES` orders, named by their keys in `marked`, stand out; the others are drawn thin. `logarithmic` is of
     the number of tests.
     """
     colours = palette(dark)
@@ -112,7 +112,7 @@ def fault_curves(
             hovertemplate=f"{labels[key]}<br>%{{x:,}} tests: %{{y:.3g}} %<extra></extra>",
         )
     inks = (colours.accent, colours.ink, colours.error)
-    for key, dash, ink in zip(marked, STYLES, inks, strict=False):
+    for key, dash, ink in zip(marked, _STYLES, inks, strict=False):
         figure.add_scatter(
             x=detection.tests,
             y=100 * detection.curves[key],

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish
 
-MOST_TOLD = 6
+_MOST_TOLD = 6
 """Lines that are told apart at most."""
 
-HEIGHT = 440
-LABELS = 236
+_HEIGHT = 440
+_LABELS = 236
 """Pixels to the right of the last epoch, for the names of lines."""
 
-APART = 0.058
+_APART = 0.058
 """Least distance of two names, in parts of the height."""
 
-FAINT = 0.32
+_FAINT = 0.32
 """Opacity of the lines that are not told apart."""
 
-WIDEST = 26
+_WIDEST = 26
 """Characters of a name at most."""
 
 
@@ -39,7 +39,7 @@ class Line:
     sign: str
 
 
-def lines(colours: Palette) -> tuple[Line, ...]:
+def _lines(colours: Palette) -> tuple[Line, ...]:
     """Return how lines that are told apart are drawn; the first one is the chosen one's."""
     return (
         Line(colours.error, "solid", "diamond", "◆"),
@@ -63,15 +63,15 @@ def by_epoch(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw one line per hypothesis over the epochs; at most `MOST_TOLD` of them, `told`, bear names, others are grey.
+    """Draw one line per hypothesis over the epochs; at most `_MOST_TOLD` of them, `told`, bear names, others are grey.
 
     `values` are (n, hypotheses); `keys` (n, hypotheses, k) are what a click tells of each mark, in `customdata`; the
     `chosen` hypothesis is drawn thicker.
     """
     colours = palette(dark)
     first = [] if chosen is None else [chosen]
-    told = [*first, *(one for one in told if one != chosen)][:MOST_TOLD]
-    styles = lines(colours) if first else lines(colours)[1:]
+    told = [*first, *(one for one in told if one != chosen)][:_MOST_TOLD]
+    styles = _lines(colours) if first else _lines(colours)[1:]
     figure = go.Figure(_others(values, names, np.setdiff1d(np.arange(values.shape[1]), told), keys, epochs, colours))
     places = list(range(len(epochs)))
     for one, style in reversed(list(zip(told, styles, strict=False))):
@@ -111,7 +111,7 @@ def by_epoch(
         range=[-0.15, len(epochs) - 0.85],
     )
     figure.update_yaxes(title=axis, range=[low, high], zeroline=low < 0)
-    return finish(figure, title, colours, height=HEIGHT).update_layout(margin={"r": LABELS, "b": 76})
+    return finish(figure, title, colours, height=_HEIGHT).update_layout(margin={"r": _LABELS, "b": 76})
 
 
 def _others(
@@ -143,7 +143,7 @@ def _others(
         connectgaps=False,
         line={"color": colours.muted, "width": 1},
         marker={"color": colours.muted, "size": 5},
-        opacity=FAINT,
+        opacity=_FAINT,
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -166,7 +166,7 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
     """Move heights apart so that no two names overlap, in their order, as little as going from below allows."""
-    gap = APART * (high - low)
+    gap = _APART * (high - low)
     order = sorted(range(len(heights)), key=lambda at: heights[at])
     found = [0.0] * len(heights)
     floor = low
@@ -181,4 +181,4 @@ def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
+    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"

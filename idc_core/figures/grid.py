@@ -19,7 +19,7 @@ MOST_CELLS = 4096
 MOST_ON_AXIS = 128
 """Rows, or columns, drawn at most: each needs a few pixels."""
 
-ANY = "x"
+_ANY = "x"
 """Stands for a neuron that may be in any of its clusters."""
 
 
@@ -120,7 +120,7 @@ class Grid:
     def names(self) -> list[str]:
         """What is the same in all cells of each tile, such as ``2-x-0``."""
         parts: list[Iterable[str]] = [
-            itertools.repeat(str(self.fixed.get(i, ANY)), self.tiles) for i in range(len(self.sizes))
+            itertools.repeat(str(self.fixed.get(i, _ANY)), self.tiles) for i in range(len(self.sizes))
         ]
         for axis, cells in (
             (self.axes.rows, np.repeat(self.row_cells, len(self.column_cells), axis=0)),

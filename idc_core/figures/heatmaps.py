@@ -16,7 +16,7 @@ Maps = Mapping[str, NDArray[np.float64]]
 SCALES = {"picture": "per picture", "layer": "per layer", "all": "shared"}
 """What shares one colour scale: key and label."""
 
-MARKED = 0.1
+_MARKED = 0.1
 """Share of the scale from which a pixel against is marked with a dot."""
 
 _DOT_FROM = 4
@@ -66,7 +66,7 @@ def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: s
     colours = relevance_colours(np.where(there, values, 0.0), limit, scheme)
     covering = np.where(there, 255, 0).astype(np.uint8)[..., None]
     shown = enlarge(np.concatenate([colours, covering], axis=-1)[None], smallest)[0]
-    return _dotted(shown, np.where(there, values, 0.0) < -MARKED * limit)
+    return _dotted(shown, np.where(there, values, 0.0) < -_MARKED * limit)
 
 
 def _dotted(shown: NDArray[np.uint8], marked: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -102,7 +102,7 @@ def overlay(
     colours = relevance_colours(np.sign(values) / 2, 1.0, scheme).astype(np.float64)
     cover = strength * np.clip(np.abs(values) / limit, 0.0, 1.0)[..., None] ** 0.5
     mixed = (base * (1 - cover) + colours * cover).round().astype(np.uint8)
-    return _dotted(enlarge(mixed[None], smallest)[0], (values < -MARKED * limit) & (strength > 0))
+    return _dotted(enlarge(mixed[None], smallest)[0], (values < -_MARKED * limit) & (strength > 0))
 
 
 def shares(values: NDArray[np.floating]) -> NDArray[np.float64]:

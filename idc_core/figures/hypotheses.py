@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from idc_core.figures.palette import RELEVANCE, Palette, palette, rgb
 from idc_core.figures.style import finish, named_rows
 
-ROW_PIXELS = 20
+_ROW_PIXELS = 20
 """Height of a hypothesis in the map."""
 
-MINUS_FROM = 0.15
+_MINUS_FROM = 0.15
 """Strength from which a negative score carries its sign."""
 
 MOST_MARKS = 5000
@@ -64,7 +64,7 @@ def score_map(
             ygap=1,
             colorscale=_scale(colours, signed),
             hoverongaps=False,
-            text=[["\u2212" if value < -MINUS_FROM else "" for value in row] for row in shown],
+            text=[["\u2212" if value < -_MINUS_FROM else "" for value in row] for row in shown],
             texttemplate="%{text}",
             textfont={"size": 11, "color": colours.ground if not dark else "#ffffff"},
             hovertemplate=side + "<extra></extra>",
@@ -93,7 +93,7 @@ def score_map(
     )
     rows = list(map(_short, hypotheses))
     figure.update_yaxes(**named_rows(rows), showgrid=False)
-    finish(figure, title, colours, height=150 + ROW_PIXELS * max(6, len(rows)))
+    finish(figure, title, colours, height=150 + _ROW_PIXELS * max(6, len(rows)))
     longest = max(map(len, rows), default=0)
     return figure.update_layout(margin={"l": 30 + 6 * longest, "r": 92, "b": 64}, showlegend=False)
 

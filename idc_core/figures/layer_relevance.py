@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from idc_core.figures.palette import SCHEMES, palette, signed_fill
 from idc_core.figures.style import finish
 
-WIDE = 90
+_WIDE = 90
 """Characters of all layers, each as long as the longest, up to which their names fit beside each other."""
 
 
@@ -67,7 +67,7 @@ def layer_sums(
     )
     figure.update_layout(barmode="relative", bargap=0.45)
     longest = max(map(len, layers))
-    angle, room = (-45, 4 * longest) if len(layers) * longest > WIDE else (0, 0)
+    angle, room = (-45, 4 * longest) if len(layers) * longest > _WIDE else (0, 0)
     figure.update_xaxes(title="layer, from the scores to the input", type="category", tickangle=angle, showgrid=False)
     figure.update_yaxes(title="relevance (score units)")
     return finish(figure, title, colours, height=380 + room)

@@ -15,10 +15,10 @@ from idc_core.figures.style import finish, named_rows
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 
-ROW_PIXELS = 36
+_ROW_PIXELS = 36
 """Height of a row: two lines of text fit."""
 
-SIDE = 0.94
+_SIDE = 0.94
 """Share of its place that a cell fills."""
 
 _AROUND = 150  # pixels of a panel that are not rows: its title, the axis below and the gap to the next panel
@@ -40,7 +40,7 @@ def sweep_grid(
     columns = min(2, len(sweep.suites))
     rows = math.ceil(len(sweep.suites) / columns)
     names = [(labels or {}).get(suite, suite) for suite in sweep.suites]
-    height = 60 + rows * (_AROUND + ROW_PIXELS * len(sweep.layers))
+    height = 60 + rows * (_AROUND + _ROW_PIXELS * len(sweep.layers))
     figure = make_subplots(
         rows, columns, subplot_titles=names, horizontal_spacing=0.09, vertical_spacing=110 / height if rows > 1 else 0
     )
@@ -72,9 +72,9 @@ def _squares(
     outlined = [(cell.suite, cell.layer, cell.m) == selected for cell in cells]
     return go.Bar(
         x=[sweep.ms.index(cell.m) for cell in cells],
-        y=[SIDE] * len(cells),
-        base=[sweep.layers.index(cell.layer) - SIDE / 2 for cell in cells],
-        width=SIDE,
+        y=[_SIDE] * len(cells),
+        base=[sweep.layers.index(cell.layer) - _SIDE / 2 for cell in cells],
+        width=_SIDE,
         marker={
             "color": [math.log10(100 * cell.score) if cell.coverable else math.nan for cell in cells],
             "coloraxis": "coloraxis",

@@ -15,7 +15,7 @@ from idc_core.analysis.teaching import Step
 from idc_core.figures.palette import CLASSES, ON_FILL, Palette, palette
 from idc_core.figures.style import finish
 
-SYMBOLS = ("circle", "square", "triangle-up", "diamond")
+_SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 """Marks of the clusters, so that colour is not their only sign."""
 
 _TOWARDS = {False: "#b2182b", True: "#f4a582"}
@@ -89,7 +89,7 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
                 name="no cluster yet" if index < 0 else f"cluster {index}",
                 marker={
                     "size": 13,
-                    "symbol": "circle-open" if index < 0 else SYMBOLS[index % len(SYMBOLS)],
+                    "symbol": "circle-open" if index < 0 else _SYMBOLS[index % len(_SYMBOLS)],
                     "color": colours.ink if index < 0 else CLASSES[index],
                     "line": {"color": colours.ink, "width": 1.2},
                 },

@@ -12,10 +12,10 @@ from idc_core.figures.palette import ON_FILL, palette
 from idc_core.figures.style import finish
 
 A_ROW = 6
-ROW_PIXELS = 92
+_ROW_PIXELS = 92
 WIDTH, HEIGHT = 0.84, 0.62
 """Share of its place that a layer's box fills."""
-MOST = 20
+_MOST = 20
 """Characters of a layer's name that fit into its box."""
 
 
@@ -97,13 +97,13 @@ def network_drawing(
     figure.update_xaxes(visible=False, range=[-0.5, A_ROW - 0.5], fixedrange=True)
     figure.update_yaxes(visible=False, range=[0.5 - rows, 0.5], fixedrange=True)
     figure.update_layout(barmode="overlay", showlegend=False)
-    finish(figure, title, colours, height=60 + ROW_PIXELS * rows)
+    finish(figure, title, colours, height=60 + _ROW_PIXELS * rows)
     return figure.update_layout(margin={"l": 8, "r": 8, "b": 8})
 
 
 def _written(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
     """Write what stands in a box: the end of a long name, the shape, and IDC."""
-    name = layer if len(layer) <= MOST else f"\u2026{layer[1 - MOST :]}"
+    name = layer if len(layer) <= _MOST else f"\u2026{layer[1 - _MOST :]}"
     lines = [name] + ([_sides(shape)] if shape else []) + ([] if score is None else [f"{100 * score:.3g} %"])
     return "<br>".join(lines)
 

@@ -20,7 +20,7 @@ MOST_BARS = 60
 LAST_BARS = 15
 """How many of them are the last ones of a longer ranking: those that speak against the answers most."""
 
-GAP = "…"
+_GAP = "…"
 """Stands between the first and the last neurons."""
 
 MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
@@ -103,9 +103,9 @@ def _columns(order: NDArray[np.int64], selected: int | None) -> tuple[NDArray[np
         return order, [str(neuron) for neuron in order]
     first, last = order[: MOST_BARS - LAST_BARS], order[-LAST_BARS:]
     shown = np.concatenate([first, last])
-    middle = [GAP]
+    middle = [_GAP]
     if selected is not None and selected not in shown:
-        shown, middle = np.append(shown, selected), [GAP, str(selected), GAP + " "]
+        shown, middle = np.append(shown, selected), [_GAP, str(selected), _GAP + " "]
     return shown, [*map(str, first), *middle, *map(str, last)]
 
 
@@ -239,7 +239,7 @@ def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floati
     return values
 
 
-WIDE = 120
+_WIDE = 120
 """Characters of all labels up to which they fit beside each other."""
 
 MOST_NUMBERS = 16
@@ -325,7 +325,7 @@ def relevance_by_group(
         categoryorder="array",
         categoryarray=list(labels),
         showgrid=False,
-        tickangle=-45 if longest > SHORT or len(labels) * (longest + 1) > WIDE else 0,
+        tickangle=-45 if longest > SHORT or len(labels) * (longest + 1) > _WIDE else 0,
     )
     figure.update_yaxes(title="mean relevance (score units)")
     return finish(figure, title, colours, height=300, wrap=68)

@@ -139,7 +139,7 @@ SUITE_STYLES: Final = {
 }
 """Fixed styles by kind of suite; transforms share a green, kinds of attack a colour, none dash and mark."""
 
-SPARE_MARKERS: Final = (
+_SPARE_MARKERS: Final = (
     "triangle-ne",
     "triangle-sw",
     "triangle-nw",
@@ -174,7 +174,7 @@ def suite_style(kind: str) -> SuiteStyle:
         raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*SUITE_STYLES, *later])}.")
     place = later.index(kind)
     light, dark = (_GREEN, _GREEN) if kind in TRANSFORMS else (_BLUE, "#3d9bd6")
-    return SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", SPARE_MARKERS[place % len(SPARE_MARKERS)])
+    return SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
 
 
 def palette(dark: bool) -> Palette:

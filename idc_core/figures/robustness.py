@@ -12,10 +12,10 @@ from idc_core.experiments.retraining_results import Difference, Retraining
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import band, finish, finish_panels, named_rows, panels
 
-BAND = 0.16
+_BAND = 0.16
 """Opacity of a band: three of them lie on top of each other."""
 
-APART = 0.24
+_APART = 0.24
 """Distance of the marks of one test, in parts of the distance of two tests."""
 
 
@@ -28,7 +28,7 @@ class Mark:
     symbol: str
 
 
-def marks(names: Sequence[str], colours: Palette) -> dict[str, Mark]:
+def _marks(names: Sequence[str], colours: Palette) -> dict[str, Mark]:
     """Return the marks of additions: the baseline quiet, then as random and chosen neurons are drawn elsewhere."""
     styles = (
         Mark(colours.muted, "dot", "circle-open"),
@@ -49,7 +49,7 @@ def curves(
     most = factor if found.task == "classification" else np.inf
     epochs = np.arange(found.epochs + 1)
     figure, places = panels([tests[name] for name in found.tests])
-    for row, (name, mark) in enumerate(marks(found.additions, colours).items()):
+    for row, (name, mark) in enumerate(_marks(found.additions, colours).items()):
         if not found.finished(name):
             continue
         for column, place in enumerate(places):
@@ -78,7 +78,7 @@ def curves(
 
 def _clear(colour: str) -> str:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {BAND})"
+    return f"rgba({red}, {green}, {blue}, {_BAND})"
 
 
 def differences(
@@ -94,7 +94,7 @@ def differences(
     colours = palette(dark)
     share = found.task == "classification"
     factor, unit = (100.0, "points of accuracy") if share else (1.0, found.unit)
-    drawn = marks([*found.additions, ""], colours)
+    drawn = _marks([*found.additions, ""], colours)
     rows = np.arange(len(found.tests))
     figure = go.Figure()
     for place, (pair, mark) in enumerate(zip(pairs, reversed(list(drawn.values())[1:]), strict=False)):
@@ -102,7 +102,7 @@ def differences(
         half = factor * (pair.high - pair.mean)
         figure.add_scatter(
             x=factor * pair.mean,
-            y=rows + APART * (place - (len(pairs) - 1) / 2),
+            y=rows + _APART * (place - (len(pairs) - 1) / 2),
             mode="markers",
             name=label,
             marker={"symbol": mark.symbol, "size": 9, "color": mark.colour},

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
 
 def over_versions(
@@ -37,8 +37,8 @@ def over_versions(
             y=[factor * value for value in line],
             mode="lines+markers",
             name=label,
-            line={"color": (colours.accent, colours.error, colours.muted)[place % 3], "dash": DASHES[place % 6]},
-            marker={"symbol": SYMBOLS[place % 6], "size": 9},
+            line={"color": (colours.accent, colours.error, colours.muted)[place % 3], "dash": _DASHES[place % 6]},
+            marker={"symbol": _SYMBOLS[place % 6], "size": 9},
             showlegend=len(values) > 1,
             hovertemplate=f"%{{x}}: %{{y:.4g}}{ending}<extra></extra>",
         )

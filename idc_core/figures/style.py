@@ -16,7 +16,7 @@ from idc_core.figures.wording import balanced, typeset
 
 FONT = "'Source Sans', 'Source Sans 3', 'Segoe UI', Helvetica, Arial, sans-serif"
 
-PANELS_A_ROW = 3
+_PANELS_A_ROW = 3
 BAR_PIXELS = 24
 
 SHORT = 5
@@ -68,7 +68,7 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 def panels(titles: Sequence[str]) -> tuple[go.Figure, list[dict[str, int]]]:
     """Make a figure of small panels, three a row; return it and each panel's place as plotly's methods take it."""
-    columns = min(PANELS_A_ROW, len(titles))
+    columns = min(_PANELS_A_ROW, len(titles))
     rows = -(-len(titles) // columns)
     figure = make_subplots(
         rows, columns, subplot_titles=list(titles), vertical_spacing=0.34 / rows, horizontal_spacing=0.07
@@ -137,7 +137,7 @@ def bar_panels(
     marker: dict[str, Any],
     title: str,
     colours: Palette,
-    across: int = PANELS_A_ROW,
+    across: int = _PANELS_A_ROW,
 ) -> go.Figure:
     """Draw one panel per measure, in each the same bars from top to bottom with their numbers behind them.
 
@@ -174,7 +174,7 @@ def bar_panels(
             **place,
         )
         # Room for the number behind the longest bar, also in a narrow window.
-        room = 1.4 if columns <= PANELS_A_ROW else 1.6
+        room = 1.4 if columns <= _PANELS_A_ROW else 1.6
         most = room * float(np.nanmax(row, initial=0.0)) or 1.0
         figure.update_xaxes(range=[0, most], showgrid=False, showticklabels=False, fixedrange=True, **place)
     figure.update_yaxes(**named_rows(labels, 0.6), showgrid=False, fixedrange=True)

@@ -15,14 +15,14 @@ from plotly.subplots import make_subplots
 from idc_core.figures.palette import ON_FILL, palette, suite_style
 from idc_core.figures.style import finish, named_rows
 
-ROW_PIXELS = 30
-SQUARE_PIXELS = 36
-COLUMNS = 2
-LABEL_WIDTH = 30
-FEW = 8
+_ROW_PIXELS = 30
+_SQUARE_PIXELS = 36
+_COLUMNS = 2
+_LABEL_WIDTH = 30
+_FEW = 8
 """Cells up to which an axis has a tick for each."""
 
-BARE = ("asterisk",)
+_BARE = ("asterisk",)
 """Marks that have no inside: they are drawn by their outline."""
 
 
@@ -38,14 +38,14 @@ class DrawnSuite:
         """Return colour, mark and outline as plotly takes them."""
         style, colours = suite_style(self.kind), palette(dark)
         line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}
-        if style.marker in BARE:
+        if style.marker in _BARE:
             line = {"width": 3, "color": style.colour(dark)}
         return {"color": style.colour(dark), "symbol": style.marker, "size": 12, "line": line}
 
     @property
     def wrapped(self) -> str:
         """The label in lines."""
-        return "<br>".join(textwrap.wrap(self.label, LABEL_WIDTH))
+        return "<br>".join(textwrap.wrap(self.label, _LABEL_WIDTH))
 
 
 def gains(
@@ -63,9 +63,9 @@ def gains(
     number of their suite, and m, as `customdata`.
     """
     colours = palette(dark)
-    columns = min(COLUMNS, len(ms))
+    columns = min(_COLUMNS, len(ms))
     rows = -(-len(ms) // columns)
-    height = 96 + rows * (58 + ROW_PIXELS * len(suites))
+    height = 96 + rows * (58 + _ROW_PIXELS * len(suites))
     figure = make_subplots(
         rows,
         columns,
@@ -159,7 +159,7 @@ def shared_cells(
     lines = max(suite.wrapped.count("<br>") + 1 for suite in suites)
     below = 16 + 15 * lines
     # Numbers to be read like a table's: rows of that height, and no room left below.
-    finish(figure, title, colours, height=60 + SQUARE_PIXELS * len(suites) + below)
+    finish(figure, title, colours, height=60 + _SQUARE_PIXELS * len(suites) + below)
     return figure.update_layout(margin_b=below)
 
 
@@ -176,7 +176,7 @@ def cumulative_gains(
     suite is left out: its cells are the ground.
     """
     colours = palette(dark)
-    height = 96 + len(orders) * (50 + ROW_PIXELS * (len(suites) - 1))
+    height = 96 + len(orders) * (50 + _ROW_PIXELS * (len(suites) - 1))
     figure = make_subplots(
         len(orders),
         1,
@@ -208,7 +208,7 @@ def cumulative_gains(
         names = [suites[number].wrapped for number in numbers[1:]]
         figure.update_yaxes(**named_rows(names, 0.6), showgrid=False, fixedrange=True, row=row)
     figure.update_xaxes(range=[0, 1.12 * most], fixedrange=True, nticks=8, tickformat=",d")
-    if most <= FEW:
+    if most <= _FEW:
         # Between whole numbers there are no cells, and a tick there would be written as one of them.
         figure.update_xaxes(dtick=1)
     figure.update_xaxes(title="added cells", row=len(orders))

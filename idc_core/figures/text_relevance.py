@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
 from idc_core.figures.wording import signed
 
-FAINT = 0.1
+_FAINT = 0.1
 """Share of the limit below which a word stays without colour."""
 
-NUMBERED = 0.33
+_NUMBERED = 0.33
 """Share of the limit from which a word shows its number."""
 
-DEEPEST = 0.42
+_DEEPEST = 0.42
 """How far up the scale a word's ground goes: dark text stays readable on it in either theme (contrast 4.5)."""
 
 
@@ -38,7 +38,7 @@ def words(
     """
     if not len(tokens):
         return "<p>(no words)</p>"
-    grounds = relevance_colours(relevance * DEEPEST, limit, scheme)
+    grounds = relevance_colours(relevance * _DEEPEST, limit, scheme)
     written = [
         (" " if token.startswith(" ") else "") + _word(token.removeprefix(" "), token.strip() in marks, *of_token)
         for token, *of_token in zip(tokens, relevance / limit, relevance, grounds, strict=False)
@@ -50,12 +50,12 @@ def _word(token: str, mark: bool, share: float, value: float, ground: NDArray[np
     text, number = escape(token), signed(value, "+.3g")
     if mark:
         text = f"<small>{text}</small>"
-    if abs(share) < FAINT:
+    if abs(share) < _FAINT:
         return f'<span title="{number}">{text}</span>'
     sign = "font-weight:600" if value > 0 else "font-style:italic;border-bottom:2px dotted currentColor"
     red, green, blue = (int(channel) for channel in ground)
     style = f"background:rgb({red},{green},{blue});color:{ON_FILL};padding:1px 3px;border-radius:3px;{sign}"
-    behind = f'<sub style="font-size:0.7em">&nbsp;{number}</sub>' if abs(share) >= NUMBERED else ""
+    behind = f'<sub style="font-size:0.7em">&nbsp;{number}</sub>' if abs(share) >= _NUMBERED else ""
     return f'<span title="{number}" style="{style}">{text}{behind}</span>'
 
 

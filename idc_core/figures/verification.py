@@ -10,7 +10,7 @@ from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
 from idc_core.figures.wording import signed
 
-BINS = 40
+_BINS = 40
 """Columns in which dots are piled up."""
 
 
@@ -20,7 +20,7 @@ def among_random(
     """Draw one dot per random set's silhouette (sets,), piled up where alike, and the chosen units as a diamond."""
     colours = palette(dark)
     low, high = float(min(random.min(), chosen)), float(max(random.max(), chosen))
-    width = (high - low) / BINS or 1.0
+    width = (high - low) / _BINS or 1.0
     order = np.sort(random)
     columns = np.floor((order - low) / width).astype(np.int64)
     # Sorted, so that a dot's height is how many of its column came before it.

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from decimal import Decimal
 
-LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 _HELD = "\ue000"
 """Stands, while lines are broken, for a blank that no line ends at."""
@@ -38,7 +38,7 @@ def percent(share: float) -> str:
 
 def count(number: int) -> str:
     """Write a whole number with separators, and in millions and more where it is large."""
-    for size, unit in LARGE:
+    for size, unit in _LARGE:
         if number >= 10 * size or (size == 1e6 and number >= size):
             return f"{number / size:.1f} {unit}"
     return f"{number:,}"

@@ -14,10 +14,10 @@ from idc_core.gate.verdicts import GateReport, Value
 from idc_core.guarded import read_json
 from idc_core.parameters import shown
 
-FORMAT = 1
+_FORMAT = 1
 """Raised whenever a field is renamed, removed or changes its meaning."""
 
-REMEDY = "write it again with --write-baseline, and commit it"
+_REMEDY = "write it again with --write-baseline, and commit it"
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def read_baseline(path: Path) -> Baseline:
     if not path.exists():
         raise DataError(f"The baseline {path} is not there: write it with --write-baseline, and commit it.")
     found = read_json(path, f"The baseline {path}", Baseline)
-    if found.format != FORMAT:
-        raise DataError(f"The baseline {path} has the format {found.format}; expected {FORMAT}: {REMEDY}.")
+    if found.format != _FORMAT:
+        raise DataError(f"The baseline {path} has the format {found.format}; expected {_FORMAT}: {_REMEDY}.")
     return found
 
 
@@ -55,7 +55,7 @@ def write_baseline(path: Path, report: GateReport) -> None:
     if report.count("could not run"):
         raise SettingError(f"The baseline {path} is not written, since not everything could run.")
     kept = {one.name: Kept(dict(one.settings), dict(one.facts), dict(one.values)) for one in report.checks}
-    text = json.dumps(asdict(Baseline(FORMAT, kept)), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(asdict(Baseline(_FORMAT, kept)), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     try:
         files.write_whole(path, f"{text}\n".encode())
     except OSError as error:
@@ -65,13 +65,13 @@ def write_baseline(path: Path, report: GateReport) -> None:
 def value_before(found: Baseline, check: str, label: str, settings: Mapping[str, object]) -> Value:
     """Return what a baseline holds for a limit; DataError where it holds nothing, or was measured otherwise."""
     if check not in found.checks:
-        raise DataError(f"The baseline has no check {shown(check)}: {REMEDY}.")
+        raise DataError(f"The baseline has no check {shown(check)}: {_REMEDY}.")
     kept = found.checks[check]
     changed = [name for name in settings if kept.settings.get(name) != settings[name]]
     if changed:
         name = changed[0]
         before = kept.settings.get(name)
-        raise DataError(f"The baseline was measured with {name} = {before!r}, now {settings[name]!r}: {REMEDY}.")
+        raise DataError(f"The baseline was measured with {name} = {before!r}, now {settings[name]!r}: {_REMEDY}.")
     if label not in kept.values:
-        raise DataError(f"The baseline has no value for {label}: {REMEDY}.")
+        raise DataError(f"The baseline has no value for {label}: {_REMEDY}.")
     return kept.values[label]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from idc_core.gate.verdicts import GateReport, Result
 
-SIGNS: dict[Result, str] = {"kept": "✅ kept", "broken": "❌ broken", "could not run": "⚠️ could not run"}
+_SIGNS: dict[Result, str] = {"kept": "✅ kept", "broken": "❌ broken", "could not run": "⚠️ could not run"}
 
 
 def to_markdown(report: GateReport) -> str:
@@ -21,7 +21,7 @@ def _lines(report: GateReport) -> Iterator[str]:
     for check in report.checks:
         for one in check.verdicts:
             cells = (check.name, one.limit, one.value, one.wanted, one.before)
-            yield f"| {' | '.join(map(_plain, cells))} | {SIGNS[one.result]} |"
+            yield f"| {' | '.join(map(_plain, cells))} | {_SIGNS[one.result]} |"
     for check, one in report.failed():
         yield from ("", f"**{_plain(check.name)}**: {_plain(one.sentence)}")
         if one.details:

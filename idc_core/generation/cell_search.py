@@ -87,7 +87,7 @@ class CellSpace:
         return encode(self.assign(active[:, self.important]), self.sizes)
 
 
-STEP = 10.0
+_STEP = 10.0
 """Largest change of a value in the first step, in grey levels of 255; steps shrink to a tenth on the way."""
 
 
@@ -153,7 +153,7 @@ def reach_cell(
 
     def move(pictures: Tensor, state: Tensor, taken: int) -> Tensor:
         gradient = search.network.climb(pictures, search.pull)[1]
-        return state + max(0.1, 1 - taken / iterations) * STEP / LEVELS * gradient.sign()
+        return state + max(0.1, 1 - taken / iterations) * _STEP / LEVELS * gradient.sign()
 
     return search.run(move, iterations, on_progress)
 

@@ -53,7 +53,7 @@ class Constraint(ABC):
     def picture(self, seeds: Tensor, state: Tensor) -> Tensor:
         """Return the valid pictures of 8 bits that the state stands for."""
         with torch.no_grad():
-            return eight_bits(self.render(seeds, state))
+            return _eight_bits(self.render(seeds, state))
 
     def prepare(self, seeds: Tensor, gradient: Tensor) -> Tensor:
         """Return what stays fixed for each seed through the search, (n, ...), from the seeds' own gradient."""
@@ -109,7 +109,7 @@ def normalised(gradient: Tensor) -> Tensor:
     return gradient / size.view(-1, *[1] * (gradient.dim() - 1))
 
 
-def eight_bits(pictures: Tensor) -> Tensor:
+def _eight_bits(pictures: Tensor) -> Tensor:
     """Return the nearest pictures that 8 bits can hold, values k / 255 with whole k in 0..255."""
     return torch.round(pictures.clamp(0, 1) * LEVELS) / LEVELS
 
@@ -134,4 +134,4 @@ def as_seeds(seeds: Any) -> Tensor:
             f"Expected pictures with values in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; "
             "scale them first."
         )
-    return eight_bits(torch.tensor(array, dtype=torch.float32))
+    return _eight_bits(torch.tensor(array, dtype=torch.float32))

@@ -24,10 +24,10 @@ from idc_core.tracing.transfers import brought_back
 SAFE = 2.0
 """By how much the score of the class must lead in a model that keeps it; beyond, nothing more is asked of it."""
 
-PASS_BYTES = 32 * 2**20
+_PASS_BYTES = 32 * 2**20
 """Activations of one pass; gradients double them."""
 
-MOST_INPUTS = 128
+_MOST_INPUTS = 128
 """Pictures of one pass, however small; more leave the caches."""
 
 Terms = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
@@ -67,7 +67,7 @@ def objective(name: str, *, label: str, help: str) -> Callable[[Terms], Terms]:
     label="Margin",
     help="The lead of the class over the best other score; models that keep the class need only a safe lead.",
 )
-def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
+def _margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
     """Return by how much the class's score leads the best other score, up to `SAFE` where the class is to be kept.
 
     The models that keep the class share one vote, so that ten of them do not outvote the one that is to lose it. A
@@ -82,7 +82,7 @@ def margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tenso
 
 
 @objective("scores", label="Scores", help="The score of the class alone, as in the paper.")
-def scores_alone(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
+def _scores_alone(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
     """Return the class's score twice (DeepXplore, equation 2)."""
     own = scores.gather(1, classes[:, None])[:, 0]
     return own, own
@@ -104,7 +104,7 @@ class SearchedNetwork:
         with undisturbed(model), torch.enable_grad():
             self.opened = CaptumNetwork(model, placed(model, example))
             self._modules = {layer: self.opened.layer(layer) for layer in self.layers}
-        self._pieces = Pieces(batch_size or max(1, min(MOST_INPUTS, PASS_BYTES // (4 * self.opened.elements))))
+        self._pieces = Pieces(batch_size or max(1, min(_MOST_INPUTS, _PASS_BYTES // (4 * self.opened.elements))))
 
     def scores(self, pictures: Tensor) -> Tensor:
         """Return the scores before the softmax, float32 (n, classes), on the processor."""

@@ -77,7 +77,7 @@ class Occlusion(_Pixels):
             tops, lefts = (torch.full((len(seeds),), place) for place in (self.top, self.left))
         else:
             tops, lefts = _best(_sums(gradient.abs(), self.height, self.width))
-        return rectangles(seeds, tops, lefts, self.height, self.width)
+        return _rectangles(seeds, tops, lefts, self.height, self.width)
 
 
 @constraint(
@@ -126,7 +126,7 @@ class Blackout(_Pixels):
         promise = _sums(-gradient * self.render(seeds, state), self.height, self.width)
         tops, lefts = _best(promise)
         helps = (promise.flatten(1).amax(1) > 0) & (state[:, 1, 0, 0] < self.most)
-        added = rectangles(seeds, tops, lefts, self.height, self.width) * helps[:, None, None, None]
+        added = _rectangles(seeds, tops, lefts, self.height, self.width) * helps[:, None, None, None]
         return state + torch.cat([added, helps.float()[:, None, None, None].expand_as(added)], 1)
 
 
@@ -196,7 +196,7 @@ class Only(_Pixels):
         return marked.float().expand(len(seeds), 1, *marked.shape)
 
 
-def rectangles(seeds: Tensor, tops: Tensor, lefts: Tensor, height: int, width: int) -> Tensor:
+def _rectangles(seeds: Tensor, tops: Tensor, lefts: Tensor, height: int, width: int) -> Tensor:
     """Return 1 inside one rectangle a picture, 0 elsewhere, float32 (n, 1, H, W)."""
     rows, columns = torch.arange(seeds.shape[2])[None], torch.arange(seeds.shape[3])[None]
     down = (rows >= tops[:, None]) & (rows < tops[:, None] + height)

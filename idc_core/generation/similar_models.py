@@ -9,15 +9,15 @@ from idc_core.limits import BITS
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
 
-MOST = 3
+_MOST = 3
 """Networks that are compared unless others are named."""
 
 
 def companions(name: str) -> tuple[str, ...]:
-    """Return a network and others that were trained here for the same task on the same data, at most `MOST`."""
+    """Return a network and others that were trained here for the same task on the same data, at most `_MOST`."""
     own = find_entry(name)
     others = [key for key, one in MODELS.items() if key != name and one.dataset == own.dataset and not one.published]
-    return (name, *others[: MOST - 1])
+    return (name, *others[: _MOST - 1])
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:

@@ -13,11 +13,11 @@ from idc_core.files import cache_folder
 
 _MOST_CONFIG = 1 << 20
 
-UPLOADS = ("loopback", "on", "off")
+_UPLOADS = ("loopback", "on", "off")
 """Who may upload files."""
 
 
-NAMES = {"device": "auto", "engine": "ray", "address": "10.0.0.1:6379"}
+_NAMES = {"device": "auto", "engine": "ray", "address": "10.0.0.1:6379"}
 """Settings that are names or addresses, with an example each."""
 
 
@@ -153,14 +153,14 @@ def _read(path: Path, changed: int) -> Limits:
     if not isinstance(found, dict):
         raise SettingError(f"The config file {path}: expected a section [limits], not a value limits.")
     known = Limits.__dataclass_fields__
-    if found.get("uploads", UPLOADS[0]) not in UPLOADS:
-        raise SettingError(f"The config file {path}, section limits: uploads must be one of {', '.join(UPLOADS)}.")
-    for name, example in NAMES.items():
+    if found.get("uploads", _UPLOADS[0]) not in _UPLOADS:
+        raise SettingError(f"The config file {path}, section limits: uploads must be one of {', '.join(_UPLOADS)}.")
+    for name, example in _NAMES.items():
         if type(found.get(name, "")) is not str:
             raise SettingError(f'The config file {path}, section limits: {name} must be a text, such as "{example}".')
     if found.get("address") and not found.get("engine"):
         raise SettingError(f'The config file {path}, section limits: address is of a cluster: add engine = "ray".')
-    numbers = {name: value for name, value in found.items() if name not in ("uploads", *NAMES)}
+    numbers = {name: value for name, value in found.items() if name not in ("uploads", *_NAMES)}
     least = dict.fromkeys(known, 1) | {"workers": 0, "loaders": 0, "m": 2}
     wrong = [name for name, value in numbers.items() if type(value) is not int or value < least.get(name, value + 1)]
     if wrong:

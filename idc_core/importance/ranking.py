@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROWS = 256
 """Inputs attributed at a time: values in the layer's own shape are added up and forgotten."""
 
-GROUPS = 5
+_GROUPS = 5
 """Groups of equally many inputs that numbers are put into, as classes are for inputs that have them."""
 
 
@@ -80,11 +80,11 @@ def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> 
 def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the group of every input, int64 (n,), and the groups' names: classes, or ranges of the number answered.
 
-    There are up to `GROUPS` ranges that hold equally many inputs, from low to high.
+    There are up to `_GROUPS` ranges that hold equally many inputs, from low to high.
     """
     if data.task == "classification":
         return data.targets, data.class_names
-    edges = np.unique(np.quantile(data.targets, np.linspace(0, 1, GROUPS + 1)))
+    edges = np.unique(np.quantile(data.targets, np.linspace(0, 1, _GROUPS + 1)))
     groups = np.searchsorted(edges[1:-1], data.targets, side="right").astype(np.int64)
     ends = edges if len(edges) > 1 else np.repeat(edges, 2)
     labels = tuple(f"{low:+.2f} to {high:+.2f}".replace("-", "\u2212") for low, high in pairwise(ends))

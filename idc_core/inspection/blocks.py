@@ -156,7 +156,7 @@ class BlockStore:
         return Path(self._folder.name) / f"{index}-{number}.npy"
 
 
-PIECES = 4
+_PIECES = 4
 """Groups that a block of records is cut into: more, smaller groups tell the error more sharply."""
 
 
@@ -185,7 +185,7 @@ def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
     """Cut a block between records: the rows of each piece, and its records. Uneven records stay in one piece."""
     if rows != records * places:
         return [(slice(0, rows), records)]
-    ends = [records * at // PIECES for at in range(PIECES + 1)]
+    ends = [records * at // _PIECES for at in range(_PIECES + 1)]
     return [
         (slice(first * places, end * places), end - first) for first, end in itertools.pairwise(ends) if end > first
     ]

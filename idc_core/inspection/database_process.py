@@ -27,15 +27,15 @@ REFUSED, UNOPENED, OUTDATED, UNEXPECTED = 3, 4, 5, 6
 DUCKDB, SQLITE = b"DUCK", b"SQLite format 3\0"
 """What files of databases begin with; DuckDB's begin with a checksum of eight bytes."""
 
-LOCKED = ("could not set lock on file", "being used by another process")
+_LOCKED = ("could not set lock on file", "being used by another process")
 """What the database says where another process has the file open, on Unix and on Windows."""
 
-NUMBERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint")
-TIMES = ("date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp with time zone")
-VALUES = {*NUMBERS, *TIMES, "boolean", "float", "double", "decimal", "varchar", "uuid", "null"}
+_NUMBERS = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint")
+_TIMES = ("date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp with time zone")
+_VALUES = {*_NUMBERS, *_TIMES, "boolean", "float", "double", "decimal", "varchar", "uuid", "null"}
 """Types that are answered as values, also in lists, structs and maps; all others are answered as text."""
 
-MOST_NESTED = 16
+_MOST_NESTED = 16
 """Lists and structs inside one another that are answered as values; Arrow has a limit."""
 
 # The database cannot reach files or the network, cannot load extensions, cannot take the machine's memory or disk, and
@@ -177,7 +177,7 @@ def _connect(job: Job) -> DuckDBPyConnection:
         try:
             return duckdb.connect(job["path"], read_only="statements" not in job, config=settings)
         except duckdb.Error as error:
-            if not any(said in str(error).lower() for said in LOCKED) or time.monotonic() > end:
+            if not any(said in str(error).lower() for said in _LOCKED) or time.monotonic() > end:
                 raise
             time.sleep(0.05)
 
@@ -267,12 +267,12 @@ def _values(array: pa.Array) -> int:
     return len(array)
 
 
-def _is_value(kind: DuckDBPyType, deeper: int = MOST_NESTED) -> bool:
+def _is_value(kind: DuckDBPyType, deeper: int = _MOST_NESTED) -> bool:
     """Return whether Python has a type for the values of a type."""
     if kind.id in ("list", "array", "struct", "map"):
         within = [one for _, one in kind.children if not isinstance(one, (int, list))]
         return bool(within) and deeper > 0 and all(_is_value(one, deeper - 1) for one in within)
-    return kind.id in VALUES
+    return kind.id in _VALUES
 
 
 def _is_held(column: pa.ChunkedArray) -> bool:

@@ -91,7 +91,7 @@ class Stream:
         self._evaluate()
 
     def _evaluate(self) -> None:
-        together = SPAN_ROWS // self._places if self.cache else 0
+        together = _SPAN_ROWS // self._places if self.cache else 0
         self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
         self._rows: tuple[tuple[int, ...], dict[int, Tensor]] | None = None
 
@@ -261,7 +261,7 @@ def _shapes(model: nn.Module, one: NDArray[Any], layers: Sequence[str]) -> dict[
     return {layer: shape for layer, (_, shape) in next(extract(model, layers, iter([one]))).items()}
 
 
-SPAN_ROWS = 32_768
+_SPAN_ROWS = 32_768
 """Rows of the blocks for which hypotheses are evaluated together."""
 
 

@@ -16,7 +16,7 @@ from idc_core.inspection.sums import Binned, Encoder, Exceedance, Moments, Ranks
 
 SettingValues = tuple[tuple[str, float], ...]
 
-ROUNDING = 1e-6
+_ROUNDING = 1e-6
 """What is left of a sum of squares, as a share of it, when single precision has taken it from places' sums."""
 
 
@@ -92,7 +92,7 @@ def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
     return np.asarray(np.where((span == 0) & np.isfinite(apart), 0.0, apart / np.where(span == 0, 1, span)))
 
 
-def overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+def _overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
     """Return intersection over union of "the unit is among its highest" and "the hypothesis is true"."""
     found = sums["both"] / (sums["true"] + sums["active"] - sums["both"])
     return np.asarray(np.where(sums["true"] > 0, found, np.nan))
@@ -112,7 +112,7 @@ def beyond_place(sums: Sums) -> NDArray[np.float64]:
     units = np.maximum(sums["xx"] - (x * x).sum(0) / records, 0)
     behaviours = np.maximum(sums["yy"] - (y * y).sum(0)[:, None] / records, 0)
     shared = sums["xy"] - y.T @ x / records
-    still, fixed = units <= ROUNDING * sums["xx"], behaviours <= ROUNDING * sums["yy"]
+    still, fixed = units <= _ROUNDING * sums["xx"], behaviours <= _ROUNDING * sums["yy"]
     return _correlated(shared, units, behaviours, still, fixed)
 
 
@@ -123,7 +123,7 @@ def joint(sums: Sums) -> NDArray[np.float64]:
     return beyond_place(moments | {name: sums[name] for name in ("x_place", "y_place") if name in sums})
 
 
-def cells(sums: Sums) -> NDArray[np.float64]:
+def _cells(sums: Sums) -> NDArray[np.float64]:
     """Return `beyond_place` of every "the unit is above an edge" and "the hypothesis is in a bin": (cells, H, U).
 
     Unit and hypothesis, in bins, are independent where all of these are 0; the lowest bin follows from the others.
@@ -222,7 +222,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
             "binned",
             information,
-            cells,
+            _cells,
             settings=(("bins", 8),),
         ),
         PairMeasure(
@@ -233,7 +233,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             ("binary",),
             lambda x, y, classes, settings: Exceedance.of(x, settings["share"]),
             "exceedance",
-            overlap,
+            _overlap,
             joint,
             settings=(("share", 0.05),),
         ),

@@ -22,16 +22,16 @@ from idc_core.progress import Progress
 EVERY = 4
 """Every so manyth block is held out of training and measures the probe."""
 
-STAGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_STAGES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Shares of the records on which probes are trained, one after the other, until they are sure."""
 
-FEWEST_BLOCKS = 8
+_FEWEST_BLOCKS = 8
 """Blocks of a first stage."""
 
-WHOLE_BYTES = 256 * 2**20
+_WHOLE_BYTES = 256 * 2**20
 """Training records up to this size, twice over, are put side by side rather than gone through block by block."""
 
-DOUBLE_VALUES = 1 << 20
+_DOUBLE_VALUES = 1 << 20
 """Up to so many numbers (rows times units) a probe is trained in double precision, to a slope of 1e-11."""
 
 
@@ -72,7 +72,7 @@ class GroupMeasure:
         return replace(self, l1=strength) if self.l1 else replace(self, l2=strength)
 
 
-def f1(sums: Sums) -> NDArray[np.float64]:
+def _f1(sums: Sums) -> NDArray[np.float64]:
     """Return F1, the harmonic mean of precision and recall, averaged over classes where there are several."""
     found = 2 * sums["hit"] / (sums["said"] + sums["true"])
     found = np.where(sums["said"] + sums["true"] > 0, found, 0.0)
@@ -82,7 +82,7 @@ def f1(sums: Sums) -> NDArray[np.float64]:
     return np.where(sums["true"][0] > 0, found[0], np.nan)
 
 
-def determination(sums: Sums) -> NDArray[np.float64]:
+def _determination(sums: Sums) -> NDArray[np.float64]:
     """Return R2: the share of the held-out behaviour's variance that the probe predicts."""
     whole = sums["yy"] - sums["y"] ** 2 / sums["n"]
     return np.where(whole > 1e-12 * sums["yy"], 1 - sums["missed"] / np.where(whole > 0, whole, 1), np.nan)
@@ -110,13 +110,13 @@ def followed(sums: Sums) -> NDArray[np.float64]:
     return np.where(true > 1e-12 * sums["yy"], np.clip(found, -1, 1), np.nan)
 
 
-def always(sums: Sums) -> NDArray[np.float64]:
+def _always(sums: Sums) -> NDArray[np.float64]:
     """Return F1 of always predicting the more frequent value."""
     share = sums["true"][0] / sums["n"]
     return np.where(share > 0.5, 2 * share / (1 + share), 0.0)
 
 
-def by_chance(sums: Sums) -> NDArray[np.float64]:
+def _by_chance(sums: Sums) -> NDArray[np.float64]:
     """Return the expected F1 of predicting true at random, as often as the hypothesis is true: that share."""
     return np.asarray(sums["true"][0] / sums["n"])
 
@@ -133,7 +133,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
-            f1,
+            _f1,
             agreement,
             l2=1.0,
         ),
@@ -144,7 +144,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
-            f1,
+            _f1,
             agreement,
             l1=1.0,
         ),
@@ -155,7 +155,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
-            determination,
+            _determination,
             followed,
             l2=1.0,
         ),
@@ -166,7 +166,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
-            determination,
+            _determination,
             followed,
             l1=0.01,
         ),
@@ -177,7 +177,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("classes",),
             of_classes,
-            f1,
+            _f1,
             agreement,
             l2=1.0,
         ),
@@ -188,7 +188,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary",),
             None,
-            always,
+            _always,
         ),
         GroupMeasure(
             "chance",
@@ -197,7 +197,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
             _DEEPBASE,
             ("binary",),
             None,
-            by_chance,
+            _by_chance,
         ),
     )
 }
@@ -308,7 +308,7 @@ class ProbeRun:
         if sure.error is None:
             return [whole]
         records = len(self.stream.order)
-        wanted = {max(self.stream.blocks_of(int(records * share)), min(FEWEST_BLOCKS, whole)) for share in STAGES}
+        wanted = {max(self.stream.blocks_of(int(records * share)), min(_FEWEST_BLOCKS, whole)) for share in _STAGES}
         return sorted(wanted)
 
     def _blocks(self, upto: int, held_out: bool) -> Iterator[tuple[Block, Tensor, Tensor]]:
@@ -326,10 +326,10 @@ class ProbeRun:
             return ((units, behaviours) for _, units, behaviours in self._blocks(upto, False))
 
         values = scale.rows * len(self.units)
-        double = values <= DOUBLE_VALUES
+        double = values <= _DOUBLE_VALUES
         source: Blocks = blocks
         hypotheses = torch.from_numpy(self.which[left])
-        if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, WHOLE_BYTES):
+        if self.stream.store is not None and 8 * values <= min(self.stream.store.budget, _WHOLE_BYTES):
             parts = list(blocks())
             kind = torch.float64 if double else torch.float32
             units = torch.cat([part for part, _ in parts]).to(kind)

@@ -151,7 +151,7 @@ def discoveries(inspection: Inspection, rate: float = 0.05, *, dependent: bool =
     return found
 
 
-DRAWS = 5000
+_DRAWS = 5000
 """Random sets of units that important ones are compared with."""
 
 
@@ -275,7 +275,7 @@ def compare_importance(
     """Compare the strongest associations of important units (m,) with those of the others.
 
     `importance` is float64 (units,), such as relevance; `changes` (units,) says which units have more than one value.
-    The chance is estimated from `DRAWS` random sets, the important one counted among them.
+    The chance is estimated from `_DRAWS` random sets, the important one counted among them.
     """
     strength = found.strength
     if strength.shape[1] != len(importance):
@@ -285,8 +285,8 @@ def compare_importance(
     chosen, rest = np.intersect1d(alive, important), np.setdiff1d(alive, important)
     mean, others = (float(best[units].mean()) if len(units) else float("nan") for units in (chosen, rest))
     source = np.random.default_rng(seed)
-    drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(DRAWS)])
-    chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (DRAWS + 1)
+    drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(_DRAWS)])
+    chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (_DRAWS + 1)
     related = float(spearman(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
     return ImportanceComparison(
         best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related

@@ -16,10 +16,10 @@ from idc_core.inspection.extraction import Stream, UnitSums
 from idc_core.inspection.pairwise import PairRun, PairSums, StoppingRule
 from idc_core.inspection.result import ScoreRows
 
-FIRST_CHECK = 16
+_FIRST_CHECK = 16
 """Blocks before scores are first asked how sure they are."""
 
-CHECK_AGAIN = 1.04, 1.5
+_CHECK_AGAIN = 1.04, 1.5
 """As many times the blocks are read, at least and at most, before scores are asked again: asking takes its time."""
 
 Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
@@ -51,8 +51,8 @@ class ExtractionState:
     lines: ScoreRows = field(default_factory=ScoreRows)
     blocks: int = 0
     scores: int = 0
-    next_check: int = FIRST_CHECK
-    show: int = FIRST_CHECK // 4
+    next_check: int = _FIRST_CHECK
+    show: int = _FIRST_CHECK // 4
     ahead: dict[int, Read] = field(default_factory=dict)
 
     def read(
@@ -100,7 +100,7 @@ class ExtractionState:
 
     def _next_check(self, needed: int) -> int:
         """Return after how many blocks to ask again: when the last score should be sure, others rather soon."""
-        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in CHECK_AGAIN)
+        least, most = (max(self.blocks + 1, int(self.blocks * factor)) for factor in _CHECK_AGAIN)
         return min(max(needed, least), most)
 
     def _learn(self, pilot: int) -> None:

@@ -22,7 +22,7 @@ from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names
 from idc_core.inspection.resume import ExtractionState, Reading
 from idc_core.progress import Progress
 
-EVERY_UNIT = "all units"
+_EVERY_UNIT = "all units"
 """The group that is probed unless others are given."""
 
 
@@ -212,7 +212,7 @@ def _pair_runs(job: Job, stream: Stream, measures: Sequence[PairMeasure]) -> lis
 def _run_probes(job: Job, stream: Stream, measure: GroupMeasure, lines: ScoreRows) -> None:
     for place in [(model, layer) for model, layers in job.layers.items() for layer in layers]:
         count = stream.block(0).units[place].shape[1]
-        groups = job.groups if job.groups is not None else {EVERY_UNIT: range(count)}
+        groups = job.groups if job.groups is not None else {_EVERY_UNIT: range(count)}
         for name, group in groups.items():
             units = tuple(int(unit) for unit in group)
             if not units or len(set(units)) != len(units) or not 0 <= min(units) <= max(units) < count:

@@ -19,10 +19,10 @@ from idc_core.progress import Progress, report
 Blocks = Callable[[], Iterable[tuple[Tensor, Tensor]]]
 """Starts a pass: blocks of units (rows, U), not standardised, and all behaviours (rows, H)."""
 
-MEMORY = 8
+_MEMORY = 8
 """Steps that the quasi-Newton direction remembers."""
 
-STEEPEST = 0.9
+_STEEPEST = 0.9
 """A step went too far where the loss rises at its end with more than this share of the slope it began to fall with."""
 
 
@@ -195,9 +195,9 @@ def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Pr
         new_slope = problem.slope(trial, left)
         new_whitened = new_slope @ preconditioner.T
         falls, still_falls = _dot(whitened, way), _dot(new_whitened, way)
-        good = still_falls <= -STEEPEST * falls
+        good = still_falls <= -_STEEPEST * falls
         chosen = good[:, None, None]
-        steps = [*steps, Step.of_change(moved * chosen, (new_whitened - whitened) * chosen)][-MEMORY:]
+        steps = [*steps, Step.of_change(moved * chosen, (new_whitened - whitened) * chosen)][-_MEMORY:]
         here, slope = torch.where(chosen, trial, here), torch.where(chosen, new_slope, slope)
         whitened = torch.where(chosen, new_whitened, whitened)
         way = torch.where(chosen, _direction(whitened, steps), way)

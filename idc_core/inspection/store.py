@@ -45,7 +45,7 @@ _ADDED = {("scores", "remark"): "VARCHAR DEFAULT ''"}
 
 _WRITING = threading.Lock()
 
-RATE = 0.05
+_RATE = 0.05
 """False-discovery rate of the column `discovery`."""
 
 
@@ -109,7 +109,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     run, about = uuid.uuid4().hex[:12], inspection.about
     table: dict[str, Any] = {name: inspection.table[name] for name in COLUMNS}
     table["unit_group"] = table.pop("group")
-    table["discovery"] = discoveries(inspection, RATE)
+    table["discovery"] = discoveries(inspection, _RATE)
     parts = {"scores": table, "units": _units(inspection), "hypotheses": _hypotheses(inspection)}
     with keeping(path.parent, "The inspection"):
         _write(
@@ -127,7 +127,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
                     about["seed"],
                     about["error"],
                     about["confidence"],
-                    RATE,
+                    _RATE,
                     json.dumps(about),
                 ),
                 *(_statement(f"INSERT INTO kept.{part} BY NAME SELECT * FROM given", table=True) for part in parts),

@@ -36,7 +36,7 @@ FEWEST_SUPPORT = 20
 MOST_GROUPS, FEWEST_GROUPS = 128, 16
 """Groups that are kept, and groups before an error is believed."""
 
-GROUP_BYTES = 256 * 2**20
+_GROUP_BYTES = 256 * 2**20
 """Memory for the groups of one measure; measures with large sums keep fewer groups, at least `FEWEST_GROUPS`."""
 
 
@@ -83,7 +83,7 @@ class GroupedSums:
         if self.keep_all:
             return
         size = sum(value.nbytes for value in self.groups[0].values())
-        most = int(np.clip(GROUP_BYTES // max(size, 1), FEWEST_GROUPS, MOST_GROUPS))
+        most = int(np.clip(_GROUP_BYTES // max(size, 1), FEWEST_GROUPS, MOST_GROUPS))
         while len(self.groups) > most:
             # Equal groups make the jackknife most efficient: the smallest neighbours are joined first.
             pairs = [one + two for one, two in zip(self.records, self.records[1:], strict=False)]
@@ -156,12 +156,12 @@ class Encoder(Protocol):
         """Return the encoder for some of its hypotheses only."""
 
 
-def products(units: Tensor, behaviours: Tensor) -> NDArray[np.float64]:
+def _products(units: Tensor, behaviours: Tensor) -> NDArray[np.float64]:
     """Return the sums of products of every behaviour with every unit, (H, U), in one matrix product."""
     return _plain(behaviours.T @ units)
 
 
-def by_place(units: Tensor, behaviours: Tensor, places: int) -> Sums:
+def _by_place(units: Tensor, behaviours: Tensor, places: int) -> Sums:
     """Return sums place by place, x_place (places, 1, U) and y_place (places, H, 1); nothing of a single place."""
     if places == 1:
         return {}
@@ -198,8 +198,8 @@ class Moments:
             "x": units.moments[:1],
             "xx": units.moments[1:],
             "y": _plain(y.sum(0))[:, None],
-            "xy": products(x, y),
-            **by_place(x, y, places),
+            "xy": _products(x, y),
+            **_by_place(x, y, places),
             # In place, last: half of what this costs beside the products is memory.
             "yy": _plain(y.square_().sum(0))[:, None],
         }
@@ -267,8 +267,8 @@ class Exceedance:
             "n": np.full((1, 1), float(len(units))),
             "active": _plain(active.sum(0))[None],
             "true": _plain(behaviours.sum(0))[:, None],
-            "both": products(active, behaviours),
-            **by_place(active, behaviours, places),
+            "both": _products(active, behaviours),
+            **_by_place(active, behaviours, places),
         }
 
 
@@ -300,8 +300,8 @@ class Binned:
         count, wide = len(self.levels), behaviours.shape[1]
         y = torch.cat([behaviours > level for level in self.levels], 1).float()
         above = [(units.values > edge).float() for edge in self.edges]
-        both = [products(x, y).reshape(count, wide, -1) for x in above]
-        found = [by_place(x, y, places) for x in above]
+        both = [_products(x, y).reshape(count, wide, -1) for x in above]
+        found = [_by_place(x, y, places) for x in above]
         in_place = (
             {}
             if places == 1

@@ -29,7 +29,7 @@ from idc_core.tracing.trace import trace
 
 Swaps = Literal["symbols", "grammar"]
 
-BATCH = 512
+_BATCH = 512
 """Swaps tried at once."""
 
 FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
@@ -87,7 +87,7 @@ def verify(
 
     The layer has a value per symbol, or one per record. `units` score high on the hypothesis: ten or more where none
     scores very high. The hypothesis is binary, with a value per symbol, and a function of the text alone, or of its
-    parse. `pairs` of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `BATCH` swaps at
+    parse. `pairs` of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `_BATCH` swaps at
     most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar of
     the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts differ
     after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected. Raises
@@ -150,7 +150,7 @@ def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generato
     symbols = np.unique(dataset.inputs)
     symbols = symbols[symbols != dataset.padding]
     while True:
-        before = Records(dataset, draws.integers(0, len(dataset), BATCH))
+        before = Records(dataset, draws.integers(0, len(dataset), _BATCH))
         true = _of_symbols(hypothesis, before)
         rows = np.flatnonzero(true.any(1))
         # Of each text one of the places where the hypothesis is true, each as likely as the others.
@@ -158,7 +158,7 @@ def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generato
         after = before.inputs[rows].copy()
         each = np.arange(len(rows))
         after[each, places] = draws.choice(symbols, len(rows))
-        still = _of_symbols(hypothesis, changed(dataset, after))[each, places]
+        still = _of_symbols(hypothesis, _changed(dataset, after))[each, places]
         differs = after[each, places] != before.inputs[rows][each, places]
         yield before.inputs[rows][differs], after[differs], places[differs], still[differs]
 
@@ -167,8 +167,8 @@ def _rewritten(dataset: Dataset, hypothesis: Hypothesis, seed: int) -> Iterator[
     """Yield batches of texts that the grammar rewrote at a symbol of which the hypothesis holds."""
     source = random.Random(f"rewritten {seed}")
     while True:
-        made = REWRITERS[dataset.name](dataset, BATCH, source)
-        each = np.arange(BATCH)
+        made = REWRITERS[dataset.name](dataset, _BATCH, source)
+        each = np.arange(_BATCH)
         one, other = (_of_symbols(hypothesis, side)[each, made.places] for side in (made.before, made.after))
         # The two are alike but for the choices after the place: what holds of the second only is read backwards.
         first = np.where(one[:, None], made.before.inputs, made.after.inputs)
@@ -202,7 +202,7 @@ def _find_pairs(
             break
     if min(counts) < FEWEST_PAIRS:
         raise DataError(
-            f"Among {tries * BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it false; "
+            f"Among {tries * _BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it false; "
             f"at least {FEWEST_PAIRS} of each are needed. Choose a hypothesis that more symbols decide."
         )
     columns = [[np.concatenate(column) for column in zip(*parts, strict=True)] for parts in kept]
@@ -291,11 +291,11 @@ def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritte
     made = []
     for side in sides:
         codes = encode([text.text[at : at + SYMBOLS] for text, at in zip(side, begins, strict=True)])
-        made.append(changed(dataset, codes, {PARSES: parses_of(side, starts)}))
+        made.append(_changed(dataset, codes, {PARSES: parses_of(side, starts)}))
     return Rewritten(made[0], made[1], np.array(places, np.int64))
 
 
-def changed(dataset: Dataset, inputs: NDArray[Any], memo: dict[object, Any] | None = None) -> Records:
+def _changed(dataset: Dataset, inputs: NDArray[Any], memo: dict[object, Any] | None = None) -> Records:
     """Return texts as records of a data set; nothing but what `memo` holds is known of them beyond the texts."""
     count = len(inputs)
     data = replace(

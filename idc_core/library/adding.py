@@ -17,8 +17,8 @@ from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
 from idc_core.progress import Progress
 
-CODE = (".py", ".pyc", ".ipynb")
-PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
+_CODE = (".py", ".pyc", ".ipynb")
+_PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
 _KINDS: tuple[Kind, ...] = ("network", "data")
 _WHAT = {"network": "network", "data": "data set"}
 
@@ -138,12 +138,12 @@ def _formats(kind: Kind) -> Iterable[str]:
 def _check_ending(ending: str, name: str, kind: Kind) -> None:
     """Refuse what is code, what may run code, and what no reader knows."""
     trusted = [one.ending for one in NETWORK_FORMATS.values() if one.trusted]
-    if ending in (*CODE, *trusted):
+    if ending in (*_CODE, *trusted):
         raise DataError(
             f"{name} is code, or can run code when it is read: such files are named on the command line only "
-            f"({'--setup' if ending in CODE else '--trust'}), never added here."
+            f"({'--setup' if ending in _CODE else '--trust'}), never added here."
         )
-    if ending in PICKLED and ending not in (*NETWORK_FORMATS, *DATA_FORMATS):
+    if ending in _PICKLED and ending not in (*NETWORK_FORMATS, *DATA_FORMATS):
         raise DataError(
             f"{name} may be a pickle, which can run code when it is read: refused. Save weights as safetensors, the "
             "network as ONNX, or arrays as npz."

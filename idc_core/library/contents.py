@@ -14,8 +14,8 @@ from idc_core.guarded import config_file, limits, open_archive
 from idc_core.library.places import FOLDER, contents_folder, used
 from idc_core.progress import Progress, report
 
-BLOCK = 1 << 20
-EXPANSION = 100
+_BLOCK = 1 << 20
+_EXPANSION = 100
 """How many times its size a zip file may take once it is unpacked."""
 
 
@@ -62,7 +62,7 @@ def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress |
     most, digest, size = limits().upload, hashlib.sha256(), 0
     room = limits().library - used()
     with partial.open("wb") as file:
-        while block := stream.read(BLOCK):
+        while block := stream.read(_BLOCK):
             size += len(block)
             if size > most:
                 raise DataError(
@@ -89,7 +89,7 @@ def _check_room(name: str, size: int, room: int) -> None:
 
 def _unpacked(file: Path, name: str, inner: Path) -> Path:
     """Unpack a zip file into a folder and return it; the one inside where the zip file holds nothing else."""
-    with open_archive(file, name, expansion=EXPANSION) as archive:
+    with open_archive(file, name, expansion=_EXPANSION) as archive:
         _check_room(name, sum(map(archive.size, archive.names)), limits().library - used())
         archive.unpack(inner)
     held = list(inner.iterdir())

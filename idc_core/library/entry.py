@@ -12,7 +12,7 @@ from idc_core.library.places import content_path
 
 Kind = Literal["network", "data"]
 
-MOST_NAME = 120
+_MOST_NAME = 120
 """Characters of a name as it is shown."""
 
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -135,7 +135,7 @@ class Entry:
 def plain_name(text: str) -> str:
     """Return a name in one line, without characters that are not seen or turn the direction of reading, cut to 120."""
     seen = "".join(" " if unicodedata.category(one) in _INVISIBLE else one for one in text)
-    return " ".join(seen.split())[:MOST_NAME]
+    return " ".join(seen.split())[:_MOST_NAME]
 
 
 def slug(label: str) -> str:

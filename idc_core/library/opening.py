@@ -101,7 +101,7 @@ def preparation_of(entry: Entry) -> Preparation:
     return Preparation.from_json(dict(entry.data_settings.preparation), f"The preparation of {entry.label}")
 
 
-def menu_label(entry: Entry) -> str:
+def _menu_label(entry: Entry) -> str:
     """Return an entry's name as menus and pages show it: without what Markdown or HTML would read as markup."""
     return " ".join(re.sub(r"[\\`*_\[\]<>&$~|:]", " ", entry.label).split()) or entry.name
 
@@ -137,7 +137,7 @@ def _remove(id: str) -> None:
 
 
 def _enter_data(entry: Entry) -> None:
-    opened = open_data(entry.path, name=entry.name, label=menu_label(entry), preparation=preparation_of(entry))
+    opened = open_data(entry.path, name=entry.name, label=_menu_label(entry), preparation=preparation_of(entry))
     assert entry.data is not None
     # Menus ask for these: they must not read the file, which may be large, or gone.
     known = {"input_shape": entry.data.shape, "task": entry.data.task, "class_names": entry.data.class_names}
@@ -150,7 +150,7 @@ def _enter_network(entry: Entry) -> None:
         entry.path,
         data=settings.data,
         name=entry.name,
-        label=menu_label(entry),
+        label=_menu_label(entry),
         layer=settings.layer,
         scaling=scaling_of(entry),
         explain=settings.explain or None,

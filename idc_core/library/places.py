@@ -13,7 +13,7 @@ from idc_core.files import cache_folder
 FOLDER = ".d"
 """Ending of contents that are folders."""
 
-MOST_FILES = 200_000
+_MOST_FILES = 200_000
 """Files of a folder that are looked at."""
 
 
@@ -40,10 +40,10 @@ def content_path(content: str) -> Path:
 
 def used() -> int:
     """Return the bytes of all uploads, unfinished ones included."""
-    return folder_size(contents_folder())
+    return _folder_size(contents_folder())
 
 
-def folder_size(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     """Return the bytes of all files below a folder; 0 where it is not there."""
     total = 0
     for parent, _, names in os.walk(folder):
@@ -75,8 +75,8 @@ def measure(path: Path) -> tuple[int, str]:
                 file = Path(parent) / name
                 one = file.lstat()
                 found.append((str(file.relative_to(path)), one.st_size, one.st_mtime_ns))
-                if len(found) > MOST_FILES:
-                    raise DataError(f"{path} holds more than {MOST_FILES:,} files; name a smaller folder.")
+                if len(found) > _MOST_FILES:
+                    raise DataError(f"{path} holds more than {_MOST_FILES:,} files; name a smaller folder.")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -51,7 +51,7 @@ class SoftmaxRelevance(torch.autograd.Function):
 
 
 @operation("softmax")
-def softmax(settings: RelevanceSettings, input: Tensor, dim: int, *rest: Any, dtype: Any = None, **_: Any) -> Tensor:
+def _softmax(settings: RelevanceSettings, input: Tensor, dim: int, *rest: Any, dtype: Any = None, **_: Any) -> Tensor:
     """Run a softmax along `dim`."""
     dtype = next((one for one in rest if isinstance(one, torch.dtype)), dtype)
     if settings.holds_weights:
@@ -62,7 +62,7 @@ def softmax(settings: RelevanceSettings, input: Tensor, dim: int, *rest: Any, dt
 
 
 @operation("scaled_dot_product_attention")
-def attention(
+def _attention(
     settings: RelevanceSettings,
     query: Tensor,
     key: Tensor,
@@ -127,7 +127,7 @@ def _step_by_step(
         scores = _masked(settings, scores, ~mask)
     elif mask is not None:
         scores = add(settings, scores, mask) if depends(scores) or depends(mask) else scores + mask
-    weights = softmax(settings, scores, -1) if depends(scores) else torch.softmax(scores, -1)
+    weights = _softmax(settings, scores, -1) if depends(scores) else torch.softmax(scores, -1)
     return _times(settings, weights, value)
 
 
@@ -207,7 +207,7 @@ def _multi_head_attention(
 
 def _attended(settings: RelevanceSettings, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     if any(depends(x) for x in (q, k, v, mask)):
-        return attention(settings, q, k, v, mask)
+        return _attention(settings, q, k, v, mask)
     return F.scaled_dot_product_attention(q, k, v, mask)
 
 

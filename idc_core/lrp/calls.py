@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__", "__setitem__"))
+_IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__", "__setitem__"))
 """In-place operators; every other in-place operation has a name that ends in an underscore."""
 
 
@@ -17,7 +17,7 @@ def name_of(func: Any) -> str:
 
 def plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
     """Return the name of the out-of-place form, and whether the operation was in place."""
-    if name in IN_PLACE:
+    if name in _IN_PLACE:
         return name, True
     if name.endswith("_") and not name.endswith("__"):
         return name[:-1], True

@@ -58,7 +58,7 @@ from idc_core.lrp.substitutes import Substitutes
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
 from idc_core.scores import scores_of
 
-OF_ONE_KIND = (
+_OF_ONE_KIND = (
     dict.fromkeys(STRUCTURAL, Way.MOVED)
     | dict.fromkeys((*ELEMENTWISE_STEPS, *ACTIVATIONS, *FUNCTIONS), Way.ELEMENTWISE)
     | dict.fromkeys(REDUCTIONS, Way.REDUCED)
@@ -372,9 +372,9 @@ class Watch(TorchFunctionMode):
     @staticmethod
     def _note_origin(name: str, sources: list[Tensor], result: Any) -> None:
         """Note what a result was computed from without weights in between."""
-        if name in OF_ONE_KIND:
+        if name in _OF_ONE_KIND:
             for tensor in tensors_of((result,), {}):
-                lineage.note(tensor, sources, OF_ONE_KIND[name])
+                lineage.note(tensor, sources, _OF_ONE_KIND[name])
 
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):

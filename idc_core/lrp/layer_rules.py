@@ -33,7 +33,7 @@ from idc_core.lrp.quotients import point_by_point, quotient, signed
 from idc_core.parameters import Parameter
 from idc_core.registry import Registry
 
-TINY = 1e-16
+_TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
 
 Bias = Literal["absorb", "redistribute"]
@@ -118,7 +118,7 @@ def layer_rule(
     citation="Bach et al. 2015, eq. 58",
     parameters=(EPSILON,),
 )
-def epsilon_rule(epsilon: float, bias: Bias, least: float = TINY) -> Rule:
+def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
     """R_i = sum_j x_i w_ij R_j / (z_j + epsilon sign z_j), with sign 0 = +1 (equation 1 of [3], eq. 58 of [1])."""
     size = max(epsilon, least)
 
@@ -156,7 +156,7 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
             chosen = z.detach() >= 0 if positive else z.detach() < 0
             part = SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
-            stabiliser = signed(TINY, denominator)
+            stabiliser = signed(_TINY, denominator)
             share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
             shares = add(shares, contributions(affine, inputs, z, share), part.contributions(gamma * share))
             if bias == "redistribute":
@@ -188,7 +188,7 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
         weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for part, weight, sign in zip(parts, weights, (1.0, -1.0), strict=True):
-            share = weight * relevance / (part.total + sign * TINY)
+            share = weight * relevance / (part.total + sign * _TINY)
             shares = add(shares, part.contributions(share))
             if bias == "redistribute":
                 shares = add(shares, spread_equally(affine, inputs, share * part.offset))
@@ -213,7 +213,7 @@ def flat_rule(bias: Bias) -> Rule:
 
 
 @layer_rule("w2", label="w²", help="Shares by the squared weights alone.", citation="Montavon et al. 2017, eq. 12")
-def squares_rule(bias: Bias) -> Rule:
+def _squares_rule(bias: Bias) -> Rule:
     """R_i = sum_j w_ij^2 R_j / sum_i w_ij^2 ([5], for inputs of any value); no bias takes part."""
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:

@@ -95,7 +95,7 @@ def _adaptive_max_pool(
     if return_indices:
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
     batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
-    windows, sizes = adaptive_windows(batched, output_size)
+    windows, sizes = _adaptive_windows(batched, output_size)
     result: Tensor = WinnerRelevance.apply(lambda x: max_pool(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
     return result if batched is input else result.squeeze(0)
 
@@ -200,7 +200,7 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
     return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
-def adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
+def _adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
     """Lay the windows of an adaptive pooling of (n, channels, *spatial) side by side, so that they are a regular one's.
 
     Shorter windows are filled up with values that never win.

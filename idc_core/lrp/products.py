@@ -123,7 +123,7 @@ def _repeats(factor: Tensor, value: Tensor) -> bool:
 
 
 @operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def _divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
     """Divide by a constant, or by a quantity that is held constant as that of a normalisation."""
     if not depends(other):
         return scaled(input, 1 / other)
@@ -138,7 +138,7 @@ def divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
 
 @operation("__rtruediv__", "__rdiv__")
 def _divide_from(settings: RelevanceSettings, input: Any, other: Any) -> Any:
-    return divide(settings, other, input)
+    return _divide(settings, other, input)
 
 
 @operation("matmul", "__matmul__", "mm", "bmm", "mv")
@@ -195,7 +195,7 @@ def _addcmul(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any
 
 @operation("addcdiv")
 def _addcdiv(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
-    return add(settings, input, _either(divide, settings, tensor1, tensor2), alpha=value)
+    return add(settings, input, _either(_divide, settings, tensor1, tensor2), alpha=value)
 
 
 def _either(combine: Callable[..., Any], settings: RelevanceSettings, one: Any, other: Any) -> Any:

@@ -83,7 +83,7 @@ def _plain_step(
     return (pass_on(activation, linear(settings, joined, torch.cat(tuple(weights[:2]), 1), bias)),)
 
 
-STEPS: dict[str, Step] = {
+_STEPS: dict[str, Step] = {
     "lstm": _lstm_step,
     "gru": _gru_step,
     "rnn_tanh": partial(_plain_step, torch.tanh),
@@ -136,7 +136,7 @@ def _layers(
             index = layer * directions + direction
             steps = inputs[::-1] if direction else inputs
             own = weights[index * each : (index + 1) * each]
-            outputs, final = _along(settings, STEPS[kind], steps, tuple(part[index] for part in start), own)
+            outputs, final = _along(settings, _STEPS[kind], steps, tuple(part[index] for part in start), own)
             found.append(outputs[::-1] if direction else outputs)
             finals.append(final)
         inputs = [torch.cat(both, 1) for both in zip(*found, strict=True)]
@@ -164,7 +164,7 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
 def _cell(kind: str) -> Callable[..., Any]:
     def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> Any:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
-        found = STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
+        found = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
         return found[0] if isinstance(state, Tensor) else found
 
     return handler
@@ -188,11 +188,11 @@ def _padded(
     return z if batch_first else z.transpose(0, 1), lengths
 
 
-for _kind in STEPS:
+for _kind in _STEPS:
     OPERATIONS[_kind], OPERATIONS[f"{_kind}_cell"] = _recurrent(_kind), _cell(_kind)
 
 
-def last_states(output: Tensor, directions: int) -> Tensor:
+def _last_states(output: Tensor, directions: int) -> Tensor:
     """Return where each direction of a recurrent layer ended, (directions, n, states), from (length, n, states)."""
     ends = zip((-1, 0), output.chunk(directions, 2), strict=False)
     return torch.stack([states[end] for end, states in ends])
@@ -201,7 +201,7 @@ def last_states(output: Tensor, directions: int) -> Tensor:
 def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, Any]:
     """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
-    last = last_states(output.transpose(0, 1) if module.batch_first else output, directions)
+    last = _last_states(output.transpose(0, 1) if module.batch_first else output, directions)
     hidden = states[0] if isinstance(states, tuple) else states
     hidden = torch.cat([hidden[:-directions], last])
     return output, (hidden, *states[1:]) if isinstance(states, tuple) else hidden

@@ -52,7 +52,7 @@ BIAS = Parameter(
 )
 """Every rule has it; "redistribute" is footnote 1 of [3]: every layer sums to the start score."""
 
-STABILISER = Parameter(
+_STABILISER = Parameter(
     "epsilon",
     "Epsilon",
     "Damps sums that nearly cancel; 0 is the published rule, gradient times input in its limit.",
@@ -311,7 +311,7 @@ def _composite(place: Place, bias: Bias, epsilon: float, gamma: float) -> Rule:
     label="AttnLRP",
     help="The usual rule for transformers: contributions, with attention followed through queries, keys and values.",
     citation="Achtibat et al. 2024",
-    parameters=(STABILISER,),
+    parameters=(_STABILISER,),
     kinds_only=True,
 )
 def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
@@ -323,7 +323,7 @@ def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
     label="LRP value path",
     help="For transformers: attention weights are held constant, and relevance passes through the values only.",
     citation="Ali et al. 2022",
-    parameters=(STABILISER,),
+    parameters=(_STABILISER,),
     holds_weights=True,
     kinds_only=True,
 )

@@ -8,7 +8,7 @@ from torch._C import DisableTorchFunction
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.calls import any_tracked, tensors_of
 
-UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
+_UNSEEN = "an operation that PyTorch does not show (custom or compiled)"
 
 _HOOK = "BackwardHookFunction"
 """What PyTorch puts around a module whose backward hooks are full ones."""
@@ -44,7 +44,7 @@ class Unseen:
         made = place if origin is None else origin
         if known == _HOOK:
             return _hook(made)
-        what = f"{known}, {UNSEEN}" if known else UNSEEN
+        what = f"{known}, {_UNSEEN}" if known else _UNSEEN
         return cannot_pass(f"{what}, the network's last operation" if last else what, made)
 
 

@@ -104,7 +104,7 @@ def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
     if devices:
         remarks.append(f"The network was moved from {' and '.join(devices)} to the CPU.")
         network = network.cpu()
-    if has_weights(network):
+    if _has_weights(network):
         network = _with_name(network)
     return network.eval(), tuple(remarks)
 
@@ -252,7 +252,7 @@ class _Survey:
             if not self._has_neurons(name):
                 continue
             leaf = next(module.children(), None) is None
-            if has_weights(module) or isinstance(module, _POOLING):
+            if _has_weights(module) or isinstance(module, _POOLING):
                 found[place] = name
             elif not leaf and (place not in found or not self._is_leaf(found[place])):
                 found[place] = name  # of blocks with one output the outermost, which finishes last
@@ -276,7 +276,7 @@ def _other_channels(network: nn.Module, inputs: Tensor) -> str:
     return f" It takes {takes}: read them with --channels {other.shape[1]}, or convert them in front of the network."
 
 
-def has_weights(module: nn.Module) -> bool:
+def _has_weights(module: nn.Module) -> bool:
     """Whether a module is a layer with a matrix of weights."""
     if isinstance(module, _WEIGHTED):
         return True
@@ -368,7 +368,7 @@ def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Te
     modules = dict(network.named_modules())
     if seen is None:  # nothing tells what it takes: its layers in the order in which it names them
         ran = [name for name, module in modules.items() if name and next(module.children(), None) is None]
-        offered = [name for name in ran if has_weights(modules[name]) or isinstance(modules[name], _POOLING)]
+        offered = [name for name in ran if _has_weights(modules[name]) or isinstance(modules[name], _POOLING)]
     else:
         ran, offered = list(seen.outputs), seen.layers
     given = (entry.layers if "layers" in entry.given else ()) + (
@@ -387,7 +387,7 @@ def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Te
         raise ModelError(
             f"{where} runs no module with neurons of its own; name a layer with layer=... of @idc.network."
         )
-    weighted = [name for name in layers if name in modules and has_weights(modules[name])] or list(layers)
+    weighted = [name for name in layers if name in modules and _has_weights(modules[name])] or list(layers)
     if seen is not None and inputs is not None and seen.attentions and "layers" not in entry.given:
         layers = with_parts(network, inputs, layers, seen.attentions, seen.outputs)
     return Found(layers, weighted[-2] if len(weighted) > 1 else weighted[-1])

@@ -31,7 +31,7 @@ def read_architecture(path: Path, architecture: str = "") -> nn.Module:
     ModelError
         If the file is damaged, or fits no architecture: those that nearly fit are named.
     """
-    name = architecture or fitting(path)[0]
+    name = architecture or _fitting(path)[0]
     network = find_entry(name).build()
     read_weights(network, path, widen=True)
     network.remarks = (f"The weights are those of the architecture of {name}.",)
@@ -40,11 +40,11 @@ def read_architecture(path: Path, architecture: str = "") -> nn.Module:
 
 def data_of(path: Path) -> str:
     """Return the data set that all architectures take whose tensors a file holds; empty where they take several."""
-    datasets = {MODELS[name].dataset for name in fitting(path)}
+    datasets = {MODELS[name].dataset for name in _fitting(path)}
     return datasets.pop() if len(datasets) == 1 else ""
 
 
-def fitting(path: Path) -> list[str]:
+def _fitting(path: Path) -> list[str]:
     """Return the names of the architectures whose tensors a file holds; ModelError where there is none."""
     found = read_shapes(path)
     own = {entry.name: _shapes(entry) for entry in _architectures()}

@@ -28,7 +28,7 @@ Stored = Literal["float32", "float16", "seed", "weights"]
 SHIPPED_FOLDER = SHIPPED / "assets" / "checkpoints"
 """Where the checkpoints that come with the project are, a folder a network."""
 
-EVERY = 10
+_EVERY = 10
 """Trainings of so many epochs keep each of them; longer ones keep those that double."""
 
 
@@ -38,8 +38,8 @@ def kept_folder(name: str) -> Path:
 
 
 def usual_epochs(total: int) -> tuple[int, ...]:
-    """Return every epoch of a short training; of one longer than `EVERY` 0, 1, 2, 4, 8 and so on, and the last."""
-    if total <= EVERY:
+    """Return every epoch of a short training; of one longer than `_EVERY` 0, 1, 2, 4, 8 and so on, and the last."""
+    if total <= _EVERY:
         return tuple(range(total + 1))
     doubling = [2**power for power in range(total.bit_length()) if 2**power < total]
     return (0, *doubling, total)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from idc_core.errors import ModelError
 from idc_core.models.network import Expected
 
-ADVICE = 'torch.export.export(net, (inputs,), dynamic_shapes=({0: torch.export.Dim("n")},))'
+_ADVICE = 'torch.export.export(net, (inputs,), dynamic_shapes=({0: torch.export.Dim("n")},))'
 
 
 def load_exported(path: Path) -> nn.Module:
@@ -47,7 +47,7 @@ def _make_plain(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
         node.meta.clear()
         if node.op == "call_function":
-            node.target = plain(node.target)
+            node.target = _plain(node.target)
 
 
 def _expected(program: torch.export.ExportedProgram, path: Path) -> Expected:
@@ -58,11 +58,11 @@ def _expected(program: torch.export.ExportedProgram, path: Path) -> Expected:
         raise ModelError(f"{path} takes {len(values)} inputs; expected a network with one.")
     first, *others = values[0].shape
     if isinstance(first, int):
-        raise ModelError(f"{path} was exported for batches of {first} inputs; export it for any number: {ADVICE}.")
+        raise ModelError(f"{path} was exported for batches of {first} inputs; export it for any number: {_ADVICE}.")
     return Expected(tuple(size if isinstance(size, int) else None for size in others), values[0].dtype)
 
 
-def plain(target: Any) -> Callable[..., Any]:
+def _plain(target: Any) -> Callable[..., Any]:
     """Return the function of PyTorch that people call for an operation of an exported graph."""
     schema = getattr(target, "_schema", None)
     name = schema.name.removeprefix("aten::") if schema is not None else ""

@@ -39,7 +39,7 @@ NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
 """Network formats by the ending of their files."""
 
 
-def network_format(
+def _network_format(
     ending: str, *, label: str, expects: Expect | None = None, trusted: bool = False, data: Tell | None = None
 ) -> Callable[[Read], Read]:
     """Enter the decorated reader for an ending."""
@@ -57,21 +57,21 @@ def _data_of_weights(path: Path) -> str:
     return data_of(path)
 
 
-@network_format(".onnx", label="ONNX")
+@_network_format(".onnx", label="ONNX")
 def _onnx(path: Path) -> Module:
     from idc_core.models.onnx import load_onnx  # needs torch
 
     return load_onnx(path, scores=True)
 
 
-@network_format(".safetensors", label="weights (safetensors)", data=_data_of_weights)
+@_network_format(".safetensors", label="weights (safetensors)", data=_data_of_weights)
 def _safetensors(path: Path) -> Module:
     from idc_core.models.architectures import read_architecture  # needs torch
 
     return read_architecture(path)
 
 
-@network_format(".pt2", label="torch.export", trusted=True)
+@_network_format(".pt2", label="torch.export", trusted=True)
 def _exported(path: Path) -> Module:
     from idc_core.models.exported import load_exported  # needs torch
 
@@ -103,7 +103,7 @@ def _folder_expects(path: Path) -> Preparation:
     return expects(path)
 
 
-@network_format("/", label="Hugging Face folder", expects=_folder_expects)
+@_network_format("/", label="Hugging Face folder", expects=_folder_expects)
 def _folder(path: Path) -> Module:
     from idc_core.models.huggingface.reading import load_folder  # needs torch
 

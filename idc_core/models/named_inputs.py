@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from idc_core.datasets.naming import SAME, WAYS, Naming, Other
 
-KNOWN = {"attention_mask": "mask", "token_type_ids": "zeros"}
+_KNOWN = {"attention_mask": "mask", "token_type_ids": "zeros"}
 """Inputs of networks of texts that go by these names everywhere, and what they are."""
 
 
@@ -28,11 +28,11 @@ def put_naming(network: nn.Module, naming: Naming) -> None:
 
 def naming_of(dtypes: Mapping[str, torch.dtype]) -> Naming | None:
     """Return what the inputs of a network of texts are, told by their names; None where several are unknown."""
-    main = [name for name in dtypes if name not in KNOWN]
+    main = [name for name in dtypes if name not in _KNOWN]
     if len(main) != 1:
         return None
-    kinds = {name: str(dtype).removeprefix("torch.") for name, dtype in dtypes.items() if name in KNOWN}
-    return Naming(main[0], tuple(Other(name, KNOWN[name], kind) for name, kind in kinds.items()))
+    kinds = {name: str(dtype).removeprefix("torch.") for name, dtype in dtypes.items() if name in _KNOWN}
+    return Naming(main[0], tuple(Other(name, _KNOWN[name], kind) for name, kind in kinds.items()))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def one_cycle(step: int, steps: int) -> float:
 SCHEDULES: dict[str, Callable[[int, int], float]] = {"one-cycle": one_cycle}
 
 
-def unchanged(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _unchanged(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return the batch as it is."""
     return inputs, targets
 
@@ -70,7 +70,7 @@ def drop_words(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> t
 
 
 AUGMENTATIONS: dict[str, Augmentation] = {
-    "none": unchanged,
+    "none": _unchanged,
     "mirror-shift": mirror_shift,
     "mirror-steering": mirror_steering,
     "drop-words": drop_words,

@@ -20,7 +20,7 @@ from idc_core.report.still_pictures import grid_picture, histogram_picture, pane
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-TILES = 1024
+_TILES = 1024
 """Tiles of the grid at most."""
 
 
@@ -40,7 +40,7 @@ class Chart:
 def grid_chart(material: Material) -> Chart:
     """Draw the grid of combinations."""
     table, errors = material.table, material.correct is not None
-    grid = lay_out(table, [str(one) for one in material.analysis.important], default_axes(table.sizes, most=TILES))
+    grid = lay_out(table, [str(one) for one in material.analysis.important], default_axes(table.sizes, most=_TILES))
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
     colouring, height = ("errors" if errors else "covered"), min(620, grid_height(grid))
 

@@ -12,7 +12,7 @@ from idc_core.report.bounds import CLASSES, LONGEST_NAME, PAIRS, cut
 from idc_core.report.content import ClassAccuracy, ClassErrors, ConfusedPair
 from idc_core.report.material import Material
 
-MOST_CLASSES = 1_000
+_MOST_CLASSES = 1_000
 """Classes of which every two are compared."""
 
 
@@ -25,8 +25,8 @@ def find_class_errors(material: Material) -> ClassErrors:
     chosen = material.chosen
     true, predicted = material.test.targets[chosen], material.analysis.predictions[chosen]
     worst = _least_accurate(names, true, correct[chosen])
-    if len(names) > MOST_CLASSES:
-        why = f"Pairs of {len(names):,} classes are not compared; up to {MOST_CLASSES:,} classes are."
+    if len(names) > _MOST_CLASSES:
+        why = f"Pairs of {len(names):,} classes are not compared; up to {_MOST_CLASSES:,} classes are."
         return ClassErrors(why, None, 0, (), worst)
     limit, pairs, found = _judged(true, predicted, len(names))
     listed = tuple(_pair(names, pair, found, place) for place, pair in enumerate(pairs[:PAIRS].tolist()))

@@ -9,14 +9,14 @@ from idc_core.notes import Note
 from idc_core.report.bounds import LONGEST_TEXT, NOTES, cut
 from idc_core.report.content import Remark
 
-USUAL = "lenet5-digits"
+_USUAL = "lenet5-digits"
 """The network that a note is about where its place, like the dashboard's address, names none."""
 
 
 def notes_on(notes: Sequence[Note], model: str, data: str, layer: str) -> list[Note]:
     """Return the notes about one network, its tests and a layer, from the latest on."""
     entry = MODELS[model]
-    usual = {"model": USUAL, "data": entry.dataset, "layer": entry.default_layer}
+    usual = {"model": _USUAL, "data": entry.dataset, "layer": entry.default_layer}
     wanted = {"model": model, "data": data, "layer": layer}
     return [one for one in notes if all((one.place.get(part) or usual[part]) == wanted[part] for part in wanted)]
 

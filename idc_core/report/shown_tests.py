@@ -14,10 +14,10 @@ from idc_core.report.bounds import LONGEST_NAME, LONGEST_TEXT, cut
 from idc_core.report.content import Test
 from idc_core.report.material import Material
 
-SIDE = 128
+_SIDE = 128
 """Pixels of a picture's longer side at most; of larger ones every second or third pixel is shown."""
 
-MOST_BYTES = 12_000
+_MOST_BYTES = 12_000
 """Bytes up to which a picture is kept exactly."""
 
 _PARTS = 60
@@ -54,11 +54,11 @@ def _picture(material: Material, position: int) -> str:
         return ""
     one = np.asarray(material.test.inputs[position : position + 1])
     drawn = _small(input_images.pictures(one, 1)[0]) if one.ndim == 4 else input_images.lines(one)[0]
-    return f"data:image/webp;base64,{base64.b64encode(input_images.webp(drawn, MOST_BYTES)).decode()}"
+    return f"data:image/webp;base64,{base64.b64encode(input_images.webp(drawn, _MOST_BYTES)).decode()}"
 
 
 def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    step = -(-max(picture.shape[:2]) // SIDE)
+    step = -(-max(picture.shape[:2]) // _SIDE)
     return np.ascontiguousarray(picture[::step, ::step])
 
 

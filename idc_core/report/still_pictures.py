@@ -18,7 +18,7 @@ from idc_core.figures.grid import Grid
 from idc_core.figures.palette import LIGHT, ON_FILL
 from idc_core.report.material import Material
 
-WIDTH = 710
+_WIDTH = 710
 _ROW = (9, 24)  # smallest and largest height of a row of the grid
 _TALLEST = 380  # of the grid without its labels
 _LETTER = 4.6  # width of a small letter
@@ -34,7 +34,7 @@ def grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Ma
     category = found["category"].to_numpy()
     rows, columns = len(grid.row_labels), len(grid.column_labels)
     left = 24 + _LETTER * len(grid.row_labels[-1])
-    wide, tall = (WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
+    wide, tall = (_WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
     x, y = left + wide * (np.arange(grid.tiles) % columns), tall * (np.arange(grid.tiles) // columns)
     pieces = [one for one in categories(colouring, LIGHT, (), grid.cells_per_tile) if one["value"] in {0, *category}]
     parts = []
@@ -58,7 +58,7 @@ def grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Ma
             else _text(left + (place + 0.5) * wide, bottom + 11, label)
         )
     bottom += (16 + _LETTER * len(grid.column_labels[-1])) if turned else 16
-    parts.append(_text((left + WIDTH) / 2, bottom + 10, grid.column_title))
+    parts.append(_text((left + _WIDTH) / 2, bottom + 10, grid.column_title))
     parts.append(_text(10, rows * tall / 2, grid.row_title, turn=True))
     legend, height = _legend([(one["label"], one["color"]) for one in pieces], bottom + 22)
     return _picture([*parts, *legend], height, title)
@@ -138,7 +138,7 @@ def _legend(named: Sequence[tuple[str, str]], top: float) -> tuple[list[str], fl
     parts, x = [], 4.0
     for name, colour in named:
         wide = 30 + 5.5 * len(name)
-        if x + wide > WIDTH:
+        if x + wide > _WIDTH:
             x, top = 4.0, top + 16
         parts.append(f'<path d="M{x:.1f} {top:.1f}h14v9h-14z" fill="{colour}" stroke="{LIGHT.muted}"/>')
         parts.append(_text(x + 19, top + 8, name, 10, LIGHT.ink, "start"))
@@ -162,6 +162,6 @@ def _text(
 
 def _picture(parts: Iterable[str], height: float, title: str) -> Markup:
     return Markup(
-        f'<svg class="still" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        f'<svg class="still" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )

@@ -25,7 +25,7 @@ from idc_core.report.material import Material
 
 FOLDER = Path(__file__).parent / "page"
 
-MOST_CLUSTERS = 5
+_MOST_CLUSTERS = 5
 """Clusters of a neuron whose numbers the table lists."""
 
 
@@ -60,9 +60,9 @@ def write_page(content: Report, charts: Sequence[Chart]) -> bytes:
         "percent": percent,
         "count": count,
         "plural": plural,
-        "number": number,
+        "number": _number,
         "cut": cut,
-        "numbers": lambda values: _joined(map(number, values)),
+        "numbers": lambda values: _joined(map(_number, values)),
         "counts": lambda values: _joined(map(count, values)),
     }
     figure = environment.get_template("figure.html")
@@ -81,15 +81,15 @@ def write_page(content: Report, charts: Sequence[Chart]) -> bytes:
     return page.encode("utf-8", errors="replace")
 
 
-def number(value: float) -> str:
+def _number(value: float) -> str:
     """Write a number with three digits, whole ones in full."""
     return f"{value:,.0f}".replace("-", "\u2212") if value == round(value) else signed(value, ".3g")
 
 
 def _joined(values: Iterable[str]) -> str:
     """Join the numbers of a neuron's clusters, not all of many."""
-    shown = list(itertools.islice(values, MOST_CLUSTERS + 1))
-    return " / ".join([*shown[:MOST_CLUSTERS], *("…" for _ in shown[MOST_CLUSTERS:])])
+    shown = list(itertools.islice(values, _MOST_CLUSTERS + 1))
+    return " / ".join([*shown[:_MOST_CLUSTERS], *("…" for _ in shown[_MOST_CLUSTERS:])])
 
 
 @cache

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND = "analysis"
 
-USUAL = {
+_USUAL = {
     "rule": "epsilon",
     "epsilon": 1e-6,
     "priority": "sum",
@@ -35,7 +35,7 @@ USUAL = {
 }
 """What `analyze` does where nothing else is said."""
 
-MOST_SHOWN = 12
+_MOST_SHOWN = 12
 """Important neurons that the dashboard shows at most."""
 
 
@@ -69,7 +69,7 @@ class PlannedAnalysis:
     @property
     def _unusual(self) -> dict[str, Any]:
         plain = {name: tuple(one) if isinstance(one, list) else one for name, one in self.options.items()}
-        return {name: one for name, one in plain.items() if one != USUAL.get(name)}
+        return {name: one for name, one in plain.items() if one != _USUAL.get(name)}
 
     @property
     def _address(self) -> str:
@@ -78,7 +78,7 @@ class PlannedAnalysis:
         clusters = options.pop("clusters", ())
         zeros = "dropped" if options.pop("drop_zeros", False) else ""
         clustering = options.pop("clustering", "")
-        if options or self.parts or len(clusters) > 1 or self.m > MOST_SHOWN:
+        if options or self.parts or len(clusters) > 1 or self.m > _MOST_SHOWN:
             return ""
         return query(
             model=self.card.name,

@@ -24,10 +24,10 @@ from idc_core.guarded import limits
 from idc_core.runs.kinds import RUN_KINDS
 from idc_core.runs.run import ADDRESS
 
-INTERMEDIATE = {"trace": "idc_core.tracing.traces:Traces"}
+_INTERMEDIATE = {"trace": "idc_core.tracing.traces:Traces"}
 """Results that are no runs but make one open without computing: the class of each kind."""
 
-LONGEST = 2_000
+_LONGEST = 2_000
 """Characters of a text among the settings."""
 
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -90,7 +90,7 @@ def _is_part(file: Path) -> bool:
         facts = store.read_facts(file)
     except DataError:
         return False
-    return not facts.settings and facts.kind not in {*INTERMEDIATE, *RUN_KINDS}
+    return not facts.settings and facts.kind not in {*_INTERMEDIATE, *RUN_KINDS}
 
 
 def _files(path: Path) -> list[Path]:
@@ -136,7 +136,7 @@ def _copy(file: Path, target: Path) -> None:
 
 def _check_facts(facts: store.Facts) -> None:
     """Refuse facts that no run of ours has."""
-    known = {**INTERMEDIATE, **{name: kind.result for name, kind in RUN_KINDS.items()}}
+    known = {**_INTERMEDIATE, **{name: kind.result for name, kind in RUN_KINDS.items()}}
     if facts.kind not in known:
         raise DataError(f"it is of a kind that is not taken ({facts.kind[:60]!r}); expected {', '.join(known)}.")
     if not re.fullmatch(r"[0-9a-f]{16}", facts.edition):
@@ -148,18 +148,18 @@ def _check_facts(facts: store.Facts) -> None:
     if facts.kind in RUN_KINDS and not all(facts.settings.get(name) for name in ("network", "tests", "layer")):
         raise DataError("it does not say of which network, tests and layer it is.")
     if not isinstance(facts.settings.get(ADDRESS, ""), str) or not all(map(_is_plain, facts.settings.values())):
-        raise DataError(f"its settings are more than plain values, texts of up to {LONGEST:,} characters and lists.")
+        raise DataError(f"its settings are more than plain values, texts of up to {_LONGEST:,} characters and lists.")
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    return isinstance(value, _PLAIN) or (isinstance(value, str) and len(value) <= LONGEST)
+    return isinstance(value, _PLAIN) or (isinstance(value, str) and len(value) <= _LONGEST)
 
 
 def _check_value(facts: store.Facts, value: Any) -> None:
     """Refuse a result of another class than its kind's, or whose fields hold something else than theirs."""
-    wanted = RUN_KINDS[facts.kind].result if facts.kind in RUN_KINDS else INTERMEDIATE[facts.kind]
+    wanted = RUN_KINDS[facts.kind].result if facts.kind in RUN_KINDS else _INTERMEDIATE[facts.kind]
     if f"{type(value).__module__}:{type(value).__qualname__}" != wanted:
         raise DataError(f"it holds a {type(value).__qualname__}, where {wanted.partition(':')[2]} was expected.")
     hints = get_type_hints(type(value))

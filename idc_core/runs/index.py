@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("idc_core")
 
-FORM = "runs 1"
+_FORM = "runs 1"
 """Changes with the table; an index of another form is made anew."""
 
-WAIT_S = 5.0
+_WAIT_S = 5.0
 """Seconds to wait for another process, which needs a fraction of one."""
 
 Row = tuple[str, str, str, str, float, str, str]
 """Id, kind, edition, made, seconds, settings, scores."""
 
-TABLE = (
+_TABLE = (
     "CREATE TABLE IF NOT EXISTS results (id VARCHAR PRIMARY KEY, inode UBIGINT, size UBIGINT, kind VARCHAR, "
     "edition VARCHAR, made VARCHAR, seconds DOUBLE, network VARCHAR, settings VARCHAR, scores VARCHAR)"
 )
-COLUMNS = ("VARCHAR", "UBIGINT", "UBIGINT", *("VARCHAR",) * 3, "DOUBLE", *("VARCHAR",) * 3)
+_COLUMNS = ("VARCHAR", "UBIGINT", "UBIGINT", *("VARCHAR",) * 3, "DOUBLE", *("VARCHAR",) * 3)
 
-NO_RUN = ("", "", "", 0.0, "", "{}", "{}")
+_NO_RUN = ("", "", "", 0.0, "", "{}", "{}")
 """What is noted of a result that is no run, so that its header is read once."""
 
 # The database holds what headers say, which can come from anywhere: it reaches neither files nor the network.
-CONFINED: dict[str, str | bool | int | float | list[str]] = {
+_CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -111,12 +111,12 @@ def _rows(kind: str, network: str) -> list[Row]:
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / "runs.lock", timeout=WAIT_S), _on_disk(folder / "runs.duckdb") as index:
+        with FileLock(folder / "runs.lock", timeout=_WAIT_S), _on_disk(folder / "runs.duckdb") as index:
             return _answer(index, kind, network)
     except (OSError, Timeout, duckdb.Error) as error:
         log.info("The index of runs is made in memory (%s).", error)
-    with duckdb.connect(config=CONFINED) as index:
-        index.execute(TABLE)
+    with duckdb.connect(config=_CONFINED) as index:
+        index.execute(_TABLE)
         return _answer(index, kind, network)
 
 
@@ -140,9 +140,9 @@ def _on_disk(path: Path) -> Iterator[DuckDBPyConnection]:
     if not known or log_file.exists() or not seal.exists() or seal.read_text(errors="replace") != known:
         for one in (seal, path, log_file):
             one.unlink(missing_ok=True)
-    index = duckdb.connect(str(path), config=CONFINED)
+    index = duckdb.connect(str(path), config=_CONFINED)
     try:
-        index.execute(TABLE)
+        index.execute(_TABLE)
         yield index
     finally:
         index.close()
@@ -154,7 +154,7 @@ def _digest(path: Path) -> str:
     """Return the digest of the index and its form; empty where there is none."""
     if not path.is_file():
         return ""
-    return f"{FORM} {hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}"
+    return f"{_FORM} {hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}"
 
 
 def _update(index: DuckDBPyConnection) -> None:
@@ -167,7 +167,7 @@ def _update(index: DuckDBPyConnection) -> None:
         index.execute("DELETE FROM results WHERE id IN (SELECT unnest($1::VARCHAR[]))", [gone])
     if new:
         rows = [(id, *there[id], *_header(id)) for id in new]
-        places = ", ".join(f"unnest(${number}::{kind}[])" for number, kind in enumerate(COLUMNS, 1))
+        places = ", ".join(f"unnest(${number}::{kind}[])" for number, kind in enumerate(_COLUMNS, 1))
         index.execute(f"INSERT INTO results SELECT {places}", [list(column) for column in zip(*rows, strict=True)])
 
 
@@ -194,9 +194,9 @@ def _header(id: str) -> tuple[str, str, str, float, str, str, str]:
         facts = read_facts(results_folder() / f"{id}{ENDING}")
     except DataError as error:
         log.warning("A result is not listed among the runs: %s", error)
-        return NO_RUN
+        return _NO_RUN
     if not facts.settings:
-        return NO_RUN
+        return _NO_RUN
     network = str(facts.settings.get("network", ""))
     texts = (json.dumps(facts.settings), json.dumps(facts.scores))
     return facts.kind, facts.edition, facts.made, facts.seconds, network, *texts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from idc_core.store.values import PACKAGES
 
-LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
+_LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
 """Libraries whose versions can change numbers."""
 
 
@@ -22,6 +22,6 @@ def edition() -> str:
         for path in sorted((root / package).rglob("*.py")):
             digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
             digest.update(hashlib.blake2b(path.read_bytes()).digest())
-    for library in LIBRARIES:
+    for library in _LIBRARIES:
         digest.update(f"{library} {version(library)}\n".encode())
     return digest.hexdigest()

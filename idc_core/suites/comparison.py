@@ -25,7 +25,7 @@ from idc_core.suites.suite import Suite
 MS = (6, 8, 10, 12)
 """Numbers of important neurons of the paper's tables."""
 
-MOST_SUITES = 6
+_MOST_SUITES = 6
 
 _ARRAYS = ("predictions", "cells")
 
@@ -157,7 +157,7 @@ def compare_suites(
 ) -> SuiteComparison:
     """Measure suites by accuracy, confidence and the cells they reach.
 
-    The first of 2 to `MOST_SUITES` suites is what the others are measured against. `learnt` is fitted once, with at
+    The first of 2 to `_MOST_SUITES` suites is what the others are measured against. `learnt` is fitted once, with at
     least as many important neurons as the largest of `ms`; the first ones count. Raises SettingError if there are too
     few or too many suites, two have the same inputs, or the neurons do not reach for `ms`; DataError if the suites are
     not for the same network; and as `idc_core.tracing.trace.trace`.
@@ -181,7 +181,7 @@ def compare_suites(
 def compare_responses(
     suites: Sequence[Suite], responses: Mapping[str, PartResponses], learnt: IDC | Analysis, ms: Sequence[int] = MS
 ) -> SuiteComparison:
-    """Compare 1 to `MOST_SUITES` suites as `compare_suites` does, from responses that are there already.
+    """Compare 1 to `_MOST_SUITES` suites as `compare_suites` does, from responses that are there already.
 
     These are by fingerprint, at least of the suites' parts, with at least as many neurons as the largest of `ms`: those
     of `learnt.important` in that order.
@@ -274,8 +274,8 @@ def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
 
 
 def _check(suites: tuple[Suite, ...], least: int) -> None:
-    if not least <= len(suites) <= MOST_SUITES:
-        raise SettingError(f"Expected {least} to {MOST_SUITES} suites to compare, got {len(suites)}.")
+    if not least <= len(suites) <= _MOST_SUITES:
+        raise SettingError(f"Expected {least} to {_MOST_SUITES} suites to compare, got {len(suites)}.")
     first = suites[0]
     for number, suite in enumerate(suites):
         if (suite.shape, suite.task, suite.class_names) != (first.shape, first.task, first.class_names):

@@ -39,7 +39,7 @@ from idc_core.suites.custom_tests import (
 )
 from idc_core.suites.suite import ProvenanceStep, Suite
 
-ABOUT = "about.json"
+_ABOUT = "about.json"
 _NAME = re.compile(r"kept-[0-9a-f]{16}")
 
 
@@ -255,7 +255,7 @@ def _plain(value: object) -> Any:
 
 def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Progress | None) -> str:
     """Write all of a suite, a block at a time; return its content address."""
-    archive.writestr(ABOUT, about)
+    archive.writestr(_ABOUT, about)
     digest = None
     with archive.open("inputs.npy", "w", force_zip64=True) as stream:
         form = SuiteFormat.of(suite)
@@ -315,7 +315,7 @@ def _read_about(path: Path, changed: int) -> SavedSuite | DataError:
     """Read what a file says of itself; `changed` tells a new file of the same name."""
     try:
         with open_archive(path, f"The saved suite {path}") as archive:
-            about = read_json(archive.read(ABOUT), f"The saved suite {path}: {ABOUT}", _About)
+            about = read_json(archive.read(_ABOUT), f"The saved suite {path}: {_ABOUT}", _About)
     except DataError as error:
         return DataError(f"{error} {_AGAIN}")
     steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)

@@ -12,19 +12,19 @@ from idc_core.guarded.limits import limits
 NEAR = 64 << 20
 """Bytes of activations that stay near a processor's caches, with every core busy."""
 
-USES = 2_000
+_USES = 2_000
 """Products per weight, on average, from which reading the weights no longer slows a batch."""
 
 MOST_INPUTS = 640
 """Inputs of one batch on a processor, however small; beyond this nothing is gained and the caches are left."""
 
-MOST_ON_CARD = 4_096
+_MOST_ON_CARD = 4_096
 """The same on a graphics card."""
 
-MEMORY = 1 << 30
+_MEMORY = 1 << 30
 """Bytes of activations in one batch where the config file says nothing."""
 
-SHARE = 0.25
+_SHARE = 0.25
 """Part of a graphics card's free memory that the activations of one batch may take; a way back takes as much again."""
 
 
@@ -37,7 +37,7 @@ def inputs_at_once(
     all), `uses` how often one input uses each weight on average.
     """
     card = device is not None and device.type == "cuda"
-    wanted = MOST_ON_CARD if card else min(MOST_INPUTS, max(NEAR // footprint, int(USES / uses)))
+    wanted = _MOST_ON_CARD if card else min(MOST_INPUTS, max(NEAR // footprint, int(_USES / uses)))
     return max(1, min(wanted, _memory(device if card else None) // (held or footprint)))
 
 
@@ -46,4 +46,4 @@ def _memory(card: torch.device | None) -> int:
     given = limits().batch
     if given is not None:
         return given
-    return MEMORY if card is None else int(SHARE * torch.cuda.mem_get_info(card)[0])
+    return _MEMORY if card is None else int(_SHARE * torch.cuda.mem_get_info(card)[0])

@@ -26,7 +26,7 @@ from idc_core.tracing.memory import EVERY, keep, release
 from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
 
-NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
+_NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
 
 Inputs = Any
 """A tensor, an array, anything with ``.inputs`` (a `Dataset`), a ``torch.utils.data.Dataset`` of inputs or of pairs
@@ -37,10 +37,10 @@ mapping from their names to arrays with equal rows, the main one first."""
 Watched = tuple[Watch, Tensor]
 """A finished watch and the scores."""
 
-AT_WORK = 3
+_AT_WORK = 3
 """Values as large as the largest that an operation and those around it have in memory at a time."""
 
-FEW = 100
+_FEW = 100
 """Among fewer inputs than these a second run of the first one is felt."""
 
 
@@ -101,7 +101,7 @@ def batches(
             size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
             traits = tried.traits
             felt = size < len(part) or tried.footprint > NEAR
-            if batch_size is None and felt and 1 < len(part) < FEW and not traits.overwrites:
+            if batch_size is None and felt and 1 < len(part) < _FEW and not traits.overwrites:
                 if not skip:
                     yield Portion(0, first, traits, tried.watched)
                     begin = done = 1
@@ -150,7 +150,7 @@ def probe(
     counts = watch.counts
     kept = main_of(one).numel() + counts.recorded + starts
     footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
-    held = min(footprint, (kept + AT_WORK * counts.largest) * scores.element_size())
+    held = min(footprint, (kept + _AT_WORK * counts.largest) * scores.element_size())
     uses = counts.products / counts.weights if counts.weights else float("inf")
     return Probe(footprint, held, uses, seen, (watch, scores))
 
@@ -163,7 +163,7 @@ def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
     axes = neuron_axes(model, modules.values())
     for layer, module in modules.items():
         if axes[module] == CHANNELS:
-            raise UnsupportedOperationError(f"Layer {layer!r} is one token of {module!r}, which has {NO_TOKENS}.")
+            raise UnsupportedOperationError(f"Layer {layer!r} is one token of {module!r}, which has {_NO_TOKENS}.")
 
 
 def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
@@ -178,7 +178,7 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             )
         shapes = [tuple(use.shape) for use in (c.rows_first(c.value) for c in watch.captures if c.layer == layer)]
         if split_layer(layer)[1] in (CLASS, LAST) and any(len(shape) != 3 for shape in shapes):
-            raise UnsupportedOperationError(f"Layer {layer!r} is one token of a module that has {NO_TOKENS}.")
+            raise UnsupportedOperationError(f"Layer {layer!r} is one token of a module that has {_NO_TOKENS}.")
         if not shapes and layer == INPUT:
             raise UnsupportedOperationError(
                 "The network's input is whole numbers that no embedding looks up as they are, so that there is no "

@@ -9,7 +9,7 @@ from functools import cache
 EVERY = 128 << 20
 """Bytes of inputs after which unused pages go back."""
 
-KEPT = 1 << 30
+_KEPT = 1 << 30
 """Bytes that one batch has freed and the next one finds again."""
 
 _LARGEST = 32 << 20  # the C library takes no larger value
@@ -33,7 +33,7 @@ def keep() -> None:
     library = _library()
     if library is not None:
         library.mallopt(_MMAP_THRESHOLD, _LARGEST)
-        library.mallopt(_TRIM_THRESHOLD, KEPT)
+        library.mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
 def release() -> None:

@@ -18,7 +18,7 @@ log = logging.getLogger("idc_core")
 Name = tuple[str, str]
 """What is held, and of which layer: ("activations", "fc2")."""
 
-EVERY_S = 5.0
+_EVERY_S = 5.0
 """Seconds of work after which what is new is kept; a pass that takes less leaves no file."""
 
 PIECE = 64 << 20
@@ -62,7 +62,7 @@ class Rows:
             return
         self._new.append(arrays)
         held = sum(array.nbytes for one in self._new for array in one.values())
-        if held > PIECE or time.monotonic() - self._since > EVERY_S:
+        if held > PIECE or time.monotonic() - self._since > _EVERY_S:
             self.keep()
 
     def keep(self) -> None:

@@ -16,7 +16,7 @@ from studio.state.selection import Selection
 from studio.text import count, literal, percent, plural, signed
 from studio.widgets import layout
 
-SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
+_SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 
 
 def headline(view: View, run: Run) -> str:
@@ -55,7 +55,7 @@ def draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
         view,
         key,
         lambda dark: figures.size_panels(
-            {label: getattr(run.result, name) for name, label in SIZES.items()}, run.fooled, title, dark=dark
+            {label: getattr(run.result, name) for name, label in _SIZES.items()}, run.fooled, title, dark=dark
         ),
         alt=title,
         read="Each panel is one measure of the change. x: its size (L2 and L\u221e as a share of the value range); y: "
@@ -63,7 +63,7 @@ def draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
         depends=run.key,
         table=pd.DataFrame(
             {"test": view.test.ids[run.positions], "fooled": run.fooled}
-            | {name: getattr(run.result, name) for name in SIZES}
+            | {name: getattr(run.result, name) for name in _SIZES}
         ),
     )
 

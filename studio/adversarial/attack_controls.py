@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from idc_core.perturbation.attacks import Attack
 
 ANY, OWN = "any", "own"
-SIZES = (32, 64, 100, 250, 500)
+_SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
-USUAL = 64
-RUN = "attacks-run"
+_USUAL = 64
+_RUN = "attacks-run"
 """In the session: the attacks that ran, by their tests."""
 
-MOST_RUNS = 16
+_MOST_RUNS = 16
 """Attacks that are compared: as many as all there are, and some with other settings."""
 
-WIDTH = 190
+_WIDTH = 190
 """Of a field or slider, in pixels."""
 
-MOST_STEPS = 100
+_MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
 
@@ -54,7 +54,7 @@ def choose(view: View) -> tuple[Plan, str]:
             attack_names,
             next(iter(attack_names)),
             "attack",
-            width=WIDTH,
+            width=_WIDTH,
             help=_attack_help(list(ATTACKS.values())),
         )
         entry = ATTACKS[name]
@@ -64,11 +64,11 @@ def choose(view: View) -> tuple[Plan, str]:
         number = choose_one(
             st.segmented_control,
             "Tests attacked",
-            {size: str(size) for size in SIZES},
-            USUAL,
+            {size: str(size) for size in _SIZES},
+            _USUAL,
             "attacked",
             required=True,
-            help=f"Number of tests at most, drawn at random; {SIZES[0]} to {SIZES[-1]}, default {USUAL}.",
+            help=f"Number of tests at most, drawn at random; {_SIZES[0]} to {_SIZES[-1]}, default {_USUAL}.",
         )
         with layout.settings("goal", "seed", "every", "explained"):
             goal = _choose_goal(view.train.class_names) if entry.takes_goal else None
@@ -133,11 +133,11 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
     if isinstance(default, str):
         words = [str(one) for one in parameter.offered]
         text = f"{parameter.help} Default {default}."
-        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", width=WIDTH, help=text)
+        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", width=_WIDTH, help=text)
     low, high = parameter.low, parameter.high
     text = f"{parameter.help} From {low:g} to {high:g}; default {default:g}."
     whole = isinstance(default, int)
-    if parameter.logarithmic or (whole and high > MOST_STEPS):
+    if parameter.logarithmic or (whole and high > _MOST_STEPS):
         return st.select_slider(
             label,
             _factors(entry, parameter),
@@ -145,10 +145,10 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
             format_func=lambda value: f"{value:g}",
             key=key,
             bind="query-params",
-            width=WIDTH,
+            width=_WIDTH,
             help=text,
         )
-    how: dict[str, Any] = {"key": key, "bind": "query-params", "width": WIDTH, "help": text}
+    how: dict[str, Any] = {"key": key, "bind": "query-params", "width": _WIDTH, "help": text}
     if whole:
         return st.slider(label, int(low), int(high), int(default), 1, **how)
     step = 10.0 ** math.floor(math.log10(high - low) - 2)
@@ -191,22 +191,22 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
 
 def finished(view: View, plan: Plan) -> list[Plan]:
     """Return the last attacks of this session on the same tests, in the order in which they were run."""
-    return list(st.session_state.get(RUN, {}).get(_tests(view, plan), {}))
+    return list(st.session_state.get(_RUN, {}).get(_tests(view, plan), {}))
 
 
 def remember(view: View, *plans: Plan) -> None:
     """Add attacks to those of this session."""
     for plan in plans:
-        runs = st.session_state.setdefault(RUN, {}).setdefault(_tests(view, plan), {})
+        runs = st.session_state.setdefault(_RUN, {}).setdefault(_tests(view, plan), {})
         runs[plan] = None
-        while len(runs) > MOST_RUNS:
+        while len(runs) > _MOST_RUNS:
             runs.pop(next(iter(runs)))
 
 
 def forget(view: View, *plans: Plan) -> None:
     """Take attacks out of those of this session."""
     for plan in plans:
-        st.session_state.get(RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
+        st.session_state.get(_RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
 
 
 def _tests(view: View, plan: Plan) -> tuple[object, ...]:

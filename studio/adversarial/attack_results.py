@@ -23,16 +23,16 @@ from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.relevance_view import draw_groups
 
-SIDE = 140
+_SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""
 
-SHOWN = 10
+_SHOWN = 10
 """Attacked inputs in the gallery."""
 
-SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
-AUTO = "auto"
+_SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
+_AUTO = "auto"
 CELLS, CONFUSED = "gained-cells", "confusion-rows"
-EXTREMES = 4
+_EXTREMES = 4
 """Inputs of the smallest changes that are shown, and of the largest."""
 
 
@@ -46,7 +46,7 @@ def places(run: Run, show: str) -> Ints:
 def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
     """Choose, in a row, which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
-    labels = {name: f"{label} ({len(places(run, name))})" for name, label in SHOWS.items()}
+    labels = {name: f"{label} ({len(places(run, name))})" for name, label in _SHOWS.items()}
     show = choose_one(
         row.segmented_control,
         "Inputs",
@@ -59,25 +59,25 @@ def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
     said = choose_one(
         row.selectbox,
         "Magnify the change",
-        {AUTO: "automatic", **{str(factor): str(factor) for factor in figures.FACTORS}},
-        AUTO,
+        {_AUTO: "automatic", **{str(factor): str(factor) for factor in figures.FACTORS}},
+        _AUTO,
         "magnify",
         width=150,
         help="Factor by which the change is multiplied for display; default automatic: the largest without clipping.",
     )
     shown = places(run, show)
-    factor = int(said) if said != AUTO else figures.magnification(change(run, shown))
+    factor = int(said) if said != _AUTO else figures.magnification(_change(run, shown))
     return shown, factor
 
 
-def change(run: Run, which: Ints) -> NDArray[np.float32]:
+def _change(run: Run, which: Ints) -> NDArray[np.float32]:
     """Return the changes of some inputs, values after less values before, (k, C, H, W)."""
     return run.result.inputs[which] - run.originals[which]
 
 
-def draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
+def _draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
     """Show inputs before and after, and the change; a click selects the test."""
-    factor = figures.magnification(change(run, shown))
+    factor = figures.magnification(_change(run, shown))
     draw_gallery(view, run, shown, factor, key, relevance=False)
 
 
@@ -85,22 +85,22 @@ def draw_gallery(
     view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery", *, relevance: bool = True
 ) -> None:
     """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
-    some = shown[:SHOWN]
+    some = shown[:_SHOWN]
     if not len(some):
         st.caption("There are no such inputs.")
         return
     parts = [
         input_images.pictures(run.originals[some], 1),
         input_images.pictures(run.result.inputs[some], 1),
-        figures.magnified(change(run, some), factor, 1),
+        figures.magnified(_change(run, some), factor, 1),
     ]
     if relevance:
         parts += [input_images.heatmaps(maps[some], 1) for maps in (run.before, run.after)]
     tiles = [
         {
             "test": int(view.test.ids[run.positions[place]]),
-            "caption": caption(view, run, place),
-            "spoken": caption(view, run, place).replace("→", "classified as").replace(WRONG, "(fooled)"),
+            "caption": _caption(view, run, place),
+            "spoken": _caption(view, run, place).replace("→", "classified as").replace(WRONG, "(fooled)"),
             "places": [index + len(some) * part for part in range(len(parts))],
         }
         for index, place in enumerate(some)
@@ -123,9 +123,9 @@ def draw_extremes(view: View, run: Run) -> None:
     fooled = places(run, "fooled")
     if len(fooled):
         st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
-        some = np.unique(np.concatenate([fooled[:EXTREMES], fooled[-EXTREMES:]]))
+        some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
         some = some[np.argsort(run.result.l2[some], kind="stable")]
-        draw_small(view, run, some, "extreme-gallery")
+        _draw_small(view, run, some, "extreme-gallery")
 
 
 def draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
@@ -150,10 +150,10 @@ def draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
     some = np.flatnonzero(of)
     with right:
         st.subheader(f"Class {literal(true)} as {literal(predicted)}: {plural(len(some), 'input')}", anchor=False)
-        draw_small(view, run, some, "confused-gallery")
+        _draw_small(view, run, some, "confused-gallery")
 
 
-def caption(view: View, run: Run, place: int) -> str:
+def _caption(view: View, run: Run, place: int) -> str:
     """Write an attacked input's number, true class and prediction."""
     names, result = view.train.class_names, run.result
     ending = f" {WRONG}" if run.fooled[place] else ""
@@ -177,22 +177,22 @@ def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     draw_groups(
         [
             [
-                (input_images.pictures(run.originals[[place]], SIDE)[0], f"Test {number}: {told[0]}"),
-                (input_images.pictures(result.inputs[[place]], SIDE)[0], f"Attacked: {told[1]}"),
-                (figures.magnified(change(run, np.array([place])), factor, SIDE)[0], f"Change{times(factor)}"),
+                (input_images.pictures(run.originals[[place]], _SIDE)[0], f"Test {number}: {told[0]}"),
+                (input_images.pictures(result.inputs[[place]], _SIDE)[0], f"Attacked: {told[1]}"),
+                (figures.magnified(_change(run, np.array([place])), factor, _SIDE)[0], f"Change{times(factor)}"),
             ],
             [
-                (heatmaps.heatmap(before, limits[0], SIDE), f"Relevance before, colour range ±{limits[0]:.2g}"),
-                (heatmaps.heatmap(after, limits[1], SIDE), f"Relevance after, colour range ±{limits[1]:.2g}"),
-                (heatmaps.heatmap(moved, most, SIDE), f"Change of the shares, colour range ±{most:.2g}"),
+                (heatmaps.heatmap(before, limits[0], _SIDE), f"Relevance before, colour range ±{limits[0]:.2g}"),
+                (heatmaps.heatmap(after, limits[1], _SIDE), f"Relevance after, colour range ±{limits[1]:.2g}"),
+                (heatmaps.heatmap(moved, most, _SIDE), f"Change of the shares, colour range ±{most:.2g}"),
             ],
         ],
         key="heatmaps-attacked",
     )
-    st.markdown(one_sentence(view, run, place))
+    st.markdown(_one_sentence(view, run, place))
 
 
-def one_sentence(view: View, run: Run, place: int) -> str:
+def _one_sentence(view: View, run: Run, place: int) -> str:
     """Say how far one input, its relevance and its cell moved."""
     result, moved = run.result, run.shift
     cells = [cell_name(view.analysis.assignments[run.positions[place]]), cell_name(run.assignments[place])]
@@ -215,7 +215,7 @@ def one_sentence(view: View, run: Run, place: int) -> str:
 
 def draw_cells(view: View, run: Run) -> None:
     """List the cells that only attacked inputs reach, and show their inputs; choosing one selects it on all pages."""
-    table = cell_table(view, run)
+    table = _cell_table(view, run)
     if not len(table):
         covered, total = view.table.covered, view.table.total
         text = "**The attacked inputs add no cells.**"
@@ -250,10 +250,10 @@ def draw_cells(view: View, run: Run) -> None:
     if cell in set(table["cell"]):
         some = some[[cell_name(run.assignments[place]) == cell for place in some]]
     st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
-    draw_small(view, run, some, "cell-gallery")
+    _draw_small(view, run, some, "cell-gallery")
 
 
-def cell_table(view: View, run: Run) -> pd.DataFrame:
+def _cell_table(view: View, run: Run) -> pd.DataFrame:
     """Return one row per cell that only attacked inputs reach, those with most inputs first."""
     found = run.gained
     fooled = np.bincount(found.row[(found.row >= 0) & run.fooled], minlength=len(found))
@@ -298,7 +298,7 @@ def files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str
     """Offer the attacked inputs, and a contact sheet of those that are shown."""
     return {
         "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: archive(view, run)),
-        "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: sheet(view, run, shown, factor)),
+        "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: _sheet(view, run, shown, factor)),
     }
 
 
@@ -316,16 +316,16 @@ def archive(view: View, run: Run) -> bytes:
     )
 
 
-def sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> bytes:
+def _sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> bytes:
     """Draw the gallery's inputs on a contact sheet, five pictures each."""
-    some = np.asarray(shown, np.int64)[: 10 * SHOWN]
+    some = np.asarray(shown, np.int64)[: 10 * _SHOWN]
     rows = zip(
         input_images.pictures(run.originals[some]),
         input_images.pictures(run.result.inputs[some]),
-        figures.magnified(change(run, some), factor, input_images.SMALLEST_SIDE),
+        figures.magnified(_change(run, some), factor, input_images.SMALLEST_SIDE),
         input_images.heatmaps(run.before[some]),
         input_images.heatmaps(run.after[some]),
         strict=True,
     )
     tiles = [input_images.side_by_side(np.stack(row), len(row)) for row in rows]
-    return input_images.png(input_images.contact_sheet(tiles, [caption(view, run, place) for place in some]))
+    return input_images.png(input_images.contact_sheet(tiles, [_caption(view, run, place) for place in some]))

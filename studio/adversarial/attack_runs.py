@@ -16,10 +16,10 @@ from studio.text import literal, plural
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.layout import names
 
-SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
+_SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
 
 
-ASKED = "attack-asked"
+_ASKED = "attack-asked"
 """In the session: the setup and the plan of the long attack that was started."""
 
 
@@ -82,13 +82,13 @@ def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run
 
 def may_run(view: View, plan: Plan) -> bool:
     """Whether an attack may begin: it is quick or was asked for, and was not stopped."""
-    asked = st.session_state.get(ASKED) == (view.setup, plan)
+    asked = st.session_state.get(_ASKED) == (view.setup, plan)
     return (asked or attacks.is_quick(view, plan)) and not _is_paused(view, plan)
 
 
 def _start(view: View, plan: Plan) -> None:
     """Begin a long attack, or go on with one that was stopped."""
-    st.session_state[ASKED] = view.setup, plan
+    st.session_state[_ASKED] = view.setup, plan
     jobs.go_on()
 
 
@@ -138,12 +138,12 @@ def draw_save(view: View, run: Run) -> None:
     with st.expander("Save the attacked inputs as a suite"), st.container(horizontal=True, vertical_alignment="bottom"):
         which = st.segmented_control(
             "Inputs",
-            list(SAVED),
+            list(_SAVED),
             default="fooled",
             required=True,
-            format_func=lambda one: SAVED[one],
+            format_func=lambda one: _SAVED[one],
             key="keep-which",
-            help=f"The attacked inputs in the suite; default {SAVED['fooled']}.",
+            help=f"The attacked inputs in the suite; default {_SAVED['fooled']}.",
         )
         inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}
         places = np.flatnonzero(inside[which or "fooled"])

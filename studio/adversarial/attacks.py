@@ -34,7 +34,7 @@ EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
 
 
-QUICK = 4_000_000
+_QUICK = 4_000_000
 """Values of all inputs times passes through the network up to which an attack starts by itself: about three seconds."""
 
 
@@ -101,7 +101,7 @@ def sample(view: View, plan: Plan) -> Ints:
 
 def is_quick(view: View, plan: Plan) -> bool:
     """Whether an attack takes so few seconds that it needs no click."""
-    return bool(len(sample(view, plan)) * view.test.inputs[0].size * _passes(view, plan) <= QUICK)
+    return bool(len(sample(view, plan)) * view.test.inputs[0].size * _passes(view, plan) <= _QUICK)
 
 
 def _passes(view: View, plan: Plan) -> int:

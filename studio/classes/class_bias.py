@@ -20,9 +20,9 @@ from studio.state.selection import picked_row
 from studio.text import literal
 from studio.widgets import layout
 
-TRIPLETS = 50
-EXAMPLES = 3
-THIRD = "third"
+_TRIPLETS = 50
+_EXAMPLES = 3
+_THIRD = "third"
 """Name in the address: the selected third class."""
 
 
@@ -62,7 +62,7 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
     title = f"{looked.names[most]} is most biased: closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
 
     def clicked(points: list[dict[str, Any]]) -> None:
-        address.keep(THIRD, str(int(np.ravel(points[0]["customdata"])[0])))
+        address.keep(_THIRD, str(int(np.ravel(points[0]["customdata"])[0])))
 
     layout.chart(
         view,
@@ -76,7 +76,7 @@ def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool)
         clicked=clicked,
         table=pd.DataFrame({"third class": looked.names, "bias": bias}),
     )
-    chosen = address.position(address.read(THIRD))
+    chosen = address.position(address.read(_THIRD))
     third = chosen if chosen is not None and chosen in known.tolist() else most
     _pictures(view, looked, pair, third)
 
@@ -89,7 +89,7 @@ def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> 
         with column:
             st.markdown(f"Classified as **{literal(looked.names[one])}**")
             rows = looked.positions[looked.of_class(one)]
-            layout.gallery(view, rows, EXAMPLES, key=f"bias-{one}")
+            layout.gallery(view, rows, _EXAMPLES, key=f"bias-{one}")
 
 
 def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | None:
@@ -97,7 +97,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
     distance = looked.found.distance
 
     def work(report: Any) -> Any:
-        return most_biased(distance, TRIPLETS, filtered=filtered)
+        return most_biased(distance, _TRIPLETS, filtered=filtered)
 
     try:
         triplets = Waiting(1).get(
@@ -135,7 +135,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
         if row is not None:
             one = triplets[row]
             class_errors.keep_pair(one.near, one.far)
-            address.keep(THIRD, str(one.third))
+            address.keep(_THIRD, str(one.third))
 
     percents = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(

@@ -101,7 +101,7 @@ def read_own() -> Evidence | None:
     return found
 
 
-def own_key() -> Hashable:
+def _own_key() -> Hashable:
     """Return what a person's own predictions depend on."""
     file = st.session_state.get(PREDICTIONS)
     return None if file is None else (file.file_id, bool(st.session_state.get(SCALED)))
@@ -110,8 +110,8 @@ def own_key() -> Hashable:
 def look(view: View, settings: ErrorSettings, own: Evidence | None) -> Looked:
     """Find everything the page shows; a pass only where layers or tests are new."""
     if own is not None:
-        return _find(own, settings, None, None, (own_key(),))
-    statistics = open_statistics(view, settings.layers)
+        return _find(own, settings, None, None, (_own_key(),))
+    statistics = _open_statistics(view, settings.layers)
     rows = view.chosen
     names = view.train.class_names
     evidence = Evidence(
@@ -124,7 +124,7 @@ def look(view: View, settings: ErrorSettings, own: Evidence | None) -> Looked:
     return _find(evidence, settings, statistics, rows, key, run_settings(view, **settings.told))
 
 
-def open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
+def _open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
     """Return how strongly the tests activate every neuron of some layers, from one pass."""
     plan = planned_statistics(view.card, view.open_model, view.test, layers)
     doing = "running the tests through all counted layers"

@@ -26,8 +26,8 @@ from studio.widgets.hover_pictures import hover_pictures
 SHOWN, TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""
 
-NEURONS = 12
-CELLS = 8
+_NEURONS = 12
+_CELLS = 8
 
 
 def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
@@ -69,7 +69,7 @@ def _most(view: View) -> int:
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
     """Show the neurons that both classes activate more than others, with relevance where known."""
     found = looked.found
-    shared = found.shared_neurons(*pair, NEURONS)
+    shared = found.shared_neurons(*pair, _NEURONS)
     first, second = (looked.names[one] for one in pair)
     rows: list[dict[str, Any]] = []
     others = found.others(*pair)
@@ -213,9 +213,9 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         if row is not None:
             select(cell=cell_name(cells[row]))
 
-    table = {"cell": [cell_name(cell) for cell in cells[:CELLS]]}
+    table = {"cell": [cell_name(cell) for cell in cells[:_CELLS]]}
     right.dataframe(
-        pd.DataFrame(table | {f"classified as {name}": counts[:CELLS, i] for i, name in enumerate(names)}),
+        pd.DataFrame(table | {f"classified as {name}": counts[:_CELLS, i] for i, name in enumerate(names)}),
         hide_index=True,
         height="content",
         key=key,

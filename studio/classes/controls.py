@@ -16,13 +16,13 @@ from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout
 
-KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
+_KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
 
-SHOWN = {"inputs": "inputs", "neurons": "neurons and cells"}
+_SHOWN = {"inputs": "inputs", "neurons": "neurons and cells"}
 """What of a pair is shown: name and label."""
 
-MOST_UPLOAD = 20  # megabytes
+_MOST_UPLOAD = 20  # megabytes
 
 
 def choose_own() -> str:
@@ -31,7 +31,7 @@ def choose_own() -> str:
         "Custom predictions (npz, csv)",
         ["npz", "csv"],
         key=class_errors.PREDICTIONS,
-        max_upload_size=MOST_UPLOAD,
+        max_upload_size=_MOST_UPLOAD,
         help="An npz file or CSV table of any classifier, also with several labels per input, shown instead of the "
         "setup's network. Format: see below. Default none.",
     )
@@ -133,7 +133,7 @@ def _choose_numbers(several: bool) -> dict[str, Any]:
         kind = choose_one(
             st.segmented_control,
             "True errors",
-            KINDS,
+            _KINDS,
             "type2",
             "kind",
             required=True,
@@ -172,7 +172,7 @@ def choose_shown() -> str:
     return choose_one(
         st.segmented_control,
         "Show",
-        SHOWN,
+        _SHOWN,
         "inputs",
         "pair-shown",
         required=True,

@@ -29,7 +29,7 @@ SEEDS = 2
 SHOWN, TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each."""
 
-ASKED = "repair-asked"
+_ASKED = "repair-asked"
 """In the session: what retraining was asked for."""
 
 
@@ -96,18 +96,18 @@ def _draw_repair(view: View, looked: Looked) -> None:
         f"{count(steps)} inputs in all. The other half is measured."
     )
     if st.button("Retrain and compare", key="repair", help="Can take minutes for large training data; can be stopped."):
-        st.session_state[ASKED] = (key, epochs)
-    if st.session_state.get(ASKED) != (key, epochs):
+        st.session_state[_ASKED] = (key, epochs)
+    if st.session_state.get(_ASKED) != (key, epochs):
         return
 
-    run = repair_run(view, looked, epochs)
+    run = _repair_run(view, looked, epochs)
     watch(run)
     if run.left:
         return
     try:
         done: Repair = run.measured("repairs", _measure)
     except CancelledError:
-        st.session_state.pop(ASKED)
+        st.session_state.pop(_ASKED)
         return
     except IdcError as error:
         st.warning(literal(error))
@@ -115,7 +115,7 @@ def _draw_repair(view: View, looked: Looked) -> None:
     _draw_done(done)
 
 
-def repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
+def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     """Return the run that adds the inputs confused in the reported pairs."""
     from idc_core.cache import ArrayFolder, runs_folder
     from idc_core.experiments.confusion_repair import ADDITIONS, RepairPlan, prepare_repair

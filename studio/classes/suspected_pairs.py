@@ -26,13 +26,13 @@ from studio.widgets.downloads import csv
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file for download."""
 
-NEAR = 24
+_NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
 NONE = "\u2013"
 """No verdict: the pair is neither reported nor truly confused."""
 
-SHOWN = (
+_SHOWN = (
     "first",
     "second",
     "distance",
@@ -99,7 +99,7 @@ def draw_map(
     clickable = key == "distances"
     _draw_distances(looked, one, key, order, title, read, pair, clickable and not many, table)
     if many and pair is not None:
-        near = order[np.isin(order, neighbours(looked.found.distance, *pair, NEAR))]
+        near = order[np.isin(order, neighbours(looked.found.distance, *pair, _NEAR))]
         title = f"The {len(near)} classes closest to {looked.pair_name(pair)}"
         read = "as above, for the chosen pair and the classes closest to either of the two."
         _draw_distances(looked, one, f"{key}-near", near, title, read, pair, clickable, None)
@@ -164,7 +164,7 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def all_pairs(looked: Looked) -> bytes:
+def _all_pairs(looked: Looked) -> bytes:
     """Write all pairs as a table; made only when it is asked for, as there can be half a million."""
     return csv(pair_table(looked, len(looked.found.suspected))).encode()
 
@@ -186,14 +186,14 @@ def draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
         key=key,
         on_select=picked,
         selection_mode="single-row",
-        column_order=[name for name in SHOWN if name in table],
+        column_order=[name for name in _SHOWN if name in table],
         column_config=_columns(looked),
         alt="Pairs of classes, most suspected first; choose a row to select the pair",
     )
     if said := verdicts.cutoffs(looked):
         st.caption(said)
     if len(pairs) > MOST_PAIRS:
-        every = partial(all_pairs, looked)
+        every = partial(_all_pairs, looked)
         layout.take_away({}, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})
         st.caption(f"The table above holds the first {MOST_PAIRS} of {len(pairs):,} pairs.")
 

@@ -19,7 +19,7 @@ from studio.state.setup import DEFAULT
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 
-LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
+_LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 
 def draw_choices(view: View) -> None:
@@ -47,7 +47,7 @@ def draw_choices(view: View) -> None:
     layout.chart(
         view,
         "choices",
-        lambda dark: choices(found, LABELS, title, present, dark=dark),
+        lambda dark: choices(found, _LABELS, title, present, dark=dark),
         alt=title,
         read="Each point is one choice. x: number of clusters; shape: clustering method; filled: zeros kept, open: "
         "zeros "
@@ -61,7 +61,7 @@ def draw_choices(view: View) -> None:
 
 
 def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[ClusterChoice, ...]:
-    analysis, chosen, label = view.analysis, view.chosen, lower(LABELS[name])
+    analysis, chosen, label = view.analysis, view.chosen, lower(_LABELS[name])
 
     def work(report: Progress) -> tuple[ClusterChoice, ...]:
         tests = analysis.test_activations[chosen]
@@ -96,7 +96,7 @@ def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
 
 def _row(one: ClusterChoice) -> dict[str, Any]:
     return {
-        "clustering method": LABELS[one.clustering],
+        "clustering method": _LABELS[one.clustering],
         "zeros": "dropped" if one.drop_zeros else "kept",
         "k": "automatic" if one.k is None else str(one.k),
         "clusters per neuron": "-".join(map(str, one.sizes)),

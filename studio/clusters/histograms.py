@@ -27,7 +27,7 @@ SHOWN, FEW, FEW_PAIRS = 20, 6, 5
 SHOWN_TEXTS, FEW_TEXTS = 6, 2
 """The same for texts, which take more room."""
 
-MOST_STATES = 8
+_MOST_STATES = 8
 """Clusters of a neuron whose tests are shown."""
 
 
@@ -93,7 +93,7 @@ def rank_of(view: View, chosen: Selection) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
+def _cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
     """Return rank and cluster that are selected; None where there is no such cluster."""
     rank = rank_of(view, chosen)
     if rank is None or chosen.cluster is None or chosen.cluster >= view.sizes[rank]:
@@ -103,7 +103,7 @@ def cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
 
 def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
     """Draw the histograms of some important neurons, with what is selected in them."""
-    analysis, place, picked = view.analysis, view.place(chosen), cluster_of(view, chosen)
+    analysis, place, picked = view.analysis, view.place(chosen), _cluster_of(view, chosen)
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
     together = brushed(view) if clickable else view.chosen[:0]
     names = [view.neurons[rank] for rank in ranks]
@@ -136,7 +136,7 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
         read=read,
         depends=(shaded, place, tuple(ranks), together.tobytes()),
         clicked=told if clickable else None,
-        table=cluster_table(view),
+        table=_cluster_table(view),
         scale="log",
     )
     sketched = sketch_sentence([analysis.clusters[rank].sketch for rank in ranks], len(analysis.train_activations))
@@ -178,13 +178,13 @@ def galleries(view: View, rank: int) -> None:
         help="Show beside each test what activates the neuron: the relevance of its input, by the epsilon rule, for "
         "the neuron's activation. Red activates it, blue holds it down. Default on.",
     )
-    picked = cluster_of(view, chosen)
+    picked = _cluster_of(view, chosen)
     if view.position is not None:
         value, cluster = analysis.test_activations[view.position, rank], int(analysis.assignments[view.position, rank])
         st.markdown(f"Test {chosen.input}: {view.neurons[rank]} has the activation {value:.3g}, cluster {cluster}.")
     shown = list(range(size))
-    if size > MOST_STATES:
-        fullest = np.argsort(-analysis.clusters[rank].counts, kind="stable")[:MOST_STATES]
+    if size > _MOST_STATES:
+        fullest = np.argsort(-analysis.clusters[rank].counts, kind="stable")[:_MOST_STATES]
         shown = sorted({*fullest.tolist(), *([picked[1]] if picked is not None and picked[0] == rank else [])})
         st.caption(f"The {len(shown)} largest of {size} clusters are shown, and the selected one.")
     for cluster in shown:
@@ -280,7 +280,7 @@ def draw_side(side: View, chosen: Selection, key: str) -> None:
     histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
 
 
-def cluster_table(view: View) -> pd.DataFrame:
+def _cluster_table(view: View) -> pd.DataFrame:
     """Return every cluster of every important neuron."""
     analysis = view.analysis
     tests = state_counts(analysis.assignments[view.chosen], view.sizes)

@@ -21,14 +21,14 @@ from studio.text import cell_name, cluster_name, count, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
-PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
-COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
+_PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
+_COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
 """What the tests can be coloured by: name and label."""
 
 CLICK, LASSO = "click", "lasso"
 
-SHOWN = 20
-RANGES = 5
+_SHOWN = 20
+_RANGES = 5
 
 
 def draw_plane(view: View, rank: int) -> None:
@@ -41,7 +41,7 @@ def draw_plane(view: View, rank: int) -> None:
         way = choose_one(
             st.segmented_control,
             "Projection",
-            PROJECTIONS,
+            _PROJECTIONS,
             "linear",
             "plane",
             required=True,
@@ -52,12 +52,12 @@ def draw_plane(view: View, rank: int) -> None:
         colour = choose_one(
             st.segmented_control,
             "Colour by",
-            {name: COLOURED[name] for name in colourings},
+            {name: _COLOURED[name] for name in colourings},
             colourings[0],
             "plane-colour",
             required=True,
             help=f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}. Default "
-            f"{COLOURED[colourings[0]]}.",
+            f"{_COLOURED[colourings[0]]}.",
         )
         choosing = st.segmented_control(
             "Select",
@@ -95,7 +95,7 @@ def draw_plane(view: View, rank: int) -> None:
         depends=(way, colour, rank, choosing, int(place[0]) if len(place) else None, together.tobytes()),
         clicked=lambda points: select_tests(view.setup.data, points),
         modes=("points", "lasso", "box"),
-        table=pd.DataFrame(tests | {COLOURED[colour]: np.asarray(groups.names)[groups.member]}),
+        table=pd.DataFrame(tests | {_COLOURED[colour]: np.asarray(groups.names)[groups.member]}),
     )
     hover_pictures(view, "projection", positions)
     _behind(view)
@@ -143,7 +143,7 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
     if colour == "correctness":
         return Groups((~view.analysis.correct[positions]).astype(np.int64), ["correct", "misclassified"])
     answers = view.test.targets[positions].astype(np.float64)
-    edges = np.unique(np.quantile(answers, np.linspace(0, 1, RANGES + 1)))
+    edges = np.unique(np.quantile(answers, np.linspace(0, 1, _RANGES + 1)))
     member = np.clip(np.searchsorted(edges, answers, "right") - 1, 0, max(0, len(edges) - 2))
     names = [f"{signed(low)} to {signed(high)}" for low, high in pairwise(edges)] or ["all"]
     return Groups(member, names, ordered=True)
@@ -185,7 +185,7 @@ def _behind(view: View) -> None:
         st.subheader(f"{plural(len(positions), 'selected test')}", anchor=False, width="content")
         st.button("Clear", key="plane-forget", type="tertiary", on_click=forget_tests, help="Clear the selection.")
     st.markdown(_summary(view, positions))
-    layout.gallery(view, positions, SHOWN, key="plane-tests")
+    layout.gallery(view, positions, _SHOWN, key="plane-tests")
     layout.take_inputs(view, positions, key="plane-inputs")
 
 

@@ -21,7 +21,7 @@ from studio.widgets.grid_axes import around, fix
 SHOWN, SHOWN_TEXTS = 12, 4
 """Tests shown of a cell, and the same for texts."""
 
-NEAREST = 3
+_NEAREST = 3
 """Covered cells named beside an uncovered one."""
 
 MOST_LISTED = 1000
@@ -88,8 +88,8 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
         st.markdown(f"{words}.")
     else:
         st.markdown("No test reaches this cell. These covered cells are the nearest:")
-        rows, steps = nearest(view.table, cell, NEAREST)
-        cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})
+        rows, steps = nearest(view.table, cell, _NEAREST)
+        _cell_list(view, rows, "nearest-" + cell_name(cell), {"steps away": steps})
         st.button(
             "Closest tests, and inputs for this cell",
             key="fill-this",
@@ -198,7 +198,7 @@ def _picked_cell(view: View, rows: NDArray[np.int64], key: str) -> None:
         select(cell=cell_name(view.table.cells[rows[row]]))
 
 
-def cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
+def _cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
     """List covered cells, by their rows in the table; picking one selects it."""
     table = view.table
     columns = {"cell": [cell_name(cell) for cell in table.cells[rows].tolist()], **extra, "tests": table.counts[rows]}
@@ -245,7 +245,7 @@ def _list_covered(view: View, grid: Grid, drawn: NDArray[np.int64]) -> None:
         extra["most frequent class"] = np.array(view.test.class_names)[table.by_class[rows].argmax(axis=1)]
     shown = rows[:MOST_LISTED]
     key = f"cells-{hash((view.setup, tuple(grid.fixed.items())))}"
-    cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
+    _cell_list(view, shown, key, {name: values[:MOST_LISTED] for name, values in extra.items()})
     left = f" The table shows {count(len(shown))} of {count(len(rows))}; the CSV at the grid holds all." * (
         len(rows) > len(shown)
     )

@@ -15,7 +15,7 @@ from studio.state.selection import picked_row, select, selected
 from studio.text import cell_name, count, parse_cell, plural
 from studio.widgets import cell_search, layout
 
-EMPTY = "empty-cells"
+_EMPTY = "empty-cells"
 """Key of the table of uncovered cells."""
 
 
@@ -57,7 +57,7 @@ def _list(cells: NDArray[np.uint8], borders: NDArray[np.int64]) -> None:
     shown = cells[:MOST_LISTED]
 
     def picked() -> None:
-        row = picked_row(EMPTY, len(shown))
+        row = picked_row(_EMPTY, len(shown))
         if row is not None:
             select(cell=cell_name(shown[row]))
 
@@ -66,7 +66,7 @@ def _list(cells: NDArray[np.uint8], borders: NDArray[np.int64]) -> None:
             {"empty cell": [cell_name(cell) for cell in shown.tolist()], "covered neighbours": borders[:MOST_LISTED]}
         ),
         hide_index=True,
-        key=EMPTY,
+        key=_EMPTY,
         on_select=picked,
         selection_mode="single-row",
         height="auto" if len(shown) < 12 else 420,

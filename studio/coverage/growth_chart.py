@@ -14,7 +14,7 @@ from studio.state.selection import picked_row, select
 from studio.text import cluster_name, count, plural
 from studio.widgets import grid_axes, layout
 
-LEFT = "left-over"
+_LEFT = "left-over"
 """Key of the table of clusters."""
 
 
@@ -58,7 +58,7 @@ def draw_left(view: View) -> None:
     st.header(f"{plural(table.total - table.covered, 'cell')} left, by cluster", anchor=False)
 
     def picked() -> None:
-        row = picked_row(LEFT, len(found))
+        row = picked_row(_LEFT, len(found))
         if row is not None:
             gap = found[row]
             select(neuron=int(view.analysis.important[gap.position]), cluster=gap.cluster)
@@ -80,7 +80,7 @@ def draw_left(view: View) -> None:
             }
         ),
         hide_index=True,
-        key=LEFT,
+        key=_LEFT,
         on_select=picked,
         selection_mode="single-row",
         height="auto" if len(found) < 12 else 420,

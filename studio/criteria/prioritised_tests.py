@@ -20,7 +20,7 @@ PICKS, TEXTS = 20, 6
 """First tests of an order that are shown: pictures, and texts, which take a row each."""
 
 
-def order_label(order: Order) -> str:
+def _order_label(order: Order) -> str:
     """Name an order for a person."""
     if order.by == "uncertainty":
         return UNCERTAINTIES[order.name].label
@@ -39,7 +39,7 @@ def choose_order(orders: dict[str, Order]) -> Order:
     key = choose_one(
         st.selectbox,
         "Order by",
-        {key: order_label(order) for key, order in orders.items()},
+        {key: _order_label(order) for key, order in orders.items()},
         next(iter(orders)),
         "order",
         width=320,
@@ -59,12 +59,12 @@ def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], cho
     title = (
         f"{better} of {len(ranked)} orders detect the {plural(wrong, 'misclassified test')} earlier than all random "
         "orders; "
-        f"{order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f}, random {mean:.3f})"
+        f"{_order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f}, random {mean:.3f})"
     )
     marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
     cover = next((key for key in ranked if orders[key].by == "additional"), ranked[0])
     covering = f" The best order by new coverage is {orders[cover].name.upper()} ({found.apfd[cover]:.3f})."
-    labels, less = {key: order_label(order) for key, order in orders.items()}, "difference from random"
+    labels, less = {key: _order_label(order) for key, order in orders.items()}, "difference from random"
     table = pd.DataFrame(
         [{"order": labels[key], "APFD": found.apfd[key], less: found.apfd[key] - mean} for key in ranked]
     )
@@ -97,7 +97,7 @@ def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
     most = PICKS if view.test.inputs.ndim == 4 else TEXTS
     picks = view.chosen[chosen.positions[:most]]
-    text = f"First {plural(len(picks), 'test')} by {lower(order_label(chosen))}"
+    text = f"First {plural(len(picks), 'test')} by {lower(_order_label(chosen))}"
     if view.correct is not None:
         text += f": {int((~view.correct[picks]).sum())} misclassified"
     st.header(text, anchor=False)

@@ -21,36 +21,36 @@ from studio.widgets import layout
 SUITES = "suites"
 COEFFICIENT = "coefficient"
 """Name of a control, also in the address."""
-OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
+_OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
 METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
-def suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
+def _suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
     """Return the suites' names for a person."""
     offered, parts = compared_suites.others(view), compared_suites.PARTS
     return {name: parts[name].named(view) if name in parts else offered[name].label for name in measured.suites}
 
 
-def score_table(measured: MeasuredCriteria) -> NDArray[np.float64]:
+def _score_table(measured: MeasuredCriteria) -> NDArray[np.float64]:
     """Return the scores of every criterion (row) for every suite (column); NaN where one is not finished."""
     results = measured.results.values()
     return np.array([[one.scores.get(suite, np.nan) for suite in measured.suites] for one in results])
 
 
-def score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
+def _score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
     """Return the scores as a table for download."""
-    table = pd.DataFrame(score_table(measured), columns=list(measured.suites))
+    table = pd.DataFrame(_score_table(measured), columns=list(measured.suites))
     table.insert(0, "criterion", list(measured.results))
     return table
 
 
-def rank_correlations(measured: MeasuredCriteria, method: Method = "spearman") -> NDArray[np.float64]:
+def _rank_correlations(measured: MeasuredCriteria, method: Method = "spearman") -> NDArray[np.float64]:
     """Return the rank correlation of every two criteria over the suites."""
-    scores = score_table(measured)
+    scores = _score_table(measured)
     return correlations(scores[:, np.isfinite(scores).all(axis=0)], method)
 
 
-def closest_and_farthest(
+def _closest_and_farthest(
     measured: MeasuredCriteria, found: NDArray[np.float64]
 ) -> tuple[tuple[str, float], tuple[str, float]] | None:
     """Return the criteria with the highest and the lowest correlation with IDC."""
@@ -64,7 +64,7 @@ def closest_and_farthest(
 
 def correlation_sentence(measured: MeasuredCriteria) -> str:
     """Say which criteria rank the tests and their parts as IDC does."""
-    found = closest_and_farthest(measured, rank_correlations(measured))
+    found = _closest_and_farthest(measured, _rank_correlations(measured))
     if found is None or "idc" not in measured.results:
         return "Too few criteria or suites are measured to compare criteria with IDC."
     (most, high), (least, low) = found
@@ -75,7 +75,7 @@ def correlation_sentence(measured: MeasuredCriteria) -> str:
 
 def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
     """Draw a panel per criterion with a bar per suite."""
-    scores, labels = score_table(measured), suite_labels(view, measured)
+    scores, labels = _score_table(measured), _suite_labels(view, measured)
     texts = [
         [criterion_scores.written(name, score) for score in row]
         for name, row in zip(measured.results, scores, strict=True)
@@ -98,7 +98,7 @@ def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
         read="Each bar is a suite. Scores are shares of the criterion's targets, or in the title's unit. Each panel "
         f"has its own scale. Larger suites score higher: compare similar sizes.{named}",
         depends=measured.key,
-        table=score_frame(measured),
+        table=_score_frame(measured),
     )
 
 
@@ -129,7 +129,7 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
 
 def draw_table(view: View, measured: MeasuredCriteria) -> None:
     """Show all scores in a table, folded away."""
-    labels = suite_labels(view, measured)
+    labels = _suite_labels(view, measured)
     shown = [
         {"criterion": name.upper()}
         | {labels[suite]: criterion_scores.written(name, one.scores.get(suite, np.nan)) for suite in measured.suites}
@@ -154,7 +154,7 @@ def choose_over() -> str:
     return choose_one(
         st.segmented_control,
         "Compared over",
-        OVERS,
+        _OVERS,
         SUITES,
         "over",
         required=True,
@@ -179,15 +179,15 @@ def choose_coefficient() -> Method:
 def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method) -> None:
     """Draw the rank correlation of every two criteria, over the suites or, where there is one, over the growth."""
     if growth is None:
-        found = rank_correlations(measured, method)
+        found = _rank_correlations(measured, method)
     else:
         found = subset_correlations(np.stack([*growth.scores.values()]), method, same_size=over == "same")
     labels = [name.upper() for name in measured.results]
-    extremes = closest_and_farthest(measured, found)
-    title = f"Over {OVERS[over]}, there are too few different scores to correlate"
+    extremes = _closest_and_farthest(measured, found)
+    title = f"Over {_OVERS[over]}, there are too few different scores to correlate"
     if extremes:
         (most, high), (least, low) = extremes
-        title = f"Over {OVERS[over]}, {most} correlates most with IDC ({high:.2f}), {least} least ({low:.2f})"
+        title = f"Over {_OVERS[over]}, {most} correlates most with IDC ({high:.2f}), {least} least ({low:.2f})"
     layout.chart(
         view,
         "correlation",

@@ -22,13 +22,13 @@ from studio.state import address
 from studio.text import count, literal, percent, plural
 from studio.widgets import layout
 
-MEASURED = "measured"
+_MEASURED = "measured"
 """Name of the control, also in the address."""
 
 
 def draw_gain(view: View, result: SearchResult) -> None:
     """Draw the coverage of the tests before and after disagreements are added."""
-    found = gain(view, result.disagreements.inputs, choose_measured(), result.key)
+    found = gain(view, result.disagreements.inputs, _choose_measured(), result.key)
     for problem in found.problems:
         st.warning(problem)
     if not found.scores:
@@ -61,23 +61,23 @@ def draw_gain(view: View, result: SearchResult) -> None:
     )
 
 
-def choose_measured() -> list[str]:
+def _choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
     fast = [name for name in CRITERIA if not CRITERIA[name].card.pairwise]
-    wanted = address.read(MEASURED).split(",")
-    st.session_state[MEASURED] = [name for name in CRITERIA if name in wanted] or fast
+    wanted = address.read(_MEASURED).split(",")
+    st.session_state[_MEASURED] = [name for name in CRITERIA if name in wanted] or fast
     slow = layout.names([name.upper() for name in CRITERIA if CRITERIA[name].card.pairwise])
     st.pills(
         "Criteria",
         list(CRITERIA),
         selection_mode="multi",
         format_func=str.upper,
-        key=MEASURED,
-        on_change=lambda: address.keep(MEASURED, ",".join(st.session_state[MEASURED])),
+        key=_MEASURED,
+        on_change=lambda: address.keep(_MEASURED, ",".join(st.session_state[_MEASURED])),
         help=f"Criteria to measure; IDC always is. {slow} compare tests pairwise and take seconds. "
         f"Default {layout.names([name.upper() for name in fast])}.",
     )
-    return [name for name in CRITERIA if name == "idc" or name in st.session_state[MEASURED]]
+    return [name for name in CRITERIA if name == "idc" or name in st.session_state[_MEASURED]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,27 +35,27 @@ SHOWN = "find"
 SIDE, MOST_SHOWN = 140, 6
 """Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
 
-MOST_PICTURES = 200
+_MOST_PICTURES = 200
 """Triplets on a contact sheet at most."""
 
 NONE = "no majority"
 
 
-def predicted(view: View, value: float) -> str:
+def _predicted(view: View, value: float) -> str:
     """Write the prediction of a model."""
     return view.train.class_names[int(value)] if view.is_classifier else f"{value:+.3f}"
 
 
-def voted(view: View, result: SearchResult, row: int) -> str:
+def _voted(view: View, result: SearchResult, row: int) -> str:
     """Write the majority vote on a disagreement."""
-    return predicted(view, result.votes[row]) if result.voted[row] else NONE
+    return _predicted(view, result.votes[row]) if result.voted[row] else NONE
 
 
-def predictions(view: View, result: SearchResult, row: int) -> str:
+def _predictions(view: View, result: SearchResult, row: int) -> str:
     """Write the prediction of every model."""
     found = result.disagreements.predictions[row]
     return typeset(
-        ", ".join(f"{label} {predicted(view, one)}" for label, one in zip(result.labels, found, strict=True))
+        ", ".join(f"{label} {_predicted(view, one)}" for label, one in zip(result.labels, found, strict=True))
     )
 
 
@@ -69,9 +69,9 @@ def table(view: View, result: SearchResult) -> pd.DataFrame:
         ],
     }
     for place, label in enumerate(result.labels):
-        columns[label] = [predicted(view, one) for one in found.predictions[:, place]]
+        columns[label] = [_predicted(view, one) for one in found.predictions[:, place]]
     columns |= {
-        "majority": [voted(view, result, row) for row in range(len(found))],
+        "majority": [_voted(view, result, row) for row in range(len(found))],
         "steps": found.iterations,
         "L1": away.l1,
         "L2": away.l2,
@@ -136,7 +136,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
     draw_pictures(
         [
             (tiles[0], typeset(f"Seed: test {view.test.ids[place]}, {truth(view, place)}")),
-            (tiles[1], typeset(f"After {after}. Majority: {voted(view, result, row)}")),
+            (tiles[1], typeset(f"After {after}. Majority: {_voted(view, result, row)}")),
             (tiles[2], f"Difference{times(factor)}; grey: no change"),
         ],
         "find-pictures",
@@ -155,7 +155,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         values = (before[number], found.predictions[row, number])
         shown.append(
             [
-                (heatmap(one, limit, SIDE), typeset(f"{label} predicts {predicted(view, value)} for the {what}"))
+                (heatmap(one, limit, SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
                 for one, what, value in zip(maps, ("seed", "disagreement"), values, strict=True)
             ]
         )
@@ -171,7 +171,7 @@ def draw_more(view: View, result: SearchResult, shown: int) -> None:
     found = result.disagreements
     rows = np.argsort(found.iterations, kind="stable")[:MOST_SHOWN]
     numbers = view.test.ids[result.origin]
-    tiles = [gallery.Tile(int(numbers[row]), f"{numbers[row]}: {predictions(view, result, row)}") for row in rows]
+    tiles = [gallery.Tile(int(numbers[row]), f"{numbers[row]}: {_predictions(view, result, row)}") for row in rows]
     seeds = result.seeds[found.seed_index[rows]]
     factor = gallery.changed("finds-gallery", tiles, seeds, found.inputs[rows], int(numbers[shown]), _show)
     left = len(found) - len(rows)
@@ -185,13 +185,13 @@ def _show(number: int) -> None:
     select(input=number)
 
 
-def triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uint8], str]:
+def _triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uint8], str]:
     """Return the triplet of a disagreement with its caption."""
     found = result.disagreements
     tile, factor = figures.triplet(result.seeds[found.seed_index[row]], found.inputs[row])
     number = view.test.ids[result.origin[row]]
     how = f"difference{times(factor)}" if found.iterations[row] else "unchanged"
-    return tile, f"Test {number}: {predictions(view, result, row)}; {how}"
+    return tile, f"Test {number}: {_predictions(view, result, row)}; {how}"
 
 
 def npz(view: View, result: SearchResult) -> bytes:
@@ -225,7 +225,7 @@ def files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callabl
 
 def sheet(view: View, result: SearchResult) -> bytes:
     """Draw the first disagreements on a contact sheet, each with its seed and the difference."""
-    drawn = [triplet(view, result, row) for row in range(min(MOST_PICTURES, len(result.disagreements)))]
+    drawn = [_triplet(view, result, row) for row in range(min(_MOST_PICTURES, len(result.disagreements)))]
     return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))
 
 

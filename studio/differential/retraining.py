@@ -30,7 +30,7 @@ def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) 
     if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
         st.caption("Labels come from a majority vote: choose at least three classifiers.")
         return
-    run = disagreement_run(view, result, settings)
+    run = _disagreement_run(view, result, settings)
     if run.left:
         st.markdown(
             f"Train the network for {EPOCHS} more epochs, {SEEDS} times each with nothing added, random tests, FGSM "
@@ -50,7 +50,7 @@ def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) 
     _draw(view, found, votes, (result.key, "retrained"))
 
 
-def disagreement_run(view: View, result: SearchResult, settings: SearchSettings) -> RetrainingRun:
+def _disagreement_run(view: View, result: SearchResult, settings: SearchSettings) -> RetrainingRun:
     """Return the run for the models, the constraint and the steps of a search."""
     from idc_core.experiments import disagreements
 

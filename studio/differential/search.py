@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 COPY, BITS = "copy", 4
 """Name of the setup's own network with weights of few bits, and of how many."""
 
-QUICK = 2_500_000
+_QUICK = 2_500_000
 """Values of all pictures times steps up to which a search starts by itself: 50 small pictures and 50 steps."""
 
 
@@ -139,7 +139,7 @@ def _is_here(entry: ModelEntry) -> bool:
         return False
 
 
-def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
+def _constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
     """Make the constraint for pictures (C, H, W); SettingError if a parameter is outside its range."""
     from idc_core.generation import CONSTRAINTS
 
@@ -154,7 +154,7 @@ def constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint:
 
 def is_quick(view: View, settings: SearchSettings) -> bool:
     """Whether a search takes so few seconds that it needs no click."""
-    return bool(settings.count * settings.iterations * view.test.inputs[0].size <= QUICK)
+    return bool(settings.count * settings.iterations * view.test.inputs[0].size <= _QUICK)
 
 
 def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchResult | None:
@@ -181,7 +181,7 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
         found = differential_search(
             models,
             inputs,
-            constraint_of(settings, inputs.shape[1:]),
+            _constraint_of(settings, inputs.shape[1:]),
             settings.weight_difference,
             settings.weight_coverage if settings.guide else 0.0,
             settings.step,

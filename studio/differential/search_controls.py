@@ -16,15 +16,15 @@ from studio.text import cell_name, lower
 from studio.widgets import layout
 
 MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
-MOST_SEEDS = 500
+_MOST_SEEDS = 500
 USUAL_SEEDS, FEW_SEEDS = 50, 16
-LARGE = 5_000
+_LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
-ASKED = "search-asked"
+_ASKED = "search-asked"
 """The setup and the settings of the long search that this session has started."""
 
-RARE = (
+_RARE = (
     *("seeds", "count", "search-seed", "guide", "objective", "search-weight_difference", "search-weight_coverage"),
     *("search-step", "search-iterations", "search-threshold", "search-bound"),
 )
@@ -33,10 +33,10 @@ RARE = (
 
 def choose(view: View) -> SearchSettings:
     """Draw all controls and return what is chosen."""
-    models = choose_models(view)
+    models = _choose_models(view)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         constraint, parameters = _choose_constraint()
-        with layout.settings(*RARE):
+        with layout.settings(*_RARE):
             how, count, seed, cell = _choose_seeds(view)
             more = _choose_more(view)
     parameters += _choose_where(view, constraint)
@@ -45,7 +45,7 @@ def choose(view: View) -> SearchSettings:
 
 def is_wanted(view: View, settings: SearchSettings) -> bool:
     """Whether a search may start: it is quick, or was asked for."""
-    return search.is_quick(view, settings) or st.session_state.get(ASKED) == (view.setup, settings)
+    return search.is_quick(view, settings) or st.session_state.get(_ASKED) == (view.setup, settings)
 
 
 def draw_start(view: View, settings: SearchSettings) -> None:
@@ -54,12 +54,12 @@ def draw_start(view: View, settings: SearchSettings) -> None:
         "Start search",
         key="search-start",
         type="primary",
-        on_click=lambda: st.session_state.update({ASKED: (view.setup, settings)}),
+        on_click=lambda: st.session_state.update({_ASKED: (view.setup, settings)}),
         help="Many or large pictures take seconds to minutes. What was found is kept.",
     )
 
 
-def choose_models(view: View) -> tuple[str, ...]:
+def _choose_models(view: View) -> tuple[str, ...]:
     """Choose the models; the setup's network always is one of them."""
     labels, opened = offered(view), usual(view)
     wanted = address.read(MODELS).split(",")
@@ -84,8 +84,8 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
 
     near = uncovered_cell(view)
     ways = [name for name, one in SEEDS.items() if (view.is_classifier or not one.classes) and (near or not one.cell)]
-    few = FEW_SEEDS if view.test.inputs[0].size >= LARGE else USUAL_SEEDS
-    most = max(2, min(MOST_SEEDS, len(view.chosen)))
+    few = FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
+    most = max(2, min(_MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how = choose_one(
             st.selectbox,

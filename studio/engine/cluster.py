@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelCard
     from idc_core.tracing.traces import Traces
 
-TOLD = (setup_files.VARIABLE, own_server_files.VARIABLE)
+_TOLD = (setup_files.VARIABLE, own_server_files.VARIABLE)
 """Environment variables that name what this server has opened."""
 
 
@@ -49,7 +49,7 @@ def engine_traces(
     if not name or workers.alone():
         return None
     prints = (card.fingerprint, data.fingerprint)
-    environment = tuple((one, os.environ[one]) for one in TOLD if one in os.environ)
+    environment = tuple((one, os.environ[one]) for one in _TOLD if one in os.environ)
     model, inputs = card.name, data.name
 
     def make(report: Progress) -> Traces:

@@ -27,7 +27,7 @@ INPUT = "input"
 ONE_PASS = ("z", "gamma", "alpha-beta", "composite", "gradient-x-input")
 """Methods that are compared by default: one pass each."""
 
-BLANK = "\u2423"
+_BLANK = "\u2423"
 """Stands for a blank where single characters are shown."""
 
 
@@ -206,7 +206,7 @@ def read_tokens(test: Dataset, position: int) -> list[str]:
     if ids.dtype.kind == "f":
         return features(test, ids)
     words = test.words(ids[ids != test.padding])
-    return readable_pieces(words) if test.is_pieces else [BLANK if word == " " else word for word in words]
+    return readable_pieces(words) if test.is_pieces else [_BLANK if word == " " else word for word in words]
 
 
 def marks_of(test: Dataset) -> set[str]:

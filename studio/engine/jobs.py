@@ -41,7 +41,7 @@ SILENT_S = 0.4
 
 POLL_S = 0.15
 
-TELLING_S = 3.0
+_TELLING_S = 3.0
 """Seconds of work after which its pace tells how long the rest takes."""
 
 _numbers = itertools.count()
@@ -55,13 +55,13 @@ HALTED = "work-halted"
 PAUSED = "work-paused"
 """What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
 
-KEPT = 24
+_KEPT = 24
 """Results held in memory of each kind where a job says nothing else."""
 
-TOLD = 12
+_TOLD = 12
 """Results so far, of work that goes on or was stopped, that are held."""
 
-PLAIN = (type(None), bool, int, float, str, tuple)
+_PLAIN = (type(None), bool, int, float, str, tuple)
 """Results that are copied to a worker: they are small."""
 
 Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
@@ -108,7 +108,7 @@ class Job:
         """Seconds that the present part of the work will still take at its pace so far; None if that is too early."""
         (begun, first), now = self._paced, self.state
         spent, steps = time.monotonic() - begun, now.done - first.done
-        return spent / steps * (now.total - now.done) if spent >= TELLING_S and steps > 0 else None
+        return spent / steps * (now.total - now.done) if spent >= _TELLING_S and steps > 0 else None
 
     @property
     def done(self) -> bool:
@@ -186,7 +186,7 @@ class Shelf:
         with self._lock:
             self._told[key] = value
             self._told.move_to_end(key)
-            while len(self._told) > TOLD:
+            while len(self._told) > _TOLD:
                 self._told.popitem(last=False)
 
     def finished(self, kind: str, key: Hashable) -> Job | None:
@@ -208,7 +208,7 @@ class Shelf:
         kind: str,
         key: Hashable,
         work: Callable[[Progress], Any],
-        kept: int = KEPT,
+        kept: int = _KEPT,
         settings: dict[str, Any] | None = None,
     ) -> Job:
         """Return the job of that kind and key, starting it where there is none that ran or runs.
@@ -264,7 +264,7 @@ class Shelf:
             value = job.result()
             if kind in REREAD and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
                 found.append((value, Named(kind, key, job.work, getattr(value, "fingerprint", ""))))
-            elif kind not in LIVE and not isinstance(value, PLAIN):
+            elif kind not in LIVE and not isinstance(value, _PLAIN):
                 found.append((value, Named(kind, key)))
         return found
 
@@ -307,7 +307,7 @@ class Waiting:
         self._step = 0
         self._begun: dict[tuple[str, Hashable], Job] = {}
 
-    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = KEPT) -> None:
+    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = _KEPT) -> None:
         """Begin what `get` will ask for later, so that it goes on beside other work, if the session may have more."""
         if not st.session_state.get(HALTED) and shelf().may_begin():
             self._begun[kind, key] = shelf().job(kind, key, work, kept)
@@ -319,7 +319,7 @@ class Waiting:
         doing: str,
         work: Callable[[Progress], Any],
         watch: Callable[[], None] | None = None,
-        kept: int = KEPT,
+        kept: int = _KEPT,
         settings: dict[str, Any] | None = None,
     ) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.

@@ -20,8 +20,8 @@ from idc_core.files import SHIPPED
 from studio.engine.results import View
 from studio.state.setup import DEFAULT
 
-ASSETS = SHIPPED / "assets"
-SNAPSHOT = ASSETS / "overview.json"
+_ASSETS = SHIPPED / "assets"
+SNAPSHOT = _ASSETS / "overview.json"
 
 
 def summarise(view: View) -> Overview:
@@ -42,7 +42,7 @@ def snapshot() -> Overview | None:
     """Return the default setup's overview from its file, or None where that is not of the present weights."""
     try:
         kept = Overview.from_json(SNAPSHOT.read_text(encoding="utf-8"))
-        card = json.loads((ASSETS / "weights" / f"{DEFAULT.model}.json").read_text(encoding="utf-8"))
+        card = json.loads((_ASSETS / "weights" / f"{DEFAULT.model}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, DataError):
         return None
     return kept if kept.fingerprints[0] == card.get("fingerprint") else None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelCard, Network
     from idc_core.tracing.traces import Traces
 
-STEPS = 5
+_STEPS = 5
 
 Carded = tuple["ModelCard", Callable[[], "Network"]]
 """The card of a network, and what reads the network."""
@@ -170,7 +170,7 @@ def open_view(setup: Setup) -> View:
 
     Raises IdcError if the data or the weights are missing or damaged, or the layer cannot be analysed.
     """
-    waiting = Waiting(STEPS)
+    waiting = Waiting(_STEPS)
     own = MODELS[setup.model].dataset
     waiting.begin("data", _edition(own, "train"), _reader(own, "train"), kept=4)
     waiting.begin("data", _edition(setup.data, "test"), _reader(setup.data, "test"), kept=4)
@@ -179,8 +179,8 @@ def open_view(setup: Setup) -> View:
     network = partial(_opened, shelf(), setup.model, card.fingerprint, device.chosen())
     train = open_data(waiting, card.dataset, "train")
     test = open_data(waiting, setup.data, "test")
-    train_traces = open_traces(waiting, (card, network), train, "train", setup.layer)
-    test_traces = open_traces(waiting, (card, network), test, "test", setup.layer)
+    train_traces = _open_traces(waiting, (card, network), train, "train", setup.layer)
+    test_traces = _open_traces(waiting, (card, network), test, "test", setup.layer)
     traces = (train_traces, test_traces)
     analysis = _analysis(waiting, setup, setup.m, (card, network), (train, test), traces)
     chosen = setup.conditions.positions(test, analysis, train.class_names)
@@ -315,7 +315,7 @@ def _limit(name: str, split: Split) -> int | None:
     return DATASETS[name].learns_from if split == "train" else None
 
 
-def open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split, layer: str) -> Traces:
+def _open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split, layer: str) -> Traces:
     """Return what a layer shows on one split of a data set, passed through the network once."""
     plan, what = planned_traces(*network, data, layer), "training inputs" if split == "train" else "tests"
     make = cluster.engine_traces(network[0], data, split, _limit(data.name, split), layer) or plan.make

@@ -11,7 +11,7 @@ from studio.engine.results import View
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 
-PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
+_PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
 """Parts of an address that say where a reader looks, not what is computed."""
 
 
@@ -23,7 +23,7 @@ def run_settings(view: View, **more: Any) -> dict[str, Any]:
     setup = view.setup
     chosen = {name: getattr(setup, name) for name in ("k", "zeros", "clustering", "classes")}
     unusual = {name: value for name, value in chosen.items() if value != getattr(DEFAULT, name)}
-    page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in PASSING}
+    page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in _PASSING}
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
     own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
     kept = {name: value for name, value in page.items() if name not in vars(DEFAULT)}

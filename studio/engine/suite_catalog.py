@@ -31,11 +31,11 @@ PERTURBED = "perturbed"
 ALL_UP_TO, SMALL = 1000, 32 * 32
 """Pictures of at most `SMALL` pixels up to which all are changed; of more, as many are drawn at random."""
 
-ALL_LARGE_UP_TO = 400
+_ALL_LARGE_UP_TO = 400
 """The same of larger pictures, on which relevance takes longer."""
 
 
-UNSURE = 0.9
+_UNSURE = 0.9
 """Confidence up to which a test is offered as one of which the network is less sure."""
 
 
@@ -97,7 +97,7 @@ def perturbed_count(view: View) -> int:
 
 def usual_count(view: View) -> int:
     """Return of how many tests suites are made when the address does not say."""
-    return min(len(view.chosen), ALL_UP_TO if pixels(view) <= SMALL else ALL_LARGE_UP_TO)
+    return min(len(view.chosen), ALL_UP_TO if pixels(view) <= SMALL else _ALL_LARGE_UP_TO)
 
 
 def base_suite(view: View) -> Suite:
@@ -203,8 +203,8 @@ def _parts(view: View) -> list[SuiteOption]:
     if not view.is_classifier or not len(view.chosen):
         return []
     several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
-    if (view.analysis.confidence[view.chosen] <= UNSURE).any():
-        several.append((Recipe("original", most=UNSURE), "The tests with low confidence."))
+    if (view.analysis.confidence[view.chosen] <= _UNSURE).any():
+        several.append((Recipe("original", most=_UNSURE), "The tests with low confidence."))
     if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
         several.append((Recipe("original", answers="wrong"), "The misclassified tests."))
         several.append((Recipe("original", answers="right"), "The correctly classified tests."))

@@ -21,16 +21,16 @@ from studio.engine.tasks import LIVE, DiffersError, Task
 
 log = logging.getLogger("idc_core")
 
-HELD = 4
+_HELD = 4
 """Opened results of each kind that stay in memory."""
 
-PAUSE_S = 0.05
+_PAUSE_S = 0.05
 """Seconds between two messages on how far the work is."""
 
-TOLD_S = 0.25
+_TOLD_S = 0.25
 """The same of what there is of a result so far."""
 
-GENTLY = 5
+_GENTLY = 5
 """How far work steps back behind the pages where the cores do not suffice, as `nice` counts."""
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     """Do what comes over standard input until it ends, as it does with the server."""
     commands, answers = _pipes()
     with suppress(AttributeError, OSError):  # not on Windows
-        os.nice(GENTLY)
+        os.nice(_GENTLY)
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # it misses its server, which is not needed here
     work: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
     process = _Process(answers)
@@ -115,21 +115,21 @@ class _Process:
         if one.key not in held:
             held[one.key] = _read(one)
         held.move_to_end(one.key)
-        while len(held) > HELD:
+        while len(held) > _HELD:
             held.popitem(last=False)
         value = held[one.key]
         opened[id(value)] = number, value
         return value
 
     def _report(self, done: int, total: int, label: str) -> bool:
-        if time.monotonic() - self._said >= PAUSE_S:
+        if time.monotonic() - self._said >= _PAUSE_S:
             self._say("progress", done, total, label)
             self._said = time.monotonic()
         return self.stopped != self._number
 
     def _tell(self, key: Hashable, value: Any) -> None:
         last, _ = self._told
-        if time.monotonic() - last < TOLD_S:
+        if time.monotonic() - last < _TOLD_S:
             self._told = last, (key, value)
         else:
             self._told = time.monotonic(), None

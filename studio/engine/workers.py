@@ -25,7 +25,7 @@ from studio.engine.tasks import DiffersError, Task, Tell
 
 log = logging.getLogger("idc_core")
 
-MOST = 4
+_MOST = 4
 """Workers at most unless the config file says otherwise: each takes a few hundred megabytes."""
 
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from studio.engine.worker_process import main; main()"
@@ -52,7 +52,7 @@ def number() -> int:
     if alone():
         return 0
     said = limits().workers
-    return max(1, min(os.cpu_count() or 1, MOST)) if said is None else said
+    return max(1, min(os.cpu_count() or 1, _MOST)) if said is None else said
 
 
 class Worker:

@@ -19,7 +19,7 @@ from studio.widgets import layout
 FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
 
-PAGED = "units-part-of"
+_PAGED = "units-part-of"
 """What the shown part of the units was chosen for."""
 
 ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
@@ -221,10 +221,10 @@ def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
         return 0
     order = grid.part(1, total)[1]
     own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(PAGED) != (unit, columns, total):
+    if st.session_state.get(_PAGED) != (unit, columns, total):
         # Where another unit was chosen the map shows it.
         st.session_state["units-part"] = own
-        st.session_state[PAGED] = (unit, columns, total)
+        st.session_state[_PAGED] = (unit, columns, total)
     labels: dict[int, str] = {
         at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
     }

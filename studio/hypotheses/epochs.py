@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 QUICK_S = 300
 """Seconds up to which a training is offered on the page; longer ones are for the command line."""
 
-TRAIN = "train-for-epochs"
+_TRAIN = "train-for-epochs"
 """The network that is trained again, in the session."""
 
-TOLD = 5
+_TOLD = 5
 """Hypotheses that are told apart in a figure, besides the chosen one."""
 
 
@@ -57,11 +57,11 @@ def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label:
         return
     view = measured.view
     try:
-        kept = there(view)
+        kept = _there(view)
         series = _whole(view.setup.model, kept)
-        found, missing = follow(measured, series, grid, measure, layer)
-        st.markdown(sentence(found))
-        say_source(view, kept, series)
+        found, missing = _follow(measured, series, grid, measure, layer)
+        st.markdown(_sentence(found))
+        _say_source(view, kept, series)
     except CancelledError:
         st.caption("Stopped before it was finished.")
         return
@@ -70,15 +70,15 @@ def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label:
         return
     if missing:
         st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not inspected.")
-    draw_strongest(measured, grid, layer, label, pair, found, series)
-    draw_unit(measured, grid, layer, label, pair, found, series)
+    _draw_strongest(measured, grid, layer, label, pair, found, series)
+    _draw_unit(measured, grid, layer, label, pair, found, series)
 
 
-def there(view: View) -> Series | None:
+def _there(view: View) -> Series | None:
     """Return the best training whose checkpoints are there, after training again where that was asked for."""
     name = view.setup.model
-    if st.session_state.get(TRAIN) == name:
-        train_again(view)
+    if st.session_state.get(_TRAIN) == name:
+        _train_again(view)
     found = all_series(name)
     return found[0] if found else None
 
@@ -88,7 +88,7 @@ def _whole(name: str, kept: Series | None) -> Series:
     return whole(name, kept)
 
 
-def say_source(view: View, kept: Series | None, series: Series) -> None:
+def _say_source(view: View, kept: Series | None, series: Series) -> None:
     """Say where the epochs come from, and offer to train again where there are none between the ends."""
     if find_entry(view.setup.model).recipe is None:
         st.caption(
@@ -96,7 +96,7 @@ def say_source(view: View, kept: Series | None, series: Series) -> None:
             "weights (seed 0)."
         )
     elif kept is None or not kept.complete:
-        offer(view, kept)
+        _offer(view, kept)
     elif not kept.own:
         st.caption(
             "These epochs are of a repeat of the training with the same recipe. It led to other weights than the "
@@ -110,7 +110,7 @@ def say_source(view: View, kept: Series | None, series: Series) -> None:
         )
 
 
-def train_again(view: View) -> None:
+def _train_again(view: View) -> None:
     """Train the setup's network again and keep its epochs, or wait for the training in progress."""
     name = view.setup.model
 
@@ -128,19 +128,19 @@ def train_again(view: View) -> None:
     except CancelledError:
         st.caption("Training was stopped. Finished epochs are kept.")
     except IdcError:
-        del st.session_state[TRAIN]
+        del st.session_state[_TRAIN]
         raise
-    del st.session_state[TRAIN]
+    del st.session_state[_TRAIN]
 
 
-def offer(view: View, part: Series | None) -> None:
+def _offer(view: View, part: Series | None) -> None:
     """Say what is missing, and offer to train again where that is quick."""
     name, recipe = view.setup.model, find_entry(view.setup.model).recipe
     epochs = 0 if recipe is None else recipe.epochs
     text = f"No weights between the {epochs} epochs of this network's training were kept."
     if part is not None:
         text = f"A training was stopped after epoch {part.epochs[-1]} of {epochs}; the epochs after it are missing."
-    seconds = expected(view)
+    seconds = _expected(view)
     if seconds > QUICK_S:
         st.caption(
             f"{text} Training again takes {duration(seconds)} on this machine under its present load. To run it "
@@ -163,10 +163,10 @@ def offer(view: View, part: Series | None) -> None:
 
 
 def _train(name: str) -> None:
-    st.session_state[TRAIN] = name
+    st.session_state[_TRAIN] = name
 
 
-def expected(view: View) -> float:
+def _expected(view: View) -> float:
     """Return how many seconds training again takes, judged once."""
 
     def work(report: Progress) -> float:
@@ -178,7 +178,7 @@ def expected(view: View) -> float:
     return float(Waiting(1).get("epochs", key, "trying a few steps of training", work, kept=48))
 
 
-def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
+def _follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
     """Return the scores at each epoch, and how many epochs are missing because the person stopped it."""
     waiting = Waiting(len(series.checkpoints))
     found: dict[int, Grid] = {}
@@ -190,7 +190,7 @@ def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: 
             found[one.epoch] = grid
             continue
         try:
-            found[one.epoch] = at_epoch(waiting, measured, series, one, measure, layer)
+            found[one.epoch] = _at_epoch(waiting, measured, series, one, measure, layer)
         except CancelledError:
             stopped = True
     if stopped and len(found) < 2:
@@ -198,7 +198,7 @@ def follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: 
     return scores_by_epoch(found), len(series.checkpoints) - len(found)
 
 
-def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
+def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
     """Return the scores at one epoch."""
     view, settings = measured.view, measured.settings
     part, hypotheses = inspections.records_of(view, settings), inspections.chosen_hypotheses(view, settings)
@@ -216,7 +216,7 @@ def at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoi
     return result
 
 
-def sentence(found: ScoresByEpoch) -> str:
+def _sentence(found: ScoresByEpoch) -> str:
     """Compare the first epoch with the last in words."""
     first = int(found.most_gained()[0])
     better, worse = (int((found.clear & (sign * found.gain > 0)).sum()) for sign in (1, -1))
@@ -234,7 +234,7 @@ def sentence(found: ScoresByEpoch) -> str:
     return f"{text}; half of the rise was reached by epoch {half}."
 
 
-def ticks(found: ScoresByEpoch, series: Series) -> list[str]:
+def _ticks(found: ScoresByEpoch, series: Series) -> list[str]:
     """Return what stands below each epoch: its number, and how well the network did."""
     card = {one.epoch: one.card for one in series.checkpoints}
     if find_entry(series.model).recipe is None:
@@ -249,11 +249,11 @@ def ticks(found: ScoresByEpoch, series: Series) -> list[str]:
     return said
 
 
-def draw_strongest(
+def _draw_strongest(
     measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw each hypothesis's strongest unit over the epochs."""
-    told = found.most_gained()[:TOLD].tolist()
+    told = found.most_gained()[:_TOLD].tolist()
     first = told[0]
     title = (
         f"{quoted(found.names[first])} gained most in training: the strongest score in {layer} rose from "
@@ -264,7 +264,7 @@ def draw_strongest(
         measured.view,
         "by-epoch",
         lambda dark: figures.by_epoch(
-            ticks(found, series),
+            _ticks(found, series),
             found.strongest,
             found.names,
             told,
@@ -280,12 +280,12 @@ def draw_strongest(
         "hypotheses that gained most; thick: the selected one. Click a point to select its hypothesis and unit. "
         '"Clearly": the two 95 % intervals do not overlap.',
         depends=(measured.key, layer, label, pair[0], found.epochs, series.checkpoints[-1].trained),
-        clicked=lambda points: clicked(measured, grid, layer, points),
+        clicked=lambda points: _clicked(measured, grid, layer, points),
         table=found.frame(),
     )
 
 
-def draw_unit(
+def _draw_unit(
     measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw the selected unit's scores over the epochs."""
@@ -293,14 +293,14 @@ def draw_unit(
     scores = found.score[:, :, unit]
     strength = np.nan_to_num(np.abs(scores))
     # Of a unit that is still at the end, those that it once went with.
-    told = np.lexsort((-strength.max(0), -strength[-1]))[:TOLD].tolist()
-    title = unit_title(found, unit, layer)
+    told = np.lexsort((-strength.max(0), -strength[-1]))[:_TOLD].tolist()
+    title = _unit_title(found, unit, layer)
     keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
     layout.chart(
         measured.view,
         "unit-by-epoch",
         lambda dark: figures.by_epoch(
-            ticks(found, series),
+            _ticks(found, series),
             scores,
             found.names,
             told,
@@ -315,11 +315,11 @@ def draw_unit(
         "thick: the selected one. Where lines cross, the unit's response changed. Click a point to select its "
         "hypothesis.",
         depends=(measured.key, layer, label, pair, found.epochs, series.checkpoints[-1].trained),
-        clicked=lambda points: clicked(measured, grid, layer, points),
+        clicked=lambda points: _clicked(measured, grid, layer, points),
     )
 
 
-def unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
+def _unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     """Say which hypothesis a unit correlates with most before training, and at its end."""
     strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
     once, now = strength.argmax(1).tolist()
@@ -333,7 +333,7 @@ def unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     return f"{begun}, at its end {said[1]}"
 
 
-def clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
+def _clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
     """Select the hypothesis of the point that was clicked, and its unit where the point has one."""
     told = np.ravel(points[0]["customdata"]).astype(int).tolist()
     hypothesis_pair.pick(measured, grid, layer, told[0], told[1] if len(told) > 1 else None)

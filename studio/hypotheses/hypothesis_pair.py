@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 HYPOTHESIS, UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the setup's."""
 
-MOST = 12
+_MOST = 12
 """Units, and hypotheses, that are listed."""
 
-SHOWN = 4
+_SHOWN = 4
 """Pictures of the most and of the least active records."""
 
 BEHIND, TEXTS = 10, 3
 """Tests shown of a selected unit: pictures, and texts, which take a row each."""
 
-SIDE = 112
-STRENGTH = 0.75
+_SIDE = 112
+_STRENGTH = 0.75
 
 
 def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
 def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], one: Hypothesis) -> None:
     """Show the tests that activate the selected unit most, and open the tab with more of the pair."""
     hypothesis, unit = pair
-    positions = shown_records(measured)
+    positions = _shown_records(measured)
     seen = inspections.look(measured.view, layer, unit, one, positions)
     strongest = positions[np.argsort(-seen.mean, kind="stable")]
     name = quoted(literal(grid.names[hypothesis]))
@@ -116,7 +116,7 @@ def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]
     """Show the top units of the hypothesis, and the top hypotheses of the unit."""
     hypothesis, unit = pair
     name, visible = grid.names[hypothesis], significant(grid)
-    units, named = grid.units_of(hypothesis)[:MOST], grid.hypotheses_of(unit)[:MOST]
+    units, named = grid.units_of(hypothesis)[:_MOST], grid.hypotheses_of(unit)[:_MOST]
     first, second = grid.names[named[0]], score_text(grid, int(named[0]), unit)
 
     def draw(
@@ -169,7 +169,7 @@ def score_text(grid: Grid, hypothesis: int, unit: int) -> str:
     return f"{text} ({grid.low[at]:.2f} to {grid.high[at]:.2f})" if np.isfinite(grid.low[at]) else text
 
 
-def shown_records(measured: Measured) -> NDArray[np.int64]:
+def _shown_records(measured: Measured) -> NDArray[np.int64]:
     """Return the tests on which a pair is shown: the first ones, and the selected one."""
     view, positions = measured.view, measured.view.chosen[: inspections.SHOWN_RECORDS]
     if view.position is not None and view.position not in positions:
@@ -179,28 +179,28 @@ def shown_records(measured: Measured) -> NDArray[np.int64]:
 
 def draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Show unit and hypothesis on single records, and compare records with and without the hypothesis."""
-    view, positions = measured.view, shown_records(measured)
+    view, positions = measured.view, _shown_records(measured)
     seen = inspections.look(view, layer, unit, hypothesis, positions)
     symbols = view.test.inputs.ndim == 2 and seen.activations.ndim == 2
     if symbols and seen.activations.shape[1:] == seen.present.shape[1:]:
-        draw_text(measured, seen, positions, unit, hypothesis)
+        _draw_text(measured, seen, positions, unit, hypothesis)
     elif view.test.inputs.ndim == 4:
-        draw_overlays(measured, seen, positions, unit, hypothesis)
+        _draw_overlays(measured, seen, positions, unit, hypothesis)
     if hypothesis.kind == "classes":
-        draw_by_class(measured, seen, layer, unit, hypothesis)
+        _draw_by_class(measured, seen, layer, unit, hypothesis)
         return
     important = layer == view.setup.layer and unit in view.analysis.important
     binary = hypothesis.kind == "binary"
     left, right = st.columns([3, 2], gap="large") if important and binary else (st.container(), st.container())
     if binary:
         with left:
-            draw_by_truth(measured, seen, layer, unit, hypothesis)
+            _draw_by_truth(measured, seen, layer, unit, hypothesis)
     if important:
         with right:
-            draw_clusters(measured, seen, positions, unit, hypothesis)
+            _draw_clusters(measured, seen, positions, unit, hypothesis)
 
 
-def draw_text(
+def _draw_text(
     measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Draw the unit's activation over one text, with the hypothesis under it."""
@@ -258,12 +258,12 @@ def _trace_title(
     return f"Over test {number}, unit {unit} is highest at {place}, where {name} is {behaviour[top]:.3g}"
 
 
-def draw_overlays(
+def _draw_overlays(
     measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show the records that activate a unit most and least, with overlays of the hypothesis and the unit's map."""
     order = np.argsort(-seen.mean, kind="stable")
-    rows = {"most": order[:SHOWN], "least": order[::-1][:SHOWN]}
+    rows = {"most": order[:_SHOWN], "least": order[::-1][:_SHOWN]}
     for column, (words, chosen) in zip(st.columns(2, gap="large"), rows.items(), strict=True):
         with column:
             st.markdown(f"**Unit {unit} is {words} active** on these tests, of the first {len(positions)}")
@@ -291,7 +291,7 @@ def _tiles(
         ]
     else:
         value = _value(hypothesis, seen.behaviour[at])
-        tiles = [(pictures(image[None], SIDE)[0], f"{said}; {hypothesis.name}: {value}")]
+        tiles = [(pictures(image[None], _SIDE)[0], f"{said}; {hypothesis.name}: {value}")]
     if seen.activations.ndim > 1:
         tiles.append((_overlay(image, seen.over(at)), f"the unit's map over {number}"))
     return tiles
@@ -299,16 +299,16 @@ def _tiles(
 
 def _overlay(image: NDArray[np.floating], values: NDArray[np.floating]) -> NDArray[np.uint8]:
     if not np.any(values):
-        plain: NDArray[np.uint8] = pictures(image[None], SIDE)[0]
+        plain: NDArray[np.uint8] = pictures(image[None], _SIDE)[0]
         return plain
-    return heatmaps.overlay(image, values, STRENGTH, SIDE)
+    return heatmaps.overlay(image, values, _STRENGTH, _SIDE)
 
 
 def _value(hypothesis: Hypothesis, value: float) -> str:
     return f"{value:.3g}" if hypothesis.kind != "binary" else "true" if value else "not true"
 
 
-def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+def _draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Draw the unit's mean over records where the hypothesis holds anywhere, and where it does not."""
     true, false = seen.mean[seen.holds], seen.mean[~seen.holds]
     if not len(true) or not len(false):
@@ -333,7 +333,7 @@ def draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
     )
 
 
-def draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
+def _draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: int, hypothesis: Hypothesis) -> None:
     """Draw the unit's values per class."""
     values = seen.by_class(hypothesis.classes)
     known = measured.view.test.class_names
@@ -361,7 +361,7 @@ def draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: i
     )
 
 
-def draw_clusters(
+def _draw_clusters(
     measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
     """Show in which of the neuron's clusters the hypothesis holds."""

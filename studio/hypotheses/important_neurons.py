@@ -19,7 +19,7 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.inspection.result import Grid, ImportanceComparison
 
-CHANCE = 0.05
+_CHANCE = 0.05
 """Important neurons stand out where at most such a share of random sets reaches as much."""
 
 
@@ -34,9 +34,9 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
         return
     analysis = view.analysis
     told = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
-    text = importance_sentence(told, len(analysis.important))
+    text = _importance_sentence(told, len(analysis.important))
     st.markdown(text)
-    more = "Important neurons correlate more" if told.chance <= CHANCE else "Important neurons are like others"
+    more = "Important neurons correlate more" if told.chance <= _CHANCE else "Important neurons are like others"
     title = f"{more}: {told.important:.2f} on average against {told.others:.2f}"
     layout.chart(
         view,
@@ -81,11 +81,11 @@ def _compared(depends: Hashable, _measured: Measured, _grid: Grid, layer: str) -
     return compare_importance(_grid, analysis.importance, analysis.important, changes)
 
 
-def importance_sentence(told: ImportanceComparison, m: int) -> str:
+def _importance_sentence(told: ImportanceComparison, m: int) -> str:
     """Compare important neurons with the others in words."""
     if not np.isfinite(told.important + told.others):
         return "All varying units of the layer are important, or none is: there is nothing to compare."
-    more = told.chance <= CHANCE
+    more = told.chance <= _CHANCE
     return (
         f"**The {m} important neurons correlate {'more' if more else 'no more'} strongly with hypotheses than "
         f"{'other' if more else 'random'} units: mean strongest score {told.important:.2f}, others "

@@ -35,8 +35,8 @@ ERRORS = {"never": None, "0.2": 0.2, "0.1": 0.1, "0.05": 0.05}
 RATES = (1, 5, 10)
 """False-discovery rates in per cent."""
 
-USUAL_OF_SQL = ("characters", "words", "grammar")
-USUAL_OF_TEXT = ("labels", "symbols")
+_USUAL_OF_SQL = ("characters", "words", "grammar")
+_USUAL_OF_TEXT = ("labels", "symbols")
 
 TELL_S = 1.0
 """Seconds between two drawings of scores so far: drawing takes time from reading."""
@@ -44,7 +44,7 @@ TELL_S = 1.0
 SHOWN_RECORDS = 256
 """Records on which a single unit is looked at."""
 
-UNFINISHED = 3
+_UNFINISHED = 3
 """Inspections that can go on: their sums stay in memory, the blocks of probes on disk."""
 
 
@@ -125,7 +125,7 @@ def measure_menu() -> dict[str, str]:
 def usual(view: View) -> list[str]:
     """Return the families that are measured unless others are chosen."""
     names = list(offered(view))
-    wanted = USUAL_OF_SQL if "grammar" in names else USUAL_OF_TEXT if "symbols" in names else names
+    wanted = _USUAL_OF_SQL if "grammar" in names else _USUAL_OF_TEXT if "symbols" in names else names
     return [name for name in names if name in wanted]
 
 
@@ -229,7 +229,7 @@ def _reading(key: Hashable) -> Reading:
     from idc_core.inspection import Reading
 
     _readings[key] = _readings.pop(key) if key in _readings else Reading()
-    for old in list(_readings)[:-UNFINISHED]:
+    for old in list(_readings)[:-_UNFINISHED]:
         _readings.pop(old).close()
     return _readings[key]
 

@@ -20,7 +20,7 @@ from studio.state.selection import Selection
 from studio.text import count, literal, plural
 from studio.widgets import layout
 
-MOST_UNSCORED = 6
+_MOST_UNSCORED = 6
 USUAL, SIDE = Size(), Size(15, 20)
 """Hypotheses and units of a map, and of one in a comparison."""
 
@@ -132,7 +132,7 @@ def draw_records_read(measured: Measured, shown: Shown) -> None:
         return
     table = measured.found.frame()[unscored].drop_duplicates("hypothesis")
     for remark, some in table.groupby("remark", sort=False)["hypothesis"]:
-        first = [quoted(literal(name)) for name in some.head(MOST_UNSCORED)]
+        first = [quoted(literal(name)) for name in some.head(_MOST_UNSCORED)]
         more = f" and {plural(len(some) - len(first), 'other')}" if len(some) > len(first) else ""
         st.caption(f"Without a score ({literal(remark)}): {', '.join(first)}{more}.")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
 
 SQL, QUESTION, ANSWERED = "sql", "prepared", "sql-answer"
-KEPT_AS = "hypotheses-kept"
+_KEPT_AS = "hypotheses-kept"
 """Set to the key of the run that was kept last in this session."""
 
 
@@ -47,8 +47,8 @@ def draw_questions(measured: Measured) -> None:
             type="primary",
             help="Writes all scores of this inspection into the file.",
         )
-    if st.session_state.get(KEPT_AS):
-        st.caption(st.session_state[KEPT_AS])
+    if st.session_state.get(_KEPT_AS):
+        st.caption(st.session_state[_KEPT_AS])
     if not _database().is_file():
         st.info("No run is kept yet. Keep this one, then query.")
         return
@@ -62,9 +62,9 @@ def _keep(measured: Measured, name: str) -> None:
     try:
         run = keep(measured.found, name, _database())
     except IdcError as error:
-        st.session_state[KEPT_AS] = literal(error)
+        st.session_state[_KEPT_AS] = literal(error)
         return
-    st.session_state[KEPT_AS] = f"Kept as run {run}, with {plural(len(measured.found), 'score')}."
+    st.session_state[_KEPT_AS] = f"Kept as run {run}, with {plural(len(measured.found), 'score')}."
 
 
 def _draw_question() -> None:

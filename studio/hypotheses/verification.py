@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
-SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
+_SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
 """How symbols are swapped: what the engine calls it, and label."""
 
-UNITS = (5, 10, 20)
+_UNITS = (5, 10, 20)
 """How many units of the highest scores are compared."""
 
 PAIRS, SETS = 200, 99
 """Swaps of each kind, and random sets of units: with the network of SQL strings it takes a few seconds at most."""
 
-LITTLE = 0.1
+_LITTLE = 0.1
 """Silhouette below which the two kinds of changes overlap almost wholly."""
 
 
@@ -44,9 +44,9 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
     if not is_text(measured.view.test):
         return
     st.subheader("Cause or correlation?", anchor=False)
-    ways = ways_of(measured, hypothesis)
+    ways = _ways_of(measured, hypothesis)
     most = grid.score.shape[1] // 2
-    if reason := why_not(hypothesis, ways, most):
+    if reason := _why_not(hypothesis, ways, most):
         st.caption(literal(reason))
         return
     st.caption(
@@ -55,7 +55,7 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how, wanted = choose(ways)
+        how, wanted = _choose(ways)
         asked = st.toggle(
             "Verify",
             key="verify",
@@ -67,27 +67,27 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         return
     units = grid.units_of(grid.names.index(hypothesis.name))[: min(wanted, most)].tolist()
     try:
-        found = verified(measured, layer, units, hypothesis, how)
+        found = _verified(measured, layer, units, hypothesis, how)
     except CancelledError:
         st.caption("Stopped before it was finished.")
         return
     except IdcError as error:
         st.error(literal(error))
         return
-    st.markdown(sentence(found, hypothesis, len(units), how))
-    draw_sets(measured, layer, hypothesis, found, units, how)
+    st.markdown(_sentence(found, hypothesis, len(units), how))
+    _draw_sets(measured, layer, hypothesis, found, units, how)
 
 
-def ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
+def _ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
     """Return how symbols can be swapped so that it is known whether a hypothesis still holds."""
     from idc_core.inspection.verification import REWRITERS
 
     grammar = measured.view.test.name in REWRITERS and (hypothesis.recomputable or hypothesis.parsed)
     known = {"symbols": hypothesis.recomputable, "grammar": grammar}
-    return [way for way in SWAPS if known[way]]
+    return [way for way in _SWAPS if known[way]]
 
 
-def why_not(hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
+def _why_not(hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
     """Say why a hypothesis cannot be verified; empty where it can."""
     name = quoted(hypothesis.name)
     if hypothesis.kind != "binary":
@@ -100,24 +100,24 @@ def why_not(hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
     return "" if most else "The layer has a single unit: there are no others to compare with."
 
 
-def choose(ways: list[Swaps]) -> tuple[Swaps, int]:
+def _choose(ways: list[Swaps]) -> tuple[Swaps, int]:
     """Choose how symbols are swapped, and how many units are compared."""
     how = ways[0]
     if len(ways) > 1:
         how = choose_one(
             st.segmented_control,
             "Swap",
-            {way: SWAPS[way] for way in ways},
+            {way: _SWAPS[way] for way in ways},
             how,
             "swaps",
             required=True,
             help="One random symbol per text; or another derivation by the grammar from some place on, so that texts "
-            f"stay well formed. Default {SWAPS[how]}.",
+            f"stay well formed. Default {_SWAPS[how]}.",
         )
     wanted = choose_one(
         st.segmented_control,
         "Highest-scoring units",
-        {units: str(units) for units in UNITS},
+        {units: str(units) for units in _UNITS},
         10,
         "verified-units",
         required=True,
@@ -126,7 +126,7 @@ def choose(ways: list[Swaps]) -> tuple[Swaps, int]:
     return how, wanted
 
 
-def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
+def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
     """Return the verification by swapped symbols."""
     view, tests = measured.view, inspections.tests_of(measured.view)
 
@@ -142,26 +142,26 @@ def verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypot
     return found
 
 
-def sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:
+def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:
     """Put the finding into words."""
     from idc_core.inspection.verification import CONFIRMED
 
     verdict = "confirmed" if found.confirmed else "not confirmed"
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
-        f"**{literal(finding(found, hypothesis, units))}: {verdict}.** "
+        f"**{literal(_finding(found, hypothesis, units))}: {verdict}.** "
         f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
         f"made it false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds "
         f"of swaps as well (here {100 * found.p_value:.0f}\u00a0%)."
     )
     if found.few:
         text += " Few swaps of one kind were found: the result is uncertain."
-    if found.confirmed and found.silhouette < LITTLE:
+    if found.confirmed and found.silhouette < _LITTLE:
         text += " The effect is small: the two kinds of changes overlap almost entirely."
     return text
 
 
-def finding(found: Verification, hypothesis: Hypothesis, units: int) -> str:
+def _finding(found: Verification, hypothesis: Hypothesis, units: int) -> str:
     """Say how the units compare with random sets, without a full stop."""
     beaten = int((found.random < found.silhouette).sum())
     which = "unit with the highest score" if units == 1 else f"{units} units with the highest scores"
@@ -172,11 +172,11 @@ def finding(found: Verification, hypothesis: Hypothesis, units: int) -> str:
     )
 
 
-def draw_sets(
+def _draw_sets(
     measured: Measured, layer: str, hypothesis: Hypothesis, found: Verification, units: list[int], how: Swaps
 ) -> None:
     """Draw the chosen units among the random sets."""
-    title = finding(found, hypothesis, len(units))
+    title = _finding(found, hypothesis, len(units))
     layout.chart(
         measured.view,
         "verification",
@@ -189,11 +189,11 @@ def draw_sets(
         "nearly all dots: the units respond to the hypothesis itself; among the dots: perhaps only to something "
         "correlated with it.",
         depends=(measured.key, layer, hypothesis.name, how, tuple(units)),
-        table=frame(found),
+        table=_frame(found),
     )
 
 
-def frame(found: Verification) -> pd.DataFrame:
+def _frame(found: Verification) -> pd.DataFrame:
     """Return one row per set of units, the chosen one first."""
     return pd.DataFrame(
         {

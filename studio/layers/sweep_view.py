@@ -23,9 +23,9 @@ from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
 from studio.widgets import layout
 
-USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
+_USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
 MS, SUITES = "ms", "suites"  # names of the controls, also in the address
-TABLE = "sweep-table"
+_TABLE = "sweep-table"
 
 
 def _look_into(view: View, suite: str, layer: str, m: int) -> None:
@@ -45,7 +45,7 @@ def choose(view: View) -> tuple[list[str], list[int]]:
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     offered = range(1, most_neurons() + 1)
     said = address.read(MS).split(",")
-    st.session_state[MS] = [m for m in offered if str(m) in said] or [m for m in USUAL if m in offered]
+    st.session_state[MS] = [m for m in offered if str(m) in said] or [m for m in _USUAL if m in offered]
     st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ms = st.pills(
@@ -199,7 +199,7 @@ def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
     )
 
     def picked() -> None:
-        row = picked_row(TABLE, len(sweep.cells))
+        row = picked_row(_TABLE, len(sweep.cells))
         if row is not None:
             cell = sweep.cells[row]
             _look_into(view, cell.suite, cell.layer, cell.m)
@@ -207,7 +207,7 @@ def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
     st.dataframe(
         shown if len(sweep.suites) > 1 else shown.drop(columns="tests"),
         hide_index=True,
-        key=TABLE,
+        key=_TABLE,
         on_select=picked,
         selection_mode="single-row",
         height=250,

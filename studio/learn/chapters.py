@@ -24,18 +24,18 @@ from studio.widgets.layout import is_dark, plot
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-DECISION = "answer"
+_DECISION = "answer"
 FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
 
 
-def winner(found: teaching.Explanation) -> str:
+def _winner(found: teaching.Explanation) -> str:
     """Say which class is predicted."""
     one, seven = found.values[-1][0]
     name = NAMES[-1][int(found.values[-1][0].argmax())]
     return typeset(f"Predicted: **{name}** (scores: one {number(one)}, seven {number(seven)}).")
 
 
-def neuron_sum(state: Played, found: teaching.Explanation) -> None:
+def _neuron_sum(state: Played, found: teaching.Explanation) -> None:
     """Write out what the neuron at the end of the selected line computes."""
     layer, _, end = state.edge
     values, weights = found.values[layer][0], state.weights[layer][:, end]
@@ -45,7 +45,7 @@ def neuron_sum(state: Played, found: teaching.Explanation) -> None:
     st.latex(rf"\text{{{name}}} = {terms} = {number(added)}" + r"\text{, so it passes on } 0" * inactive)
 
 
-def equation(state: Played, found: teaching.Explanation) -> None:
+def _equation(state: Played, found: teaching.Explanation) -> None:
     """Write equation 1 with the numbers of the selected line."""
     layer, start, end = state.edge
     values, weights = found.values[layer][0], state.weights[layer][:, end]
@@ -66,7 +66,7 @@ def equation(state: Played, found: teaching.Explanation) -> None:
     st.markdown(typeset(text.replace("+ -", "\u2212 ")))
 
 
-def conservation(found: teaching.Explanation) -> None:
+def _conservation(found: teaching.Explanation) -> None:
     """Show that every layer has the same sum of relevance."""
     sums = [float(relevance[0].sum()) for relevance in found.relevance]
     columns = st.columns(len(sums))
@@ -76,7 +76,7 @@ def conservation(found: teaching.Explanation) -> None:
     st.caption(f"Largest difference: {worst:.6f}, from the tiny ε in the equation.")
 
 
-def again() -> None:
+def _again() -> None:
     """Offer the way back to the start."""
     st.button("Reset", on_click=network.reset, help="Reset all weights and inputs to the initial numbers.")
 
@@ -94,9 +94,9 @@ def neurons() -> None:
         state = network.played()
         network.draw(state, relevance=False)
         found = teaching.explain(state.weights, state.inputs[None])
-        st.markdown(winner(found))
-        neuron_sum(state, found)
-        again()
+        st.markdown(_winner(found))
+        _neuron_sum(state, found)
+        _again()
     with text:
         st.markdown(
             "A **neuron** adds up its incoming numbers, each times the **weight** of its line. It passes on a positive "
@@ -121,17 +121,17 @@ def relevance() -> None:
     with picture:
         drawing = st.container()
     with text:
-        texts = {DECISION: "the predicted class", **{name: name for name in NAMES[-1]}}
+        texts = {_DECISION: "the predicted class", **{name: name for name in NAMES[-1]}}
         explained = choose("Explain the score of", texts, "explained", "Class whose score is explained.")
-        target = None if explained == DECISION else NAMES[-1].index(explained)
+        target = None if explained == _DECISION else NAMES[-1].index(explained)
     state = network.played()
     with drawing:
         network.draw(state, relevance=True, target=target)
     found = teaching.explain(state.weights, state.inputs[None], target)
     with text:
-        st.markdown(winner(found))
+        st.markdown(_winner(found))
     with drawing:
-        again()
+        _again()
     with text:
         question(
             "Initially there is ink at the foot, but its relevance is negative. Why?",
@@ -139,8 +139,8 @@ def relevance() -> None:
             "small contribution through a2 does not compensate. So the foot is evidence against the prediction.",
         )
         with st.expander("The equation"):
-            equation(state, found)
-            conservation(found)
+            _equation(state, found)
+            _conservation(found)
             st.markdown(
                 "The relevance of a line is its contribution to the neuron at its end, divided by the sum of all "
                 "contributions to that neuron, times the relevance of that neuron. "
@@ -178,7 +178,7 @@ def importance() -> None:
             read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures. The network is read as in "
             "chapter 2.",
         )
-        again()
+        _again()
         question(
             "Initially a2 is the most active neuron. Why is it the least important?",
             "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small "
@@ -187,7 +187,7 @@ def importance() -> None:
         )
 
 
-def step_words(step: teaching.Step, before: teaching.Step | None) -> str:
+def _step_words(step: teaching.Step, before: teaching.Step | None) -> str:
     """Describe a step of k-means."""
     if before is None:
         return "Initial guess: the centroids are at the lowest values"
@@ -219,7 +219,7 @@ def clusters() -> None:
         steps = teaching.kmeans_steps(values, k)
         # A slider for each k: their numbers of steps differ.
         at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
-        step, title = steps[at], step_words(steps[at], steps[at - 1] if at else None)
+        step, title = steps[at], _step_words(steps[at], steps[at - 1] if at else None)
     with picture:
         plot(
             "kmeans",
@@ -254,7 +254,7 @@ def clusters() -> None:
         )
 
 
-def covered_by(cells: np.ndarray) -> tuple[int, int]:
+def _covered_by(cells: np.ndarray) -> tuple[int, int]:
     """Return how many cells contain a test, and how many there are."""
     sizes = [found.k for found in teaching.states()]
     return CellCounts(sizes).update(cells).covered, total(sizes)
@@ -292,7 +292,7 @@ def coverage() -> None:
         )
         shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
     with picture:
-        covered, cells = covered_by(teaching.cells(TESTS[:shown]))
+        covered, cells = _covered_by(teaching.cells(TESTS[:shown]))
         plane(
             TESTS[:shown],
             f"{plural(shown, 'test')} {'fill' if shown != 1 else 'fills'} {covered} of {cells} cells: "
@@ -307,7 +307,7 @@ def coverage() -> None:
         )
 
 
-def empty_cells() -> None:
+def _empty_cells() -> None:
     """Chapter 6."""
     text, picture = halves()
     with text:
@@ -322,14 +322,14 @@ def empty_cells() -> None:
                 own.append(slide(f"Ink, {name}", 1.0, ink, f"own-{name}", f"Ink of your picture at its {name}."))
         inputs = np.concatenate([TESTS, [own]])
         all_cells = teaching.cells(inputs)
-        before, cells = covered_by(all_cells[:-1])
-        covered, _ = covered_by(all_cells)
+        before, cells = _covered_by(all_cells[:-1])
+        covered, _ = _covered_by(all_cells)
         found = teaching.explain(teaching.START, [own])
         effect = "fills an empty cell" if covered > before else "falls into a covered cell"
     with picture:
         plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
     with text:
-        st.markdown(winner(found))
+        st.markdown(_winner(found))
         across, upwards = (found.boundaries for found in teaching.states())
         question(
             "Can all six cells be reached?",
@@ -350,6 +350,6 @@ CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {
     "importance": ("Importance", importance),
     "clusters": ("Clusters", clusters),
     "cells": ("Cells", coverage),
-    "empty": ("Empty cells", empty_cells),
+    "empty": ("Empty cells", _empty_cells),
 }
 """Title and content of every chapter, by its name in the address."""

@@ -14,8 +14,8 @@ from studio.state import address
 from studio.widgets.charts import component
 from studio.widgets.layout import how_to_read, is_dark
 
-KEY = "learn-network"
-STAMP = "learn-stamp"
+_KEY = "learn-network"
+_STAMP = "learn-stamp"
 """The number that the browser gave to the last state it sent, so that it can tell an answer to an older one."""
 
 NET, LINE = "net", "line"
@@ -92,8 +92,8 @@ def _keep(text: str, line: str) -> None:
 
 def _take() -> None:
     """Keep what the browser sent."""
-    sent: dict[str, Any] = st.session_state[KEY]["network"]
-    st.session_state[STAMP] = sent["stamp"]
+    sent: dict[str, Any] = st.session_state[_KEY]["network"]
+    st.session_state[_STAMP] = sent["stamp"]
     inputs = np.asarray(sent["inputs"], dtype=np.float64)
     weights = tuple(np.asarray(matrix, dtype=np.float64) for matrix in sent["weights"])
     line = next((name for name, edge in _LINES.items() if list(edge) == sent["edge"]), _START_LINE)
@@ -125,7 +125,7 @@ def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
 def draw_again(state: Played, *, relevance: bool, target: int | None = None) -> None:
     """Draw the network as `draw` does, where an earlier chapter has said how to read it."""
     _component(
-        key=KEY,
+        key=_KEY,
         data={
             "names": NAMES,
             "layers": LAYERS,
@@ -136,7 +136,7 @@ def draw_again(state: Played, *, relevance: bool, target: int | None = None) -> 
             "shows": "relevance" if relevance else "weights",
             "target": target,
             "colours": relevance_signs(is_dark()),
-            "stamp": st.session_state.get(STAMP, 0),
+            "stamp": st.session_state.get(_STAMP, 0),
         },
         on_network_change=_take,
     )

@@ -9,7 +9,7 @@ from studio.shell import tabs
 from studio.state.choices import named
 from studio.widgets.charts import ASSETS
 
-TURNS = "learn-turns"
+_TURNS = "learn-turns"
 """How often the reader went on to another chapter; the browser then shows its beginning."""
 
 _top = st.components.v2.component("idc_learn_top", js=(ASSETS / "learn" / "top.js").read_text(encoding="utf-8"))
@@ -18,7 +18,7 @@ _top = st.components.v2.component("idc_learn_top", js=(ASSETS / "learn" / "top.j
 def turn(to: str) -> None:
     """Open a chapter; for callbacks."""
     tabs.open_at("learn", to)
-    st.session_state[TURNS] = st.session_state.get(TURNS, 0) + 1
+    st.session_state[_TURNS] = st.session_state.get(_TURNS, 0) + 1
 
 
 def open_former() -> None:
@@ -32,4 +32,4 @@ def open_former() -> None:
 
 def begin_at_top() -> None:
     """Let the browser show a chapter that was just opened from its beginning."""
-    _top(key="learn-top", data={"turns": st.session_state.get(TURNS, 0)})
+    _top(key="learn-top", data={"turns": st.session_state.get(_TURNS, 0)})

@@ -16,7 +16,7 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.library import Entry
 
-KINDS = {"told": "Told by the file", "network": "Network", "data": "Data set"}
+_KINDS = {"told": "Told by the file", "network": "Network", "data": "Data set"}
 KIND, PATH, UPLOADER, REFUSED = "library-kind", "library-path", "library-uploader", "library-refused"
 
 
@@ -28,10 +28,10 @@ def draw(*, expanded: bool) -> None:
             return
         st.segmented_control(
             "What it is",
-            list(KINDS),
+            list(_KINDS),
             default="told",
             required=True,
-            format_func=KINDS.__getitem__,
+            format_func=_KINDS.__getitem__,
             key=KIND,
             help="What the file holds. A zip file may hold either: a Hugging Face folder is a network, pictures are "
             "data. Default Told by the file.",

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.library import Entry
 
-SHOWN = 12
-SIDE = 84
+_SHOWN = 12
+_SIDE = 84
 """Pixels of a picture's width."""
 
 
@@ -210,7 +210,7 @@ def _draw_data(entry: Entry) -> None:
     except IdcError as error:
         st.error(literal(error))
         return
-    places = np.arange(min(SHOWN, len(data)))
+    places = np.arange(min(_SHOWN, len(data)))
     st.markdown("**Do these look right?** The first tests, each with its target.")
     _draw_inputs(data, places, [f"{place}: {_target(data, int(place))}" for place in places])
 
@@ -226,9 +226,9 @@ def _draw_inputs(data: Dataset, places: Any, captions: list[str]) -> None:
     from studio.engine.wording import features
 
     if data.inputs.ndim == 4:
-        pictures = input_images.pictures(np.asarray(data.inputs[places]), SIDE)
+        pictures = input_images.pictures(np.asarray(data.inputs[places]), _SIDE)
         st.image(
-            list(pictures), caption=[literal(one) for one in captions], width=max(SIDE, min(pictures.shape[2], 224))
+            list(pictures), caption=[literal(one) for one in captions], width=max(_SIDE, min(pictures.shape[2], 224))
         )
         return
     if data.inputs.dtype.kind == "f":

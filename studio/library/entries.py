@@ -17,21 +17,21 @@ from studio.text import count, literal, plural
 if TYPE_CHECKING:
     from idc_core.library import Damaged, Entry
 
-OPEN = "entry"
+_OPEN = "entry"
 """Name in the address: the entry whose details are shown."""
 
-DELETING = "library-deleting"
-REFUSED = "library-entry-refused"
+_DELETING = "library-deleting"
+_REFUSED = "library-entry-refused"
 
 
 def open_details(id: str) -> None:
     """Show the details of an entry; for callbacks."""
-    address.keep(OPEN, id)
+    address.keep(_OPEN, id)
 
 
 def opened() -> str:
     """Return the entry whose details are shown."""
-    return address.read(OPEN)
+    return address.read(_OPEN)
 
 
 def split() -> tuple[list[Entry], list[Entry], list[Damaged]]:
@@ -59,14 +59,14 @@ def sentence(networks: list[Entry], data: list[Entry]) -> str:
 
     if not networks and not data:
         return "**Nothing is added yet.** Add a network from a file, choose its data, and open it in the studio."
-    ready = sum(bool(opening(one)) for one in networks)
+    ready = sum(bool(_opening(one)) for one in networks)
     held = f"Uploads take {size(library.used())} of {size(limits().library)}."
     return f"**{plural(len(networks), 'network')} and {plural(len(data), 'data set')}**, {ready} ready to open. {held}"
 
 
 def head(entry: Entry) -> None:
     """Draw what an entry is, and its first buttons."""
-    target = opening(entry)
+    target = _opening(entry)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{literal(entry.label)}**")
         st.button(
@@ -86,10 +86,10 @@ def head(entry: Entry) -> None:
             args=("" if shown else entry.id,),
             help="Settings, check, predictions, name and deletion.",
         )
-    st.caption(" · ".join(facts(entry)))
+    st.caption(" · ".join(_facts(entry)))
 
 
-def opening(entry: Entry) -> dict[str, str]:
+def _opening(entry: Entry) -> dict[str, str]:
     """Return network and data that open an entry; empty where it cannot be opened yet."""
     models = visitor.models()
     if entry.kind == "network":
@@ -120,7 +120,7 @@ def _go(target: dict[str, str]) -> None:
     go_to("overview")
 
 
-def facts(entry: Entry) -> list[str]:
+def _facts(entry: Entry) -> list[str]:
     """Say in a few words each what an entry is, where it came from and what was found."""
     said = []
     if entry.network is not None:
@@ -129,7 +129,7 @@ def facts(entry: Entry) -> list[str]:
             said.append(f"takes {literal(entry.network.takes)}")
         if entry.network_settings.data:
             said.append(f"data {literal(_data_label(entry))}")
-        said.append(checked(entry))
+        said.append(_checked(entry))
     if entry.data is not None:
         said += [literal(entry.data.format), " x ".join(map(str, entry.data.shape))]
         said.append(plural(len(entry.data.class_names), "class").replace("classs", "classes"))
@@ -147,7 +147,7 @@ def _data_label(entry: Entry) -> str:
     return data.label if data else f"{entry.network_settings.data}, which is gone"
 
 
-def checked(entry: Entry) -> str:
+def _checked(entry: Entry) -> str:
     """Say what the check found."""
     if entry.check is None:
         return "not checked"
@@ -214,9 +214,9 @@ def manage(entry: Entry) -> None:
                 help="Lists it, and the data that it takes, for all visitors of this server. Default off.",
             )
         st.button("Delete", key=f"library-delete-{entry.id}", on_click=_ask_deletion, args=(entry.id,))
-    if st.session_state.get(DELETING) == entry.id:
-        confirm(entry.id, "The uploaded file goes with it." if entry.content else "Your own file stays where it is.")
-    if said := st.session_state.pop(REFUSED, ""):
+    if st.session_state.get(_DELETING) == entry.id:
+        _confirm(entry.id, "The uploaded file goes with it." if entry.content else "Your own file stays where it is.")
+    if said := st.session_state.pop(_REFUSED, ""):
         st.error(said)
 
 
@@ -228,10 +228,10 @@ def _own(entry: Entry) -> Entry:
 
 
 def _ask_deletion(id: str) -> None:
-    st.session_state[DELETING] = id
+    st.session_state[_DELETING] = id
 
 
-def confirm(id: str, what: str) -> None:
+def _confirm(id: str, what: str) -> None:
     """Ask whether an entry is to be deleted."""
     from idc_core import library
 
@@ -265,8 +265,8 @@ def draw_damaged(one: Damaged) -> None:
 
 def _try(do: Any) -> None:
     """Do something to an entry; say why where it fails."""
-    st.session_state.pop(DELETING, None)
+    st.session_state.pop(_DELETING, None)
     try:
         do()
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)

@@ -14,19 +14,19 @@ from studio.library.work import Asked, ask
 if TYPE_CHECKING:
     from idc_core.library import Entry
 
-ONE = "token-"
+_ONE = "token-"
 """Beginning of the names of single tokens."""
 
-SCORES = "the scores that it returns"
+_SCORES = "the scores that it returns"
 
 
 def choose_explained(entry: Entry) -> None:
     """Draw the choice, closed; a change is tried on the network's data, where these are chosen, and checked."""
     now = entry.network_settings.explain
-    options = {"": SCORES, **{name: one.said for name, one in EXPLAINED.items()}, ONE: "the scores of one token"}
-    chosen, number = (ONE, int(now.removeprefix(ONE))) if now.startswith(ONE) else (now, 0)
+    options = {"": _SCORES, **{name: one.said for name, one in EXPLAINED.items()}, _ONE: "the scores of one token"}
+    chosen, number = (_ONE, int(now.removeprefix(_ONE))) if now.startswith(_ONE) else (now, 0)
     with (
-        st.expander(f"Explained: {said_of(now) if now else SCORES}"),
+        st.expander(f"Explained: {said_of(now) if now else _SCORES}"),
         st.form(f"library-explained-{entry.id}", border=False),
     ):
         with st.container(horizontal=True):
@@ -38,7 +38,7 @@ def choose_explained(entry: Entry) -> None:
                 key=control_key(entry, "explained"),
                 width=420,
                 help="Of a network with several rows of scores per input: segmentation, detection, one row per token. "
-                f"Default {SCORES}.",
+                f"Default {_SCORES}.",
             )
             st.number_input(
                 "Number of the token",
@@ -56,7 +56,7 @@ def _take(entry: Entry) -> None:
     from idc_core import library
 
     chosen = st.session_state[control_key(entry, "explained")]
-    explain = f"{ONE}{st.session_state[control_key(entry, 'token')]}" if chosen == ONE else chosen
+    explain = f"{_ONE}{st.session_state[control_key(entry, 'token')]}" if chosen == _ONE else chosen
     settings = replace(entry.network_settings, explain=explain)
     if settings.data:
         ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))

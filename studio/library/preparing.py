@@ -18,9 +18,9 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.library import Entry
 
-REFUSED = "library-preparation-refused"
-TASKS = {"": "told by the targets", "classification": "classes", "regression": "quantities"}
-TOLD = "told by the files"
+_REFUSED = "library-preparation-refused"
+_TASKS = {"": "told by the targets", "classification": "classes", "regression": "quantities"}
+_TOLD = "told by the files"
 
 
 def choose_preparation(entry: Entry) -> None:
@@ -38,7 +38,7 @@ def choose_preparation(entry: Entry) -> None:
             with three:
                 _choose_split(entry, now)
             st.form_submit_button("Read with these settings", on_click=_take, args=(entry,))
-        if said := st.session_state.pop(REFUSED, ""):
+        if said := st.session_state.pop(_REFUSED, ""):
             st.error(said)
 
 
@@ -53,7 +53,7 @@ def _choose_pictures(entry: Entry, now: Preparation) -> None:
         " x ".join(map(str, now.size)) if now.size else "",
         key=control_key(entry, "size"),
         placeholder="rows x columns, for example 32 x 32",
-        help=f"Rows and columns that pictures are brought to. Default {TOLD}.",
+        help=f"Rows and columns that pictures are brought to. Default {_TOLD}.",
     )
     st.selectbox(
         "Fit",
@@ -68,9 +68,9 @@ def _choose_pictures(entry: Entry, now: Preparation) -> None:
         "Channels",
         channels,
         index=channels.index(now.channels),
-        format_func=lambda one: TOLD if one is None else CHANNELS[one],
+        format_func=lambda one: _TOLD if one is None else CHANNELS[one],
         key=control_key(entry, "channels"),
-        help=f"Whether pictures are made grey or RGB. Default {TOLD}.",
+        help=f"Whether pictures are made grey or RGB. Default {_TOLD}.",
     )
 
 
@@ -80,16 +80,16 @@ def _choose_columns(entry: Entry, now: Preparation) -> None:
             f"{what}: array or column",
             getattr(now, name),
             key=control_key(entry, name),
-            placeholder=TOLD,
-            help=f"Name of the array or column that holds the {name}. Default {TOLD}.",
+            placeholder=_TOLD,
+            help=f"Name of the array or column that holds the {name}. Default {_TOLD}.",
         )
     st.selectbox(
         "Numbers as targets",
-        list(TASKS),
-        index=list(TASKS).index(now.task),
-        format_func=TASKS.__getitem__,
+        list(_TASKS),
+        index=list(_TASKS).index(now.task),
+        format_func=_TASKS.__getitem__,
         key=control_key(entry, "task"),
-        help=f"Whether they are classes or quantities. Default {TASKS['']}.",
+        help=f"Whether they are classes or quantities. Default {_TASKS['']}.",
     )
 
 
@@ -124,8 +124,8 @@ def _choose_split(entry: Entry, now: Preparation) -> None:
         "Tokens of a text",
         str(now.length or ""),
         key=control_key(entry, "length"),
-        placeholder=TOLD,
-        help=f"Number of tokens that texts are cut or padded to. Default {TOLD}.",
+        placeholder=_TOLD,
+        help=f"Number of tokens that texts are cut or padded to. Default {_TOLD}.",
     )
 
 
@@ -145,10 +145,10 @@ def _take(entry: Entry) -> None:
         given |= {"size": sides, "length": int(length) if length.strip() else None}
         wanted = replace(preparation_of(entry), **given)
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)
         return
     except ValueError:
-        st.session_state[REFUSED] = "Size and tokens must be whole numbers, for example 32 x 32 and 128."
+        st.session_state[_REFUSED] = "Size and tokens must be whole numbers, for example 32 x 32 and 128."
         return
     ask(Asked(entry.id, f"reading {entry.label}", read=True, data=DataSettings(wanted.to_json())))
 

@@ -16,10 +16,10 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.library import Entry
 
-REFUSED = "library-scaling-refused"
-ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
-LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat"}
-FACTORS = {1.0: "0..1", 255.0: "0..255"}
+_REFUSED = "library-scaling-refused"
+_ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
+_LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat"}
+_FACTORS = {1.0: "0..1", 255.0: "0..255"}
 
 
 def choose_scaling(entry: Entry) -> None:
@@ -31,20 +31,20 @@ def choose_scaling(entry: Entry) -> None:
     with st.expander(f"Scaling of inputs: {now.said or 'none'}"):
         with st.form(f"library-scaling-{entry.id}", border=False):
             one, two, three = st.columns(3, gap="medium")
-            factors = sorted({*FACTORS, now.factor})
+            factors = sorted({*_FACTORS, now.factor})
             one.selectbox(
                 "Pixels in training",
                 factors,
                 index=factors.index(now.factor),
-                format_func=lambda factor: FACTORS.get(factor, f"0..{factor:g}"),
+                format_func=lambda factor: _FACTORS.get(factor, f"0..{factor:g}"),
                 key=control_key(entry, "factor"),
                 help="Range of pixels that the network was trained on. Default 0..1.",
             )
             one.selectbox(
                 "Order of channels",
-                list(ORDERS),
-                index=list(ORDERS).index(now.order),
-                format_func=ORDERS.__getitem__,
+                list(_ORDERS),
+                index=list(_ORDERS).index(now.order),
+                format_func=_ORDERS.__getitem__,
                 key=control_key(entry, "order"),
                 help="Of colour pictures, as the network takes them. Default red, green, blue.",
             )
@@ -57,14 +57,14 @@ def choose_scaling(entry: Entry) -> None:
                 )
             three.selectbox(
                 "Place of channels",
-                list(LAYOUTS),
-                index=list(LAYOUTS).index(now.layout),
-                format_func=LAYOUTS.__getitem__,
+                list(_LAYOUTS),
+                index=list(_LAYOUTS).index(now.layout),
+                format_func=_LAYOUTS.__getitem__,
                 key=control_key(entry, "layout"),
                 help="Channels last is usual in Keras and TensorFlow. Default channels first.",
             )
             st.form_submit_button("Use this scaling", on_click=_take, args=(entry,))
-        if said := st.session_state.pop(REFUSED, ""):
+        if said := st.session_state.pop(_REFUSED, ""):
             st.error(said)
 
 
@@ -83,9 +83,11 @@ def _take(entry: Entry) -> None:
         if not settings.data:
             library.replaced(library.own(entry.id, visitor.owner()), network_settings=settings)
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)
     except ValueError:
-        st.session_state[REFUSED] = "Mean and deviation must be numbers with spaces between them, as 0.485 0.456 0.406."
+        st.session_state[_REFUSED] = (
+            "Mean and deviation must be numbers with spaces between them, as 0.485 0.456 0.406."
+        )
     else:
         if settings.data:
             ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))

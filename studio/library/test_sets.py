@@ -16,7 +16,7 @@ from studio.text import literal, plural
 if TYPE_CHECKING:
     from idc_core.suites import SavedSuite
 
-REFUSED = "library-suite-refused"
+_REFUSED = "library-suite-refused"
 
 
 def draw() -> int:
@@ -35,7 +35,7 @@ def draw() -> int:
         _draw_one(name, literal(one.label), " · ".join(parts), one if may_change(one.owner, who) else None)
     for name, reason in damaged.items():
         _draw_damaged(name, reason)
-    if said := st.session_state.pop(REFUSED, ""):
+    if said := st.session_state.pop(_REFUSED, ""):
         st.error(said)
     return len(saved)
 
@@ -106,4 +106,4 @@ def _try(do: Callable[[], None]) -> None:
     try:
         do()
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)

@@ -18,8 +18,8 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.library import DataSettings, Entry, NetworkSettings
 
-ASKED = "library-asked"
-FAILED = "library-failed-"
+_ASKED = "library-asked"
+_FAILED = "library-failed-"
 
 _numbers = itertools.count()
 
@@ -39,35 +39,35 @@ class Asked:
 
 def ask(asked: Asked) -> None:
     """Have something done at the next run; for callbacks."""
-    st.session_state[ASKED] = replace(asked, number=next(_numbers))
-    st.session_state.pop(FAILED + asked.id, None)
+    st.session_state[_ASKED] = replace(asked, number=next(_numbers))
+    st.session_state.pop(_FAILED + asked.id, None)
 
 
 def do_asked() -> None:
     """Do what was asked for, and show how far it is."""
     stopped = st.session_state.pop(jobs.STOPPED, False)
     st.session_state[jobs.HALTED] = False
-    asked: Asked | None = st.session_state.get(ASKED)
+    asked: Asked | None = st.session_state.get(_ASKED)
     if asked is None:
         return
     if stopped:
-        del st.session_state[ASKED]
-        st.session_state[FAILED + asked.id] = f"Stopped while {asked.doing}. Nothing was changed since then."
+        del st.session_state[_ASKED]
+        st.session_state[_FAILED + asked.id] = f"Stopped while {asked.doing}. Nothing was changed since then."
         return
     owner = visitor.owner()
     try:
         jobs.Waiting(1).get("library", asked.number, asked.doing, lambda report: _work(asked, owner, report))
     except CancelledError:
-        st.session_state[FAILED + asked.id] = f"Stopped while {asked.doing}."
+        st.session_state[_FAILED + asked.id] = f"Stopped while {asked.doing}."
     except IdcError as error:
-        st.session_state[FAILED + asked.id] = literal(error)
+        st.session_state[_FAILED + asked.id] = literal(error)
     # A run that is interrupted does not come here: the next one goes on with the same job.
-    del st.session_state[ASKED]
+    del st.session_state[_ASKED]
 
 
 def failure(id: str) -> str:
     """Return why the last work on an entry failed, to be shown as it is; empty where it did not."""
-    return str(st.session_state.get(FAILED + id, ""))
+    return str(st.session_state.get(_FAILED + id, ""))
 
 
 def _work(asked: Asked, owner: str, report: Progress) -> None:

@@ -20,7 +20,7 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
 
-ACTIVATES = "Relevance for the neuron's activation: red activates it, blue holds it down. By the epsilon rule."
+_ACTIVATES = "Relevance for the neuron's activation: red activates it, blue holds it down. By the epsilon rule."
 
 EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
@@ -69,10 +69,10 @@ def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
     maps = layout.neuron_heatmaps(view, tests, neuron) if explained else None
     layout.gallery(view, tests, EXAMPLES, maps, key="most-active")
     if maps is not None:
-        layout.how_to_read(ACTIVATES)
+        layout.how_to_read(_ACTIVATES)
 
 
-def draw_lowest(view: View, neuron: int) -> None:
+def _draw_lowest(view: View, neuron: int) -> None:
     """Show the tests that activate a neuron least."""
     from idc_core.importance.ranking import extremes
 
@@ -100,7 +100,7 @@ def _activations(view: View, neuron: int) -> NDArray[np.floating]:
 
 def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     """Show which tests activate a neuron most and least, and its relevance per class."""
-    draw_classes(view, found, neuron)
+    _draw_classes(view, found, neuron)
     left, right = st.columns(2, gap="medium")
     with left:
         draw_highest(view, neuron, explained=True)
@@ -114,7 +114,7 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
             help="Open the Relevance page, which explains the neuron's activation layer by layer, by any method.",
         )
     with right:
-        draw_lowest(view, neuron)
+        _draw_lowest(view, neuron)
     if neuron in view.analysis.important:
         draw_link("clusters", f"See the clusters of neuron {neuron}")
     else:
@@ -124,7 +124,7 @@ def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
         )
 
 
-def draw_classes(view: View, found: Ranked, neuron: int) -> None:
+def _draw_classes(view: View, found: Ranked, neuron: int) -> None:
     """Show a neuron's relevance per class, or per range of the target."""
     values, labels = found.by_class[neuron], found.labels
     what = "class" if view.is_classifier else "target"

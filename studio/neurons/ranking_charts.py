@@ -26,7 +26,7 @@ from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
-CORRELATED = 0.5
+_CORRELATED = 0.5
 """Correlation from which relevance is said to correlate with activation."""
 
 
@@ -43,7 +43,7 @@ def carried(view: View) -> str:
     )
 
 
-TEXT = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
+_TEXT = "Relevance over all training inputs or those of one class; attribution methods run on a sample."
 
 
 def choose_first(view: View, found: Ranked) -> Ranking:
@@ -51,7 +51,7 @@ def choose_first(view: View, found: Ranked) -> Ranking:
     choices = rankings.offered(found)
     usual = next(iter(choices))
     name = choose_one(
-        st.selectbox, "Rank by", choices, usual, "rank", width=260, help=f"{TEXT} Default {choices[usual]}."
+        st.selectbox, "Rank by", choices, usual, "rank", width=260, help=f"{_TEXT} Default {choices[usual]}."
     )
     return _take_ranking(view, found, name, "sum")
 
@@ -67,7 +67,7 @@ def choose_second(view: View, found: Ranked) -> Ranking:
         usual,
         "ranked-beside",
         width=260,
-        help=f"A second ranking of the same neurons. {TEXT} Default {choices[usual]}.",
+        help=f"A second ranking of the same neurons. {_TEXT} Default {choices[usual]}.",
     )
     return _take_ranking(view, found, name, usual)
 
@@ -105,7 +105,7 @@ def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neur
         read=read,
         depends=(first.name, other.name, neuron),
         clicked=lambda points: select(neuron=told(points)),
-        table=ranking_table(view, found, first, other),
+        table=_ranking_table(view, found, first, other),
     )
 
 
@@ -117,7 +117,7 @@ def draw_activation_relevance(view: View) -> None:
     known = r[np.isfinite(r)]
     title = "These neurons are constant over these tests"
     if len(known):
-        follows = "correlates" if known.min() >= CORRELATED else "does not always correlate"
+        follows = "correlates" if known.min() >= _CORRELATED else "does not always correlate"
         title = f"Relevance {follows} with activation: r = {signed(known.min(), '.2f')} to {signed(known.max(), '.2f')}"
     labels = [
         f"{name}, r = {value:.2f}" if np.isfinite(value) else name for name, value in zip(view.neurons, r, strict=True)
@@ -249,7 +249,7 @@ def compare(here: View, there: View) -> str:
     )
 
 
-def ranking_table(view: View, found: Ranked, first: Ranking, other: Ranking) -> pd.DataFrame:
+def _ranking_table(view: View, found: Ranked, first: Ranking, other: Ranking) -> pd.DataFrame:
     """Return every ranking that is drawn, a row per neuron."""
     order = first.order
     columns = {one.label: one.values[order] for one in (first, other, *found.rankings.values())}

@@ -31,13 +31,13 @@ TESTS, ALL = (100, 500, 2000), "all"
 USUAL = 500
 """The default number of tests."""
 
-SHARES = (1, 2, 5, 10)
+_SHARES = (1, 2, 5, 10)
 """Percentages of an input that can be changed; the paper's are 1 and 2."""
 
-STEPS = 12
+_STEPS = 12
 """Numbers of silenced neurons measured, besides none."""
 
-WRAP = 50
+_WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
 
 
@@ -61,13 +61,13 @@ def some_tests(view: View, number: int) -> Dataset:
     )
 
 
-def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
+def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
     """Measure the network with the first neurons of a ranking silenced, up to half of the layer, and with random ones.
 
     `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all.
     """
     m, most = comparable(view.analysis.m, len(order)), len(order) // 2
-    counts = np.union1d(np.linspace(0, most, min(most, STEPS) + 1).round().astype(np.int64), [m])
+    counts = np.union1d(np.linspace(0, most, min(most, _STEPS) + 1).round().astype(np.int64), [m])
 
     def work(report: Progress) -> Ablation:
         from idc_core.experiments.ablation import ablate
@@ -89,10 +89,10 @@ def silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
     return found
 
 
-def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
+def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
     """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
 
-    `share` is the per cent of an input that are changed; `order` and `number` are as in `silence`.
+    `share` is the per cent of an input that are changed; `order` and `number` are as in `_silence`.
     """
     from idc_core.experiments.rq1 import compare_neurons
 
@@ -124,12 +124,12 @@ def draw_trials(view: View, first: Ranking) -> None:
         if view.is_classifier and not view.is_comparable:
             st.caption("Accuracy is not defined for these tests: their classes are not the network's.")
         else:
-            _draw_silenced(view, silence(view, first.order, number), first, m, number)
+            _draw_silenced(view, _silence(view, first.order, number), first, m, number)
     with right:
         if part in ("features", "steps"):
             st.caption(f"Changing the most relevant part of an input is defined for pixels and words, not for {part}.")
         else:
-            result = move(view, first.order, number, share)
+            result = _move(view, first.order, number, share)
             _draw_moved(view, result, first, part, scaled, (number, share))
 
 
@@ -151,7 +151,7 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
             share = choose_one(
                 st.segmented_control,
                 f"Changed {part}",
-                {share: f"{share} %" for share in SHARES},
+                {share: f"{share} %" for share in _SHARES},
                 2,
                 "changed",
                 required=True,
@@ -197,7 +197,7 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, m: int, numbe
     layout.chart(
         view,
         "ablation",
-        lambda dark: experiments.ablation_curve(ablation, title, wrap=WRAP, dark=dark),
+        lambda dark: experiments.ablation_curve(ablation, title, wrap=_WRAP, dark=dark),
         alt=title,
         read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows five "
         "draws of random neurons. A larger gap means a better ranking.",
@@ -224,7 +224,7 @@ def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool
     layout.chart(
         view,
         "moved",
-        lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=WRAP, dark=dark),
+        lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=_WRAP, dark=dark),
         alt=title,
         read="Each box is one set of neurons. Height: the distance their activations move (box: half of the tests; "
         f"whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: {own.mean:.3g} ± "

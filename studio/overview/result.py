@@ -22,7 +22,7 @@ from studio.text import cell_name, count, percent, plural
 from studio.widgets import grid_axes
 from studio.widgets.layout import grid_chart, is_dark
 
-SMALL = 1024
+_SMALL = 1024
 """Tiles of the small grid at most."""
 
 
@@ -90,7 +90,7 @@ def small_grid(result: Overview, line: str, view: View | None = None) -> None:
 
 def _laid_out(result: Overview) -> Grid:
     table = result.table
-    return lay_out(table, [str(neuron) for neuron in result.important], default_axes(table.sizes, most=SMALL))
+    return lay_out(table, [str(neuron) for neuron in result.important], default_axes(table.sizes, most=_SMALL))
 
 
 def _draw_grid(

@@ -30,13 +30,13 @@ from studio.widgets.stepping import draw_steps
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
 NOTHING, NEXT = "nothing", "next"
-RULE = "epsilon"
+_RULE = "epsilon"
 SPREAD = "redistribute"
 """How biases are treated where every layer is to sum to the score."""
 
-PREDICTED = "predicted"
+_PREDICTED = "predicted"
 
-SCORE = "score"
+_SCORE = "score"
 """What is explained beside `NEURON`, by its name in the address."""
 
 
@@ -55,7 +55,7 @@ class Asked:
     neuron: int | None = None
 
 
-def orders(view: View) -> dict[str, NDArray[np.int64]]:
+def _orders(view: View) -> dict[str, NDArray[np.int64]]:
     """Return the tests to step through, by a key of `WAYS`."""
     ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
     found = {way: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
@@ -70,7 +70,7 @@ def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
 
     Return its position, a key of `WAYS`, and the tests to step through.
     """
-    offered, ids = orders(view), view.test.ids
+    offered, ids = _orders(view), view.test.ids
     # The second one tells most: errors, where there are any.
     telling = list(offered)[1]
     default = int(offered[telling][0])
@@ -121,14 +121,14 @@ def choose_neuron(view: View) -> int | None:
     what = choose_one(
         st.segmented_control,
         "Explain",
-        {SCORE: "the prediction", NEURON: "a neuron"},
-        SCORE,
+        {_SCORE: "the prediction", NEURON: "a neuron"},
+        _SCORE,
         EXPLAINED,
         required=True,
         help=f"Start from a class's score, or from the activation of a neuron of {layer}, the layer in the sidebar. "
         "Default the prediction.",
     )
-    if what == SCORE:
+    if what == _SCORE:
         return None
     order = np.argsort(-view.analysis.importance, kind="stable").tolist()
     chosen = selected().neuron
@@ -150,17 +150,17 @@ def choose_class(view: View) -> str | None:
     """Choose the class whose score is explained; None for the predicted one, and where there are no classes."""
     if not view.is_classifier:
         return None
-    texts = {PREDICTED: "the predicted class", **{name: name for name in view.train.class_names}}
+    texts = {_PREDICTED: "the predicted class", **{name: name for name in view.train.class_names}}
     explained = choose_one(
         st.selectbox,
         "Explain the score of",
         texts,
-        PREDICTED,
+        _PREDICTED,
         "explain",
         width=200,
-        help=f"Class whose score before the softmax is explained. Default {texts[PREDICTED]}.",
+        help=f"Class whose score before the softmax is explained. Default {texts[_PREDICTED]}.",
     )
-    return None if explained == PREDICTED else explained
+    return None if explained == _PREDICTED else explained
 
 
 def choose_method() -> str:
@@ -170,10 +170,10 @@ def choose_method() -> str:
         st.selectbox,
         "Method",
         {name: entry.label for name, entry in METHODS.items()},
-        RULE,
+        _RULE,
         "method",
         width=200,
-        help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
+        help="  \n".join([*lines, f"Default {METHODS[_RULE].label}."]),
     )
 
 
@@ -238,7 +238,7 @@ def conserve() -> None:
     """Explain by the usual rule where the method has no such choice, and spread what biases keep; for callbacks."""
     if st.session_state["method"] not in RULES:
         address.keep("method", "")
-        st.session_state["method"] = RULE
+        st.session_state["method"] = _RULE
     address.keep(BIAS.name, SPREAD)
     st.session_state[BIAS.name] = SPREAD
 
@@ -269,10 +269,10 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         first = by(asked.method, target)
     except IdcError as error:
-        if asked.method == RULE:
+        if asked.method == _RULE:
             raise
         st.error(literal(error))
-        first = by(RULE, target)
+        first = by(_RULE, target)
     second_target, method, neuron = target, first.method.name, asked.neuron
     if asked.neuron is not None and asked.second == NEXT:
         neuron = None

@@ -23,7 +23,7 @@ from studio.text import count, literal, signed
 from studio.widgets import layout, relevance_view
 from studio.widgets.relevance_view import Display
 
-MOST = 5
+_MOST = 5
 """Parts named of an input that is no picture."""
 
 
@@ -100,7 +100,7 @@ def _strongest(view: View, position: int, found: list[Explanation]) -> pd.DataFr
         {
             "method": [one.label for one in found],
             "sum": [round(one.sums[INPUT], 4) for one in found],
-            "most relevant": [", ".join(tokens[place] for place in half[:MOST]) for half in halves],
+            "most relevant": [", ".join(tokens[place] for place in half[:_MOST]) for half in halves],
             f"{units} with half of the positive relevance": [len(half) for half in halves],
         }
     )

@@ -25,10 +25,10 @@ from studio.widgets import layout, relevance_view
 from studio.widgets.charts import component
 from studio.widgets.relevance_view import Display
 
-SIDE = 280
+_SIDE = 280
 """Width of the picture to paint on, in pixels of the screen, at least."""
 
-METHOD = "epsilon"
+_METHOD = "epsilon"
 
 _paint = component("idc_paint", "paint", "paint")
 
@@ -54,7 +54,7 @@ def draw(view: View, position: int) -> None:
         st.markdown(_sentence(view, edited, position, score))
         target = int(score.argmax())
         label = "Changed test" if not view.is_classifier else f"Class {view.train.class_names[target]}"
-        found = explain(edited, 0, METHOD, target, {}, f"{label}, LRP-epsilon")
+        found = explain(edited, 0, _METHOD, target, {}, f"{label}, LRP-epsilon")
         _relevance(edited, found)
 
 
@@ -79,7 +79,7 @@ def _painted(view: View, position: int) -> NDArray[Any]:
             "pixels": base64.b64encode(np.ascontiguousarray(shown).tobytes()).decode(),
             "width": width,
             "height": height,
-            "side": max(1, SIDE // width) * width,
+            "side": max(1, _SIDE // width) * width,
             "painted": painted,
         },
         on_painted_change=lambda: None,
@@ -158,7 +158,7 @@ def _relevance(edited: View, found: Any) -> None:
     if test.inputs.ndim == 4:
         values = found.maps[INPUT]
         largest = float(np.abs(values).max()) or 1.0
-        tile = heatmap(values, largest, SIDE, "red-blue")
+        tile = heatmap(values, largest, _SIDE, "red-blue")
         relevance_view.draw_pictures([(tile, f"{found.label}: colour range ±{largest:.2g}")], key="heatmaps-edited")
         layout.how_to_read("Red is evidence for the predicted class, blue against it. White has no relevance.")
         return

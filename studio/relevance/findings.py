@@ -11,7 +11,7 @@ from studio.engine.results import View
 from studio.engine.wording import amount, quantity
 from studio.text import count, literal, percent, plural, signed
 
-MUCH = 0.25
+_MUCH = 0.25
 """Share of the score by which a heatmap's sum misses it where the page says so first."""
 
 
@@ -77,7 +77,7 @@ def _side(angle: float) -> str:
     return "left" if angle > 0 else "right"
 
 
-def expected_sum(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[float, str]:
+def _expected_sum(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[float, str]:
     """Return what the relevance of every layer sums to where nothing is lost, and its name."""
     of_neuron, called = first.neuron is not None, "score" if first.neuron is None else "activation"
     expected = activation(view, position, first) if of_neuron else float(scores[first.target])
@@ -94,8 +94,8 @@ def expected_sum(view: View, position: int, scores: NDArray[np.float32], first: 
 
 def unexplained(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> str:
     """Say that a heatmap's sum misses the score by much; empty where it does not."""
-    (expected, called), total = expected_sum(view, position, scores, first), first.sums[INPUT]
-    if abs(total - expected) < MUCH * abs(expected):
+    (expected, called), total = _expected_sum(view, position, scores, first), first.sums[INPUT]
+    if abs(total - expected) < _MUCH * abs(expected):
         return ""
     why = ": biases absorb the rest" if first.settings.get("bias") == "absorb" else ""
     return f"The heatmap sums to {signed(total)}, the {called} is {signed(expected)}{why}."
@@ -104,7 +104,7 @@ def unexplained(view: View, position: int, scores: NDArray[np.float32], first: E
 def conserved(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[str, float, str]:
     """Return the finding about the sums of all layers, the expected sum, and its name."""
     sums = list(first.sums.values())
-    expected, called = expected_sum(view, position, scores, first)
+    expected, called = _expected_sum(view, position, scores, first)
     if np.allclose(sums, expected, rtol=1e-3, atol=1e-6):
         return f"Relevance is conserved: every layer sums to the {called}, {expected:.2f}", expected, called
     title = f"The input's relevance sums to {sums[-1]:.2f}, the {called} is {expected:.2f}"

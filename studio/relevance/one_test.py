@@ -44,7 +44,7 @@ def is_image(view: View) -> bool:
     return view.test.inputs.ndim == 4
 
 
-def is_vector(view: View) -> bool:
+def _is_vector(view: View) -> bool:
     """Whether inputs are feature vectors or time series."""
     return not is_image(view) and view.test.inputs.dtype.kind == "f"
 
@@ -80,7 +80,7 @@ def draw(one: Explained) -> None:
     pictures = display.pictures(strength) if is_image(view) else []
     if is_image(view):
         relevance_view.draw_groups([pictures[:2], pictures[2:]])
-    elif is_vector(view):
+    elif _is_vector(view):
         relevance_view.draw_vector(display, "input-relevance", _parts(display, tokens))
     else:
         relevance_view.draw_words(display, tokens)
@@ -94,7 +94,7 @@ def draw(one: Explained) -> None:
             "image/png",
             lambda: png(contact_sheet([tile for tile, _ in pictures], [caption for _, caption in pictures])),
         )
-    words = {} if is_image(view) or is_vector(view) else {"word-relevance": _parts(display, tokens)}
+    words = {} if is_image(view) or _is_vector(view) else {"word-relevance": _parts(display, tokens)}
     layout.take_away(words, files)
 
 
@@ -117,7 +117,7 @@ def _say_unexplained(one: Explained) -> None:
 
 def _parts(display: Display, tokens: list[str]) -> pd.DataFrame:
     """Return the relevance of every word, feature or step."""
-    part = input_parts(display.view.test)[:-1] if is_vector(display.view) else "word"
+    part = input_parts(display.view.test)[:-1] if _is_vector(display.view) else "word"
     return pd.DataFrame(
         {part: tokens} | {each.label: each.parts.reshape(-1)[: len(tokens)] for each in display.explanations}
     )
@@ -126,7 +126,7 @@ def _parts(display: Display, tokens: list[str]) -> pd.DataFrame:
 def _legend(view: View, scheme: str, of_neuron: bool) -> None:
     """Say what the colours mean."""
     what, colours, units = quantity(view.test), SCHEMES[scheme], input_parts(view.test)
-    if not is_vector(view):
+    if not _is_vector(view):
         ends = (
             ("strongest against", "strongest for")
             if view.is_classifier or of_neuron
@@ -146,7 +146,7 @@ def _legend(view: View, scheme: str, of_neuron: bool) -> None:
         if is_image(view)
         else f"{colours.supports.capitalize()} {units} are bold, {colours.against} ones italic with a dotted line"
     )
-    layout.how_to_read(f"{meaning}." if is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
+    layout.how_to_read(f"{meaning}." if _is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
 
 
 def draw_side(one: Explained, shown: View, chosen: Selection, key: str) -> None:
@@ -165,7 +165,7 @@ def draw_side(one: Explained, shown: View, chosen: Selection, key: str) -> None:
     if is_image(shown):
         image, _, heatmap = side.pictures(0)
         relevance_view.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
-    elif is_vector(shown):
+    elif _is_vector(shown):
         relevance_view.draw_vector(side, f"vector-{key}")
     else:
         relevance_view.draw_words(side, read_tokens(shown.test, place))

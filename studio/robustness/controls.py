@@ -17,7 +17,7 @@ from studio.widgets import layout
 
 MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
-STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
+_STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
 
 V = TypeVar("V", int, float, str)
 
@@ -56,11 +56,11 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
             epsilon = _one_of("Size of attacks (epsilon)", SIZES, start.epsilon, "attack-size", size)
             begin = _one_of(
                 "Initial weights",
-                tuple(STARTS),
+                tuple(_STARTS),
                 "trained",
                 "begin",
                 "Weights that training starts from",
-                STARTS.__getitem__,
+                _STARTS.__getitem__,
             )
     chosen = replace(
         start,

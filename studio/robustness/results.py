@@ -24,14 +24,14 @@ from studio.state.selection import Selection
 from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
 
-COLUMNS = 6
-QUICK = 150_000_000
+_COLUMNS = 6
+_QUICK = 150_000_000
 """Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
 SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
 
-PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
+_PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
 
 
 def _amount(run: RQ6Run, value: float) -> str:
@@ -95,7 +95,7 @@ def draw_curves(run: RQ6Run, key: str) -> None:
         "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
         "the table after the last epoch: standard deviation. Epoch 0 is before retraining.",
         depends=(run.path.name, run.seeds, tuple(found.networks)),
-        table=epoch_table(run),
+        table=_epoch_table(run),
     )
 
 
@@ -107,7 +107,7 @@ def draw_differences(run: RQ6Run) -> None:
         if found.networks:
             st.caption("Differences appear when the first seed is finished.")
         return
-    pairs = [found.difference(*pair) for pair in PAIRS]
+    pairs = [found.difference(*pair) for pair in _PAIRS]
     significant = _significant(run, pairs[0])
     title = f"{_added(run)}: {significant or 'no significant difference'}, compared with as many random ones"
     if seeds < 2:
@@ -123,10 +123,10 @@ def draw_differences(run: RQ6Run) -> None:
         depends=(run.path.name, run.seeds, tuple(found.networks)),
         table=pd.DataFrame(found.rows()),
     )
-    _draw_table(tables(run)[1], "Every test with the differences of additions; a star marks significant ones")
+    _draw_table(_tables(run)[1], "Every test with the differences of additions; a star marks significant ones")
 
 
-def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row per test: mean and deviation of every addition; and the paired differences."""
     found = run.result
     factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
@@ -140,7 +140,7 @@ def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
         rows.append(row)
         row = {"test": TESTS[name]}
-        for one, other in PAIRS[:2]:
+        for one, other in _PAIRS[:2]:
             pair = found.difference(one, other)
             how = f"+.{places}f"
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
@@ -153,7 +153,7 @@ def tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def draw_means(run: RQ6Run) -> None:
     """List the accuracy on every test at the end."""
-    _draw_table(tables(run)[0], "Every test with the accuracy of each addition: mean ± standard deviation over seeds")
+    _draw_table(_tables(run)[0], "Every test with the accuracy of each addition: mean ± standard deviation over seeds")
 
 
 def _draw_table(table: pd.DataFrame, alt: str) -> None:
@@ -169,7 +169,7 @@ def before_first_result(run: RQ6Run) -> str:
     if run.going:
         return f"**{run.total} networks are being retrained; none is finished yet.** Significance needs two seeds."
     epochs, view = plural(run.settings.epochs, "epoch"), run.view
-    is_quick = view.train.inputs.size * run.settings.epochs * run.total <= QUICK
+    is_quick = view.train.inputs.size * run.settings.epochs * run.total <= _QUICK
     duration = "roughly a minute or two" if is_quick else "minutes to hours"
     return f"**No network is retrained yet.** Start trains {run.total} copies for {epochs} each: {duration}."
 
@@ -203,11 +203,11 @@ def draw_added(run: RQ6Run) -> None:
                 continue
             classes = run.view.train.class_names
             values = [classes[one] if classes else signed(one) for one in network.shown_targets]
-            rows = [" ".join(values[i : i + COLUMNS]) for i in range(0, len(values), COLUMNS)]
+            rows = [" ".join(values[i : i + _COLUMNS]) for i in range(0, len(values), _COLUMNS)]
             text = f"{label}: {len(network.shown)} of {count(network.added)}. "
             text += f"True {'classes' if classes else 'values'} by row: {', '.join(rows)}."
             pictures = input_images.spaced(input_images.pictures(network.shown, 56))
-            sheet = input_images.side_by_side(pictures, COLUMNS)
+            sheet = input_images.side_by_side(pictures, _COLUMNS)
             st.image(sheet, width="content", output_format="PNG", alt=text)
             st.caption(text)
 
@@ -300,7 +300,7 @@ def _on_training(run: RQ6Run) -> tuple[str, str]:
     )
 
 
-def epoch_table(run: RQ6Run) -> pd.DataFrame:
+def _epoch_table(run: RQ6Run) -> pd.DataFrame:
     """Return one row per network, epoch and test."""
     found = run.result
     rows = [
@@ -312,7 +312,7 @@ def epoch_table(run: RQ6Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def weights(network: RetrainedNetwork) -> bytes:
+def _weights(network: RetrainedNetwork) -> bytes:
     """Write a retrained network's weights as safetensors."""
     from safetensors.numpy import save
 
@@ -325,7 +325,7 @@ def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
 
     def file(addition: str) -> tuple[str, str, Callable[[], bytes]]:
         network = run.result.networks[addition, seed]
-        return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: weights(network)
+        return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
 
     return {
         f"Weights: {SHORT[addition]}": file(addition)

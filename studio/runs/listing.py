@@ -15,8 +15,8 @@ from studio.text import literal, plural
 RUN, COMPARED = "run", "compared-runs"
 """Names in the address: the run that is looked at, and those that are compared."""
 
-EVERY = "all"
-TABLE = "runs-table"
+_EVERY = "all"
+_TABLE = "runs-table"
 
 
 def seen() -> list[Run]:
@@ -50,8 +50,8 @@ def filtered(runs: Sequence[Run]) -> list[Run]:
         kind = choose_one(
             st.selectbox,
             "Kind",
-            {EVERY: "all kinds", **{name: kinds[name] for name in RUN_KINDS if name in kinds}, **kinds},
-            EVERY,
+            {_EVERY: "all kinds", **{name: kinds[name] for name in RUN_KINDS if name in kinds}, **kinds},
+            _EVERY,
             "run-kind",
             width=200,
             help="Which runs are listed. Default all kinds.",
@@ -59,8 +59,8 @@ def filtered(runs: Sequence[Run]) -> list[Run]:
         network = choose_one(
             st.selectbox,
             "Network",
-            {EVERY: "all networks", **networks},
-            EVERY,
+            {_EVERY: "all networks", **networks},
+            _EVERY,
             "run-network",
             width=280,
             help="Which network's runs are listed. Default all networks.",
@@ -76,7 +76,7 @@ def filtered(runs: Sequence[Run]) -> list[Run]:
     return [
         run
         for run in runs
-        if kind in (EVERY, run.facts.kind) and network in (EVERY, run.said("network")) and run.holds(text or "")
+        if kind in (_EVERY, run.facts.kind) and network in (_EVERY, run.said("network")) and run.holds(text or "")
     ]
 
 
@@ -85,7 +85,7 @@ def draw_table(runs: Sequence[Run]) -> list[Run]:
     frame = table(runs)
     chosen = st.dataframe(
         frame,
-        key=TABLE,
+        key=_TABLE,
         hide_index=True,
         height="content" if len(runs) <= 8 else 320,
         on_select=lambda: _take(runs),
@@ -123,12 +123,12 @@ def table(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _take(runs: Sequence[Run]) -> None:
-    rows = st.session_state[TABLE]["selection"]["rows"]
+    rows = st.session_state[_TABLE]["selection"]["rows"]
     if rows and rows[-1] < len(runs):
-        look_at(runs[rows[-1]].id)
+        _look_at(runs[rows[-1]].id)
 
 
-def look_at(id: str) -> None:
+def _look_at(id: str) -> None:
     """Look at a run; for callbacks."""
     st.session_state[RUN] = id
     address.keep(RUN, id)

@@ -13,7 +13,7 @@ from studio.state.choices import choose_one
 from studio.text import literal, plural
 from studio.widgets import layout
 
-MOST = 6
+_MOST = 6
 """Lines that are drawn at most, those with most versions."""
 
 
@@ -35,7 +35,7 @@ def draw(runs: Sequence[Run]) -> None:
         f"{score.label} of {found[0].network}: {figure_text(score, first)} in the first of "
         f"{plural(len(several[0].runs), 'version')}, {figure_text(score, last)} in the last"
     )
-    shown = several[:MOST]
+    shown = several[:_MOST]
     figure = over_versions(
         [[run.facts.scores[score.name] for run in line.runs] for line in shown],
         [[f"{run.facts.made[:10]} {run.said(VERSION)[:6]}" for run in line.runs] for line in shown],

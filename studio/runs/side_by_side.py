@@ -19,7 +19,7 @@ from studio.state.choices import choose_one, choose_several
 from studio.text import cell_name, literal, plural
 
 MOST = 5
-SHOWN = 200
+_SHOWN = 200
 """Cells that are listed at most."""
 
 
@@ -114,9 +114,11 @@ def _draw_cells(letter: str, first: Run, other: Run) -> None:
     gained, lost = (change.gained, change.gained_tests), (change.lost, change.lost_tests)
     table = pd.concat([_cells("gained", *gained), _cells("lost", *lost)])
     if len(table):
-        st.dataframe(table[:SHOWN], hide_index=True, key=f"cells-{letter}", height=240 if len(table) > 6 else "content")
-    if len(table) > SHOWN:
-        st.caption(f"The first {SHOWN} of {plural(len(table), 'cell')}.")
+        st.dataframe(
+            table[:_SHOWN], hide_index=True, key=f"cells-{letter}", height=240 if len(table) > 6 else "content"
+        )
+    if len(table) > _SHOWN:
+        st.caption(f"The first {_SHOWN} of {plural(len(table), 'cell')}.")
 
 
 def _cells(how: str, cells: NDArray[np.uint8], tests: NDArray[np.int64]) -> pd.DataFrame:

@@ -30,11 +30,11 @@ from studio.widgets.charts import ASSETS, follow_theme
 with suppress(IdcError):  # a mistake in the config file is told on the page
     settle()  # torch is first imported after the first paint
 
-LAST_GOOD = "last-good-setup"
-TRIED = "front-door-tried"
-SHOWN = "shown-setup"
+_LAST_GOOD = "last-good-setup"
+_TRIED = "front-door-tried"
+_SHOWN = "shown-setup"
 """In the session: the setup that the page shows; another one may be on its way."""
-FORMER = '<span class="former-setup"></span>'
+_FORMER = '<span class="former-setup"></span>'
 """While it is on the page, the styles hide all that is not drawn anew yet."""
 
 # Of the thread that runs the script: nothing of it stays in the session.
@@ -46,7 +46,7 @@ def run() -> None:
     arrive()
     registered = _registered()
     entry, script = navigation(registered)
-    st.session_state.pop(TRIED, None)
+    st.session_state.pop(_TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
     for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP, presenting.PRESENT, device.KEY):
@@ -110,12 +110,12 @@ def _registered() -> Setup | None:
 
 def _hide_former(place: DeltaGenerator, setup: Setup) -> None:
     """Hide what the page still shows of another setup until it is drawn anew: their numbers would mix."""
-    if st.session_state.get(SHOWN, setup) != setup:
-        place.html(FORMER)
+    if st.session_state.get(_SHOWN, setup) != setup:
+        place.html(_FORMER)
 
 
 def _drawn(place: DeltaGenerator, setup: Setup) -> None:
-    st.session_state[SHOWN] = setup
+    st.session_state[_SHOWN] = setup
     place.empty()
 
 
@@ -138,10 +138,10 @@ def enter() -> View | Overview | None:
         return _opened.get()
     except LookupError:
         navigation(None)
-    if TRIED in st.session_state:
+    if _TRIED in st.session_state:
         st.error("This page is part of IDC Studio: start it with `streamlit run app.py`.")
         st.stop()
-    st.session_state[TRIED] = True
+    st.session_state[_TRIED] = True
     st.rerun()
 
 
@@ -184,7 +184,7 @@ def _open_setup(setup: Setup) -> View:
     except IdcError as error:
         st.error(literal(error))
         return _last_good(setup)
-    st.session_state[LAST_GOOD] = setup
+    st.session_state[_LAST_GOOD] = setup
     return view
 
 
@@ -204,7 +204,7 @@ def _draw_sidebar() -> tuple[Setup, test_filter.Places]:
 
 def _last_good(failed: Setup) -> View:
     """Return the last result of this session, or end the page."""
-    setup = st.session_state.get(LAST_GOOD)
+    setup = st.session_state.get(_LAST_GOOD)
     if setup is None or setup == failed or setup.model not in visitor.models() or not _is_there(setup):
         st.stop()
     st.caption("The last successful result is shown; the line above the heading names its setup.")

@@ -9,14 +9,14 @@ from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 from studio.widgets.charts import ASSETS
 
-OF_PAGES = ("pair", "hypothesis", "unit", "pick", "find", "entry")
+_OF_PAGES = ("pair", "hypothesis", "unit", "pick", "find", "entry")
 """Names in the address: what single pages select."""
 
 CHOICES = (
     *(name for name in vars(DEFAULT) if name != "m"),
     *vars(Selection()),
     *(tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT),
-    *OF_PAGES,
+    *_OF_PAGES,
 )
 """Names in the address whose change is a step in the browser's history, as a change of page is."""
 

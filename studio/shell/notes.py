@@ -18,13 +18,13 @@ from studio.text import literal, plural
 TEXT, ABOUT, SAID = "note-text", "note-about", "note-said"
 """In the session: the text that is being written, what it is about, and why something failed."""
 
-PAIR = "pair"
+_PAIR = "pair"
 """Name in the address: two classes, as Class errors writes them."""
 
-PAGE_OF = {"input": "relevance", "neuron": "neurons", "cell": "coverage", PAIR: "classes"}
+_PAGE_OF = {"input": "relevance", "neuron": "neurons", "cell": "coverage", _PAIR: "classes"}
 """What a note can be about, by its name in the address, and the page that shows it."""
 
-SHOWN = 10
+_SHOWN = 10
 
 
 def draw(chosen: Setup, present: Selection) -> None:
@@ -33,11 +33,11 @@ def draw(chosen: Setup, present: Selection) -> None:
     with st.popover(f"Notes ({len(kept)})" if kept else "Notes", key="notes", width="stretch"):
         if said := st.session_state.pop(SAID, ""):
             st.error(said)
-        _draw_writing(chosen, subjects(chosen, present))
-        for note in kept[:SHOWN]:
+        _draw_writing(chosen, _subjects(chosen, present))
+        for note in kept[:_SHOWN]:
             _draw_note(note)
-        if len(kept) > SHOWN:
-            st.caption(f"{plural(len(kept) - SHOWN, 'older note')} only in the files below.")
+        if len(kept) > _SHOWN:
+            st.caption(f"{plural(len(kept) - _SHOWN, 'older note')} only in the files below.")
         for name, reason in damaged.items():
             st.caption(literal(reason))
             _draw_delete(name)
@@ -45,15 +45,15 @@ def draw(chosen: Setup, present: Selection) -> None:
             _draw_export(kept)
 
 
-def subjects(chosen: Setup, present: Selection) -> dict[str, str]:
+def _subjects(chosen: Setup, present: Selection) -> dict[str, str]:
     """Return in words what is selected that a note can be about, by its name in the address."""
-    found = present.words | {PAIR: _pair_words(chosen)}
+    found = present.words | {_PAIR: _pair_words(chosen)}
     return {name: words for name, words in found.items() if words}
 
 
 def _pair_words(chosen: Setup) -> str:
     """Name the two classes that were last looked at; empty for none."""
-    said = [address.position(part) for part in address.read(PAIR).split("-")]
+    said = [address.position(part) for part in address.read(_PAIR).split("-")]
     if len(said) != 2 or None in said:
         return ""
     from idc_core.datasets import DATASETS
@@ -131,10 +131,10 @@ def _delete(name: str) -> None:
 
 def _open(note: Note) -> None:
     """Open the setup of a note and the page that shows what it is about; what else is selected is cleared."""
-    texts = setup.parse(note.place).texts | selection.parse(note.place).texts | {PAIR: note.place.get(PAIR, "")}
+    texts = setup.parse(note.place).texts | selection.parse(note.place).texts | {_PAIR: note.place.get(_PAIR, "")}
     for name, text in texts.items():
         address.keep(name, address.clean(text))
-    page = next((page for about, page in PAGE_OF.items() if note.place.get(about)), None)
+    page = next((page for about, page in _PAGE_OF.items() if note.place.get(about)), None)
     if page is not None:
         go_to(page)
 

@@ -18,7 +18,7 @@ from studio.state.setup import untouched
 if TYPE_CHECKING:
     from idc_core.progress import Progress
 
-VISITED = "own-setup-visited"
+_VISITED = "own-setup-visited"
 
 
 def follow() -> None:
@@ -42,13 +42,13 @@ def follow() -> None:
     for problem in setup_files.problems():
         st.error(problem)
         st.caption("What was read before stays. Save the file to have it read again.")
-    if not st.session_state.get(VISITED) and untouched():
+    if not st.session_state.get(_VISITED) and untouched():
         models += [name for one in setup_files.opened() for name in one.models]
-        st.session_state[VISITED] = True
+        st.session_state[_VISITED] = True
         if models:
             address.keep("model", models[0])
             st.rerun()  # the navigation was drawn without it
-    st.session_state[VISITED] = True
+    st.session_state[_VISITED] = True
 
 
 def _files() -> list[str]:

@@ -19,9 +19,9 @@ from studio.state.selection import EXPLAINED, NEURON, select
 from studio.state.setup import Setup
 
 FOLDER = SHIPPED / "pages"
-GO = "go-to-page"
+_GO = "go-to-page"
 """The page that a callback asked for: callbacks cannot change the page themselves."""
-PARAMETERS = "go-to-parameters"
+_PARAMETERS = "go-to-parameters"
 """What its address is to say, where the callback said so."""
 
 
@@ -353,7 +353,7 @@ def draw_link(name: str, label: str = "") -> None:
 
 def go_to(name: str) -> None:
     """Open another page at the next run; for callbacks."""
-    st.session_state[GO] = name
+    st.session_state[_GO] = name
 
 
 def open_neuron(neuron: int) -> None:
@@ -367,10 +367,10 @@ def open_neuron(neuron: int) -> None:
 def go_to_address(name: str, parameters: Mapping[str, str]) -> None:
     """Open a page as a link with these parts would in a new window, at the next run; for callbacks."""
     address.replace(parameters)
-    st.session_state[PARAMETERS] = dict(parameters)
+    st.session_state[_PARAMETERS] = dict(parameters)
     go_to(name)
 
 
 def asked_page() -> tuple[str, dict[str, str] | None]:
     """Return the page that a callback asked for, once, and its parameters if it named any; empty where none did."""
-    return str(st.session_state.pop(GO, "")), st.session_state.pop(PARAMETERS, None)
+    return str(st.session_state.pop(_GO, "")), st.session_state.pop(_PARAMETERS, None)

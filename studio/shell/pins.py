@@ -21,7 +21,7 @@ from studio.text import count, literal, percent, plural, signed
 PIN = "pin"
 """Name in the address: the pinned setup and selection, written as an address themselves."""
 
-NOTHING_ELSE = "default"
+_NOTHING_ELSE = "default"
 """Stands for a pinned setup on which everything is as the studio opens."""
 
 
@@ -41,10 +41,10 @@ class Pinned:
 def pin(chosen: Setup, chosen_selection: Selection) -> None:
     """Pin a setup and a selection; for callbacks."""
     texts = {name: text for name, text in (chosen.texts | chosen_selection.texts).items() if text}
-    address.keep(PIN, urlencode(texts) or NOTHING_ELSE)
+    address.keep(PIN, urlencode(texts) or _NOTHING_ELSE)
 
 
-def unpin() -> None:
+def _unpin() -> None:
     """Pin nothing; for callbacks."""
     address.keep(PIN, "")
 
@@ -58,7 +58,7 @@ def pinned() -> tuple[Setup, Selection] | None:
     return setup.parse(texts), selection.parse(texts)
 
 
-def swap(present: Setup, present_selection: Selection) -> None:
+def _swap(present: Setup, present_selection: Selection) -> None:
     """Open what is pinned, and pin what is open; for callbacks."""
     found = pinned()
     if found is None:
@@ -186,8 +186,8 @@ def _draw_pinned(chosen: Setup, present: Selection) -> None:
         st.button(
             "Swap",
             key="pin-swap",
-            on_click=swap,
+            on_click=_swap,
             args=(chosen, present),
             help="Open the pinned setup, and pin this one.",
         )
-        st.button("Unpin", key="pin-remove", on_click=unpin, help="Remove the pinned setup.")
+        st.button("Unpin", key="pin-remove", on_click=_unpin, help="Remove the pinned setup.")

@@ -22,7 +22,7 @@ from studio.state.setup import Setup
 from studio.widgets.charts import component
 from studio.widgets.gallery import answer, caption
 
-KEY = "search"
+_KEY = "search"
 SOUGHT = "search-tests"
 """In the session: what tests were searched for last."""
 
@@ -32,10 +32,10 @@ MOST_TESTS = 50
 WORDS_SHOWN = 12
 """Words of a text that is found."""
 
-SOON_S = 0.02
+_SOON_S = 0.02
 """Seconds that are waited for the criteria's labels where they are kept; else they come with the next run."""
 
-SHORTCUTS = (
+_SHORTCUTS = (
     ("Ctrl K or /", "Search"),
     ("?", "Show this list"),
     ("Tab, Shift Tab", "Go to the next control, or the one before"),
@@ -44,7 +44,7 @@ SHORTCUTS = (
 )
 """Keys, and what they do."""
 
-GLOSSARY = {
+_GLOSSARY = {
     "Activation": "The value that a neuron has for one input, after its activation function.",
     "Adversarial example": "An input changed so little that a person sees no difference, yet misclassified.",
     "Attribution": "A number per pixel, word or neuron that says how much it contributed to a prediction.",
@@ -77,10 +77,10 @@ def draw(setup: Setup | None, *, parts: bool = True) -> None:
     """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
     found = find_tests(setup) if setup is not None and parts else None
     _search(
-        key=KEY,
+        key=_KEY,
         data={
             "entries": entries(setup, parts=parts),
-            "keys": SHORTCUTS,
+            "keys": _SHORTCUTS,
             "tests": found,
             "searchable": setup is not None and parts,
         },
@@ -91,7 +91,7 @@ def draw(setup: Setup | None, *, parts: bool = True) -> None:
 
 def _seek() -> None:
     """Keep what tests are searched for."""
-    st.session_state[SOUGHT] = str(st.session_state[KEY].sought)
+    st.session_state[SOUGHT] = str(st.session_state[_KEY].sought)
 
 
 def find_tests(setup: Setup) -> dict[str, Any] | None:
@@ -140,7 +140,7 @@ def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
         found += [_entry("layer", f"Layer {name}", name) for name in MODELS[setup.model].layers]
         found += [_entry("class", f"Class {name}", name) for name in DATASETS[setup.data].class_names]
         found += [_entry("criterion", label, name) for name, label in _criteria().items()]
-    return found + [{"kind": "term", "label": term, "says": meaning} for term, meaning in GLOSSARY.items()]
+    return found + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
 
 
 def _criteria() -> dict[str, str]:
@@ -152,7 +152,7 @@ def _criteria() -> dict[str, str]:
         return {name: kind.card.label for name, kind in CRITERIA.items()}
 
     job = shelf().job("criterion-labels", (), look)
-    found: dict[str, str] = job.result() if job.wait(SOON_S) and job.done else {}
+    found: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
     return found
 
 
@@ -168,7 +168,7 @@ def _lack(page: str, setup: Setup | None) -> dict[str, str]:
 
 def _open() -> None:
     """Open what was chosen."""
-    chosen: dict[str, Any] = st.session_state[KEY].chosen
+    chosen: dict[str, Any] = st.session_state[_KEY].chosen
     OPENED[chosen["kind"]](str(chosen["value"]))
 
 

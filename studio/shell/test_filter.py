@@ -18,7 +18,7 @@ Places = tuple[PopoverContainer, DeltaGenerator]
 """The button's controls, and what is shown below it."""
 
 
-MOST_CELLS = 200
+_MOST_CELLS = 200
 """Cells that are offered, those with most tests first."""
 
 
@@ -77,7 +77,7 @@ def _draw_controls(view: View, setup: Setup) -> None:
         key="within",
         on_change=take,
         args=("within",),
-        help=f"Look at the tests of one covered cell; offered are the {MOST_CELLS} with most tests. Default all.",
+        help=f"Look at the tests of one covered cell; offered are the {_MOST_CELLS} with most tests. Default all.",
     )
     only = " Other test sets are filtered by true class alone." if view.is_classifier else ""
     st.caption(f"All pages follow; neurons and clusters stay the same.{only}")
@@ -131,5 +131,5 @@ def _cells(view: View, setup: Setup) -> dict[str, str]:
     """Return the cells that are offered, with their numbers of tests: the present and the selected one, the fullest."""
     cells, sizes = np.unique(view.analysis.assignments, axis=0, return_counts=True)
     tests = {cell_name(cells[i]): int(sizes[i]) for i in np.argsort(-sizes, kind="stable")}
-    offered = dict.fromkeys((setup.within, selected().cell, *list(tests)[:MOST_CELLS]))
+    offered = dict.fromkeys((setup.within, selected().cell, *list(tests)[:_MOST_CELLS]))
     return {"": "All cells"} | {name: f"{name} ({plural(tests.get(name, 0), 'test')})" for name in offered if name}

@@ -24,16 +24,16 @@ from studio.widgets.charts import ASSETS, component
 STEP = "tour"
 """Name in the address: the number of the step, from 1."""
 
-ARRIVED = "tour-arrived"
+_ARRIVED = "tour-arrived"
 """The step whose selection was made."""
 
-MOVES = "tour-moves"
+_MOVES = "tour-moves"
 """How often the person moved in the tour; the browser puts the focus on the panel when it grows."""
 
-ENDED = "tour-ended"
+_ENDED = "tour-ended"
 """How the tour ended in this session."""
 
-LENGTH = f"{len(STEPS)} steps, about three minutes"
+_LENGTH = f"{len(STEPS)} steps, about three minutes"
 
 _offer = component("idc_tour_offer", "tour", "offer")
 _memory = st.components.v2.component("idc_tour_memory", js=(ASSETS / "tour" / "memory.js").read_text(encoding="utf-8"))
@@ -45,30 +45,30 @@ def number() -> int:
     return int(text) if text in map(str, range(1, len(STEPS) + 1)) else 0
 
 
-def go(to: int) -> None:
+def _go(to: int) -> None:
     """Go to a step, on the default setup; for callbacks."""
     for part in vars(DEFAULT):
         address.keep(part, "")
     address.keep(STEP, str(to))
     go_to(STEPS[to - 1].page)
-    st.session_state[MOVES] = st.session_state.get(MOVES, 0) + 1
-    st.session_state[ARRIVED] = 0
-    st.session_state.pop(ENDED, None)
+    st.session_state[_MOVES] = st.session_state.get(_MOVES, 0) + 1
+    st.session_state[_ARRIVED] = 0
+    st.session_state.pop(_ENDED, None)
 
 
-def start() -> None:
+def _start() -> None:
     """Open the tour at its beginning; for callbacks."""
     for name in (grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS):
         # A grid that is zoomed in elsewhere would not show the cell.
         address.keep(name, "")
-    go(1)
+    _go(1)
 
 
-def end(how: str) -> None:
+def _end(how: str) -> None:
     """Close the tour; for callbacks."""
     address.keep(STEP, "")
-    st.session_state[ENDED] = how
-    st.session_state[MOVES] = st.session_state.get(MOVES, 0) + 1
+    st.session_state[_ENDED] = how
+    st.session_state[_MOVES] = st.session_state.get(_MOVES, 0) + 1
     st.toast("The tour is closed. **Tour** at the foot of the sidebar opens it again.")
 
 
@@ -76,14 +76,14 @@ def begin(page: str) -> DeltaGenerator:
     """Go to the page of the present step where a callback asked for it; return the place of the panel on this one."""
     now = number()
     # An address without a page, passed on with a step in it.
-    sent = page == STEPS[0].page and ARRIVED not in st.session_state
+    sent = page == STEPS[0].page and _ARRIVED not in st.session_state
     if sent and now and STEPS[now - 1].page != page:
         st.switch_page(PAGES[STEPS[now - 1].page].file)
     place = st.container()
     with place:
         if now and STEPS[now - 1].page != page:
             _elsewhere(now)
-        if not now and ENDED in st.session_state:
+        if not now and _ENDED in st.session_state:
             _remember()
     return place
 
@@ -91,10 +91,10 @@ def begin(page: str) -> DeltaGenerator:
 def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
     """Show the present step's panel, at the place from `begin`, where this is its page; offer the tour on the first."""
     now = number()
-    if not now and page == STEPS[0].page and ENDED not in st.session_state:
+    if not now and page == STEPS[0].page and _ENDED not in st.session_state:
         # Only the browser knows who has taken or declined it, so it decides.
         with place:
-            _offer(key="tour-offer", data={"length": LENGTH}, on_take_change=start)
+            _offer(key="tour-offer", data={"length": _LENGTH}, on_take_change=_start)
     if not now or STEPS[now - 1].page != page:
         return
     step = STEPS[now - 1]
@@ -120,15 +120,15 @@ def draw_sidebar() -> None:
             key="tour-start",
             type="tertiary",
             icon=":material/explore:",
-            on_click=start,
-            help=f"Follow one misclassified test through the pages: {LENGTH}, on the default setup.",
+            on_click=_start,
+            help=f"Follow one misclassified test through the pages: {_LENGTH}, on the default setup.",
         )
 
 
 def _arrive(now: int, wanted: Selection) -> None:
     """Open the tab of a step and select what it is about, once; what an address that was passed on says stays."""
-    before = st.session_state.get(ARRIVED)
-    st.session_state[ARRIVED] = now
+    before = st.session_state.get(_ARRIVED)
+    st.session_state[_ARRIVED] = now
     entry, tab = PAGES[STEPS[now - 1].page], STEPS[now - 1].tab
     if before != now and entry.tabs and tabs.TAB not in st.query_params:
         tabs.open_at(entry.name, tab or next(iter(entry.tabs)))
@@ -148,13 +148,13 @@ def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
             column.markdown(f"**{title}.** {text}")
         with st.container(horizontal=True, gap="small"):
             if now > 1:
-                st.button("Back", key="tour-back", on_click=go, args=(now - 1,))
+                st.button("Back", key="tour-back", on_click=_go, args=(now - 1,))
             if now < len(STEPS):
                 label = f"Next: {PAGES[STEPS[now].page].title}"
-                st.button(label, key="tour-next", type="primary", on_click=go, args=(now + 1,))
+                st.button(label, key="tour-next", type="primary", on_click=_go, args=(now + 1,))
                 _skip()
             else:
-                st.button("Finish", key="tour-finish", type="primary", on_click=end, args=("finished",))
+                st.button("Finish", key="tour-finish", type="primary", on_click=_end, args=("finished",))
             if selected() != wanted:
                 st.button(
                     "Restore the selection",
@@ -184,16 +184,16 @@ def _short(now: int, text: str, label: str) -> None:
         st.container(horizontal=True, vertical_alignment="center", gap="small"),
     ):
         st.markdown(f"Step {now} of {len(STEPS)} of the **tour** {text}")
-        st.button(label, key="tour-continue", on_click=go, args=(now,))
+        st.button(label, key="tour-continue", on_click=_go, args=(now,))
         _skip()
         _remember()
 
 
 def _skip() -> None:
-    st.button("Skip the tour", key="tour-skip", type="tertiary", on_click=end, args=("skipped",))
+    st.button("Skip the tour", key="tour-skip", type="tertiary", on_click=_end, args=("skipped",))
 
 
 def _remember() -> None:
     """Let the browser remember how the tour ended, and put the focus where the person goes on."""
-    data = {"ended": st.session_state.get(ENDED, ""), "moves": st.session_state.get(MOVES, 0)}
+    data = {"ended": st.session_state.get(_ENDED, ""), "moves": st.session_state.get(_MOVES, 0)}
     _memory(key="tour-memory", data=data)

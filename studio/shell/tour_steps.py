@@ -35,7 +35,7 @@ class Story:
     @cached_property
     def cell(self) -> tuple[int, ...]:
         """The cell with the largest share of misclassified tests."""
-        return suspicious(self.view.table.cells, self.view.table.wrong, self.view.table.counts)
+        return _suspicious(self.view.table.cells, self.view.table.wrong, self.view.table.counts)
 
     @cached_property
     def inside(self) -> NDArray[np.int64]:
@@ -108,7 +108,7 @@ class Story:
         return self.view.test.class_names[int(self.view.test.targets[self.position])]
 
 
-def suspicious(cells: NDArray[np.uint8], wrong: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, ...]:
+def _suspicious(cells: NDArray[np.uint8], wrong: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, ...]:
     """Return the cell with the largest share of misclassified tests, the first one where there are several."""
     return tuple(int(cluster) for cluster in cells[int(np.argmax(wrong / counts))])
 
@@ -125,7 +125,7 @@ def only_by(tests: int, wrong: int) -> str:
 def overview(result: Overview) -> Words:
     """Step 1, from what the Overview shows: the engine need not have run."""
     table = result.table
-    cell = suspicious(table.cells, table.wrong, table.counts)
+    cell = _suspicious(table.cells, table.wrong, table.counts)
     row = int(np.flatnonzero((table.cells == cell).all(axis=1))[0])
     tests, wrong = int(table.counts[row]), int(table.wrong[row])
     right = f"{percent(result.accuracy or 0)} of {plural(result.tests, 'test')} are classified correctly."
@@ -219,7 +219,7 @@ def layers(story: Story) -> Words:
     )
 
 
-def finding(story: Story) -> Words:
+def _finding(story: Story) -> Words:
     """Step 7."""
     rank = next((i for i, pair in enumerate(zip(story.cell, story.goal, strict=True)) if pair[0] != pair[1]), 0)
     size, name = story.view.sizes[rank], story.view.neurons[rank]
@@ -268,7 +268,7 @@ STEPS: tuple[Step, ...] = (
     Step(
         "coverage",
         "the finding, and the next step",
-        finding,
+        _finding,
         lambda story: Selection(story.test, story.neuron, story.cell[story.rank], cell_name(story.goal)),
         tab="fill",
     ),

@@ -15,7 +15,7 @@ from studio.state import address
 
 T = TypeVar("T", bound=str | int | float)
 
-NONE = "none"
+_NONE = "none"
 """In the address: nothing is chosen of several options."""
 
 
@@ -56,9 +56,9 @@ def choose_several(
     if (said := _said(key, before is not None and all(option in options for option in before))) is not None:
         found = [named(text, options) for text in said.split(",")]
         chosen = [option for option in found if option is not None]
-        st.session_state[key] = chosen if chosen or emptied or said == NONE else list(default)
+        st.session_state[key] = chosen if chosen or emptied or said == _NONE else list(default)
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
-    address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or NONE)
+    address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or _NONE)
     return list(chosen)
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from studio.state import address
 
-CLEARS = {
+_CLEARS = {
     "model": ("neuron", "cluster", "cell", "within"),
     "layer": ("neuron", "cluster", "cell", "within"),
     "data": ("input",),
@@ -23,7 +23,7 @@ CLEARS = {
 """What loses its meaning when something else is chosen."""
 
 
-SETUP_PARTS = {
+_SETUP_PARTS = {
     "model": "network",
     "layer": "layer",
     "data": "tests",
@@ -99,9 +99,9 @@ def selected() -> Selection:
 def select(**changes: int | str | Sequence[str] | None) -> None:
     """Select parts of the selection or the setup by name on all pages; for callbacks.
 
-    None or an empty text clears a part. What loses its meaning (see `CLEARS`) is cleared too.
+    None or an empty text clears a part. What loses its meaning (see `_CLEARS`) is cleared too.
     """
-    cleared = {name: None for change in changes for name in CLEARS.get(change, ())}
+    cleared = {name: None for change in changes for name in _CLEARS.get(change, ())}
     for name in ("cell", "cluster"):
         if changes.get(name) not in (None, ""):
             st.session_state[LAST] = name
@@ -112,13 +112,13 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
 
 def change_setup(**changes: int | str | Sequence[str]) -> None:
     """Choose parts of the setup, as `select` does, and say what of the selection lost its meaning; for callbacks."""
-    cleared = {name for change in changes for name in CLEARS.get(change, ())}
+    cleared = {name for change in changes for name in _CLEARS.get(change, ())}
     lost = selected().among(cleared)
     if "within" in cleared and (cell := address.read("within")):
         lost.append(f"the filter by cell {cell}")
     select(**changes)
     if lost:
-        parts = " and ".join(SETUP_PARTS[name] for name in changes if set(CLEARS.get(name, ())) & cleared)
+        parts = " and ".join(_SETUP_PARTS[name] for name in changes if set(_CLEARS.get(name, ())) & cleared)
         belong = "It belongs" if len(lost) == 1 else "They belong"
         st.toast(f"No longer selected: {', '.join(lost)}. {belong} to the former {parts}.")
 

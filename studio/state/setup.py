@@ -24,7 +24,7 @@ MOST_NEURONS = 12
 M = replace(limits.M, high=MOST_NEURONS)
 """The number of important neurons, as far as the studio shows it."""
 
-CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)
+_CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)
 
 CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
 """How many clusters a neuron has: as many as its silhouette says, or so many."""
@@ -45,7 +45,7 @@ ANSWERS = {"": "all", "right": CORRECT[True], "wrong": CORRECT[False]}
 ARRIVED, NOT_FOUND = "setup-arrived", "setup-not-found"
 """In the session: parts of the setup that came with an address, and the page and sentences of those not found."""
 
-LONGEST_NAME = 60
+_LONGEST_NAME = 60
 """Characters of a name that is quoted."""
 
 
@@ -96,7 +96,7 @@ class Setup:
             self.classes,
             self.predicted,
             {"": None, "right": True, "wrong": False}[self.answers],
-            confidence_range(self.confidence) or ALL_CONFIDENCES,
+            _confidence_range(self.confidence) or ALL_CONFIDENCES,
             tuple(int(part) for part in self.within.split("-") if part),
         )
 
@@ -110,7 +110,7 @@ DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
 
-PARTS_HELP = (
+_PARTS_HELP = (
     f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
     "attention head. "
 )
@@ -175,8 +175,8 @@ def parse(texts: Mapping[str, str]) -> Setup:
         clustering=way.name,
         predicted=_named(texts, "predicted", predictable),
         answers=answers if answers in ANSWERS and known and known == predictable else "",
-        confidence=texts.get("confidence", "") if known and confidence_range(texts.get("confidence", "")) else "",
-        within=cell if is_cell(cell) else "",
+        confidence=texts.get("confidence", "") if known and _confidence_range(texts.get("confidence", "")) else "",
+        within=cell if _is_cell(cell) else "",
     )
 
 
@@ -186,16 +186,16 @@ def _named(texts: Mapping[str, str], part: str, known: Sequence[str]) -> tuple[s
     return tuple(name for name in known if name in wanted)
 
 
-def confidence_range(text: str) -> tuple[float, float] | None:
+def _confidence_range(text: str) -> tuple[float, float] | None:
     """Read a range of confidence such as ``0.5to0.9``; None where it is none, or all there is."""
     least, _, most = text.partition("to")
-    low, high = CONFIDENCE.said(least), CONFIDENCE.said(most)
+    low, high = _CONFIDENCE.said(least), _CONFIDENCE.said(most)
     if low is None or high is None or low > high or (low, high) == ALL_CONFIDENCES:
         return None
     return low, high
 
 
-def is_cell(text: str) -> bool:
+def _is_cell(text: str) -> bool:
     """Whether a text names a cell: the numbers of clusters, one per neuron, with hyphens between them."""
     parts = text.split("-")
     return len(parts) <= MOST_NEURONS and all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts)
@@ -250,7 +250,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    return f"\u201c{text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + '…'}\u201d"
+    return f"\u201c{text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + '…'}\u201d"
 
 
 def arrive() -> None:
@@ -317,7 +317,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             setup.layer,
             {name: name for name in layers},
             "Layer whose neurons are examined, in the order from input to output. "
-            + (PARTS_HELP if parts else "")
+            + (_PARTS_HELP if parts else "")
             + f"Default for this network: {entry.default_layer}.",
         )
         st.session_state["m"] = setup.m

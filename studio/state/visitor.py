@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from idc_core.datasets.entry import DatasetEntry
     from idc_core.models import ModelEntry
 
-KEY = "visitor-key"
+_KEY = "visitor-key"
 PLACE, PLACES = "visitor-place", "visitor-places"
 """In the session: where the visitor is, and everywhere they were."""
 NOBODY = "nobody"
 """Who asks without having logged in, on a server with a login."""
-COOKIE = "_streamlit_xsrf"
-FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
+_COOKIE = "_streamlit_xsrf"
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via")
 """Headers that a proxy adds: behind one, everybody seems to come from this computer."""
 
 
@@ -48,7 +48,7 @@ def is_local() -> bool:
     hosts = [_host(one) for one in said if one] + [str(st.get_option("server.address") or "")]
     if (client := st.context.ip_address) is not None:
         hosts.append(client)
-    return all(map(_is_loopback, hosts)) and not any(name in st.context.headers for name in FORWARDED)
+    return all(map(_is_loopback, hosts)) and not any(name in st.context.headers for name in _FORWARDED)
 
 
 def owner() -> str:
@@ -62,7 +62,7 @@ def owner() -> str:
         return who
     if is_local():
         return ""
-    key = _browser_key(st.context.cookies.get(COOKIE, "")) or st.session_state.setdefault(KEY, secrets.token_hex(16))
+    key = _browser_key(st.context.cookies.get(_COOKIE, "")) or st.session_state.setdefault(_KEY, secrets.token_hex(16))
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from idc_core.suites import Suite
 
 SHOWN, CELLS, PICK = "shown", "cells-m", "pick"  # names in the address
-MOST_SHOWN = 30
-LARGE = 224
+_MOST_SHOWN = 30
+_LARGE = 224
 """Width of the large pictures in pixels, at least."""
 
 
@@ -70,7 +70,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
     if not len(cells.added):
         st.caption(f"At m = {m}, {label} adds no cells. Choose another suite or another m.")
         return
-    order = np.argsort(cells.first, kind="stable")[:MOST_SHOWN]
+    order = np.argsort(cells.first, kind="stable")[:_MOST_SHOWN]
     positions = cells.first[order]
     try:
         inputs = suite_comparison.take(view, suite, positions)
@@ -84,7 +84,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         f"{plural(len(cells.added), 'cell')} that no original test reaches.**"
     )
     place = _picked(view, suite, positions)
-    tiles = [gallery.Tile(int(one), caption(found, number, int(one))) for one in positions]
+    tiles = [gallery.Tile(int(one), _caption(found, number, int(one))) for one in positions]
     gallery.choices(
         view,
         "adding",
@@ -95,8 +95,8 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         lambda position: _choose(suite, position),
     )
     st.caption(
-        f"The first input of each cell{some}. {legend(found, number)}. Click one to see what changed and to select its "
-        "source."
+        f"The first input of each cell{some}. {_legend(found, number)}. Click one to see what changed and to select "
+        "its source."
     )
     _draw_change(found, number, m, int(positions[place]), inputs[place : place + 1])
 
@@ -117,7 +117,7 @@ def _choose(suite: Suite, position: int) -> None:
         select(input=int(suite.origin[position]))
 
 
-def caption(found: ComparedSuites, number: int, position: int) -> str:
+def _caption(found: ComparedSuites, number: int, position: int) -> str:
     """Write an input's source, its true class and its prediction."""
     suite, predictions = found.suites[number], found.results[number].predictions
     source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
@@ -130,7 +130,7 @@ def caption(found: ComparedSuites, number: int, position: int) -> str:
     return f"{source}{true} → {found.view.train.class_names[predictions.classes[position]]}{wrong}"
 
 
-def legend(found: ComparedSuites, number: int) -> str:
+def _legend(found: ComparedSuites, number: int) -> str:
     """Say how the captions are read."""
     if not found.view.is_classifier:
         what = quantity(found.view.test)
@@ -149,17 +149,17 @@ def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one:
     if one.ndim != 4:
         st.text(gallery.written(view, one[0]) or "(no known words)")
         return
-    shown = [(input_images.pictures(one, LARGE)[0], f"In this suite: {_prediction(found, number, position)}")]
+    shown = [(input_images.pictures(one, _LARGE)[0], f"In this suite: {_prediction(found, number, position)}")]
     if source >= 0:
         before = view.test.inputs[source : source + 1]
         sure = f", confidence {percent(float(view.analysis.confidence[source]))}" if view.is_classifier else ""
         original = f"Original, {gallery.caption(view, source)}{sure}"
-        shown.insert(0, (input_images.pictures(before, LARGE)[0], original))
+        shown.insert(0, (input_images.pictures(before, _LARGE)[0], original))
         change = one - before
         factor, changed = magnification(change), int((one != before).any(axis=1).sum())
         text = f"Difference{times(factor)} (grey: none): {plural(changed, 'pixel')} changed, at most by "
         text += f"{np.abs(change).max():.2g}"
-        shown.append((magnified(change, factor, LARGE)[0], text))
+        shown.append((magnified(change, factor, _LARGE)[0], text))
     with st.container(horizontal=True, key="what-changed"):
         for tile, text in shown:
             draw_picture(tile, text)
@@ -216,7 +216,7 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
 
         def sheet() -> bytes:
             shown = cells.first[:MOST_PICTURES]
-            captions = [caption(found, number, int(one)) for one in shown]
+            captions = [_caption(found, number, int(one)) for one in shown]
             return input_images.png(
                 input_images.contact_sheet(list(input_images.pictures(suite.take(shown))), captions)
             )

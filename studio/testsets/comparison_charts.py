@@ -55,7 +55,7 @@ def draw_gains(found: ComparedSuites, key: str = "gains") -> None:
     )
 
 
-def coverage_table(found: ComparedSuites) -> pd.DataFrame:
+def _coverage_table(found: ComparedSuites) -> pd.DataFrame:
     """Return size and coverage, one row per suite."""
     rows = []
     for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
@@ -69,7 +69,7 @@ def coverage_table(found: ComparedSuites) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def predictions_table(found: ComparedSuites) -> pd.DataFrame:
+def _predictions_table(found: ComparedSuites) -> pd.DataFrame:
     """Return accuracy and confidence, or the error of a regression, one row per suite."""
     rows = []
     for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
@@ -93,8 +93,8 @@ def draw_tables(found: ComparedSuites) -> None:
     """Show coverage and predictions of every suite, in two tables: one would be wider than a narrow window."""
     right = st.column_config.TextColumn(alignment="right")
     for table, alt in (
-        (coverage_table(found), "Size and coverage of every suite"),
-        (predictions_table(found), "Accuracy and confidence of every suite"),
+        (_coverage_table(found), "Size and coverage of every suite"),
+        (_predictions_table(found), "Accuracy and confidence of every suite"),
     ):
         st.dataframe(
             table, hide_index=True, height="content", column_config=dict.fromkeys(table.columns[1:], right), alt=alt

@@ -14,14 +14,14 @@ def headline(found: ComparedSuites) -> str:
     if len(found.results) < 2:
         return "**Only the original tests are shown.** Choose suites above to see which cells they add."
     if not found.additions:
-        return f"**{covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
+        return f"**{_covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
     m = found.first_m()
     gains, base = found.added(m), found.results[0].cells[m].covered
     labels = [literal(lower(found.options[number].label)) for number in found.additions]
     if not any(gains):
         verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
         text = f"{names(labels)} {verb} no new cells for any m up to {most}."
-        return f"**{text[0].upper()}{text[1:]}** {covered_by_parts(found)}"
+        return f"**{text[0].upper()}{text[1:]}** {_covered_by_parts(found)}"
     first, *others = sorted(found.additions, key=lambda number: -gains[number])
     text = (
         f"{_who(found, first)} adds {plural(gains[first], 'cell')} to the {count(base)} covered by the original tests "
@@ -37,14 +37,14 @@ def headline(found: ComparedSuites) -> str:
     if most != m and found.added(most)[best] and best != int(np.argmax(gains)):
         cells = plural(found.added(most)[best], "cell")
         sentences.append(f"At m = {most} {literal(lower(found.options[best].label))} adds most: {cells}.")
-    return " ".join([*sentences, covered_by_parts(found)]).strip()
+    return " ".join([*sentences, _covered_by_parts(found)]).strip()
 
 
 def _who(found: ComparedSuites, number: int) -> str:
     return f"{literal(found.options[number].label)} ({plural(found.results[number].extra, 'input')})"
 
 
-def covered_by_parts(found: ComparedSuites) -> str:
+def _covered_by_parts(found: ComparedSuites) -> str:
     """Say how many cells the suites cover that are parts of the tests."""
     told = [
         f"{lower(option.label)} ({count(one.inputs)}) cover {count(one.cells[found.m].covered)}"
@@ -58,7 +58,7 @@ def covered_by_parts(found: ComparedSuites) -> str:
 def gains_title(found: ComparedSuites) -> str:
     """State who adds most cells, for the setup's number of neurons and the largest one."""
     if len(found.results) > 1 and not found.additions:
-        return covered_by_parts(found).removesuffix(".")
+        return _covered_by_parts(found).removesuffix(".")
     ms = sorted({found.m, max(found.comparison.ms)})
     best = {m: int(np.argmax(found.added(m))) for m in ms}
     cells = {m: plural(found.added(m)[best[m]], "cell") for m in ms}

@@ -16,10 +16,10 @@ from studio.state.selection import change_setup
 from studio.testsets.suite_controls import MOST
 from studio.text import literal, plural
 
-MOST_UPLOAD = 20
+_MOST_UPLOAD = 20
 """Megabytes of a file with tests."""
 
-REFUSED = "suite-refused"
+_REFUSED = "suite-refused"
 
 
 def draw_saved(view: View, names: list[str]) -> None:
@@ -82,7 +82,7 @@ def _delete(name: str) -> None:
     try:
         delete_saved(name, visitor.person())
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)
 
 
 def draw_upload(view: View, names: list[str]) -> None:
@@ -99,7 +99,7 @@ def draw_upload(view: View, names: list[str]) -> None:
             suite = custom_suite(given, view.test)
             path = save_suite(Path(given.name).stem, suite, owner=visitor.person() or "")
         except IdcError as error:
-            st.session_state[REFUSED] = f"{literal(given.name)} was not added. {literal(error)}"
+            st.session_state[_REFUSED] = f"{literal(given.name)} was not added. {literal(error)}"
             return
         suite_catalog.keep_names([*names, path.stem][-MOST:])
 
@@ -108,12 +108,12 @@ def draw_upload(view: View, names: list[str]) -> None:
         "Upload your own tests (npz)",
         type="npz",
         key=key,
-        max_upload_size=MOST_UPLOAD,
+        max_upload_size=_MOST_UPLOAD,
         on_change=take,
         help=f"A file written by numpy.savez with the arrays inputs (n, {shape}) and targets (n); {_form(view)}. It is "
         "saved on this computer and added to the suites. Default none.",
     )
-    if refused := st.session_state.pop(REFUSED, ""):
+    if refused := st.session_state.pop(_REFUSED, ""):
         st.error(refused)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from idc_core.suites.comparison import SuiteResult
     from idc_core.suites.suite import SuitePart
 
-ORIGINAL = SuiteOption("original", "Original tests", "The tests as they are.", "original")
+_ORIGINAL = SuiteOption("original", "Original tests", "The tests as they are.", "original")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
         problems.append(f"Stopped before more neurons than {view.analysis.m} were clustered.")
     ms = sorted({view.analysis.m, *(m for m in MS if m <= len(learnt.important))})
     responses = {base.parts[0].fingerprint: _of_tests(view, learnt)}
-    options, suites = [ORIGINAL], [base]
+    options, suites = [_ORIGINAL], [base]
     for name in names:
         label = known[name].label if name in known else name
         try:

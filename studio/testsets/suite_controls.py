@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 MOST = 5
 """Suites beside the original tests."""
 
-NOTHING = "none"
+_NOTHING = "none"
 """What the address says where no suite is chosen."""
 
-CHOSEN = "suites-chosen"
+_CHOSEN = "suites-chosen"
 
 
 def _chosen(known: dict[str, SuiteOption]) -> list[str]:
     """Return the suites beside the original tests: those that the address names, else the usual ones."""
     named = suite_catalog.chosen_names()
-    if named == [NOTHING]:
+    if named == [_NOTHING]:
         return []
     return [name for name in named if name in known][:MOST] or suite_catalog.usual(known)
 
@@ -40,22 +40,22 @@ def choose(view: View) -> list[str]:
     """Choose the suites, of how many tests they are made, and how."""
     known = suite_catalog.suite_options(view)
     names = _chosen(known)
-    st.session_state[CHOSEN] = names
+    st.session_state[_CHOSEN] = names
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect(
             "Compare the original tests with",
             list(known),
             format_func=lambda name: known[name].label if name in known else name,
-            key=CHOSEN,
+            key=_CHOSEN,
             max_selections=MOST,
-            on_change=lambda: suite_catalog.keep_names(st.session_state[CHOSEN] or [NOTHING]),
+            on_change=lambda: suite_catalog.keep_names(st.session_state[_CHOSEN] or [_NOTHING]),
             placeholder="None",
             help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
             f"other data sets are compared alone. Default {_usual(known)}.",
         )
         if view.test.inputs.ndim == 4:
-            choose_count(view)
-    missing = [name for name in suite_catalog.chosen_names() if name not in known and name != NOTHING]
+            _choose_count(view)
+    missing = [name for name in suite_catalog.chosen_names() if name not in known and name != _NOTHING]
     if missing:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if view.test.inputs.ndim != 4:
@@ -79,7 +79,7 @@ def _usual(known: dict[str, SuiteOption]) -> str:
     return " and ".join(known[name].label for name in suite_catalog.usual(known)) or "none"
 
 
-def choose_count(view: View) -> None:
+def _choose_count(view: View) -> None:
     """Choose how many tests are perturbed."""
     key, most = "perturbed-count", len(view.chosen)
     usual = suite_catalog.usual_count(view)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 MAKE = "make"
 """The cell that inputs are made for; in the address."""
 
-SHOWN = 12
+_SHOWN = 12
 MOST_SEEDS, USUAL_SEEDS = 100, 24
-EPSILON = 0.3
+_EPSILON = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,10 @@ def draw(view: View, cell: tuple[int, ...]) -> None:
     """Show the inputs made for a cell, where that was asked for."""
     if address.read(MAKE) == cell_name(cell):
         st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
-        draw_made(view, cell)
+        _draw_made(view, cell)
 
 
-def draw_made(view: View, cell: tuple[int, ...]) -> None:
+def _draw_made(view: View, cell: tuple[int, ...]) -> None:
     """Draw the controls of the search for a cell, and its result."""
     most = min(MOST_SEEDS, len(view.chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -77,12 +77,12 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
             "Epsilon (largest change of a value)",
             0.02,
             1.0,
-            EPSILON,
+            _EPSILON,
             0.02,
             key="make-epsilon",
             bind="query-params",
             width=320,
-            help=f"Input values range from 0 to 1. From 0.02 to 1; default {EPSILON:g}.",
+            help=f"Input values range from 0 to 1. From 0.02 to 1; default {_EPSILON:g}.",
         )
         count = st.number_input(
             "Tests to start from",
@@ -103,7 +103,7 @@ def draw_made(view: View, cell: tuple[int, ...]) -> None:
     except IdcError as error:
         st.error(literal(error))
         return
-    st.markdown(sentence(made, epsilon))
+    st.markdown(_sentence(made, epsilon))
     if len(made.reached):
         _draw(view, cell, made, epsilon)
 
@@ -130,7 +130,7 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
     return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
 
-def sentence(made: Made, epsilon: float) -> str:
+def _sentence(made: Made, epsilon: float) -> str:
     """Say how many tests led to the cell, or that none did."""
     reached, name = made.reached, cell_name(made.reached.cell)
     if not len(reached):
@@ -151,7 +151,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
     """Show the inputs, and offer to download or to keep them."""
     reached, name = made.reached, cell_name(cell)
     order = np.argsort(reached.iterations, kind="stable")
-    some = order[:SHOWN]
+    some = order[:_SHOWN]
     tiles = [gallery.Tile(int(view.test.ids[made.origin[row]]), _told(view, made, row)) for row in some]
     seeds = made.seeds[reached.seed_index[some]]
     factor = gallery.changed(

@@ -22,7 +22,7 @@ Modes = Sequence[Literal["points", "box", "lasso"]]
 Clicked = Callable[[list[dict[str, Any]]], None]
 Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
-SCALES = {"linear": "linear", "log": "log"}
+_SCALES = {"linear": "linear", "log": "log"}
 """Scales that an axis can be switched to: name and label."""
 
 ASSETS = SHIPPED / "assets"
@@ -69,7 +69,7 @@ def chart(
     `clicked` is called with the points that were clicked or selected (in one of `modes`), as plotly gives them: `x`,
     `y`, `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point:
     a choice stays until another one is made.
-    `scale` is a key of `SCALES`, the default of an axis whose scale can be switched; `build` is then also called with
+    `scale` is a key of `_SCALES`, the default of an axis whose scale can be switched; `build` is then also called with
     whether it is logarithmic.
     """
     clickable = clicked is not None
@@ -80,7 +80,7 @@ def chart(
     # The switch is among the buttons below the chart, and read before the chart is built.
     place = st.container()
     built: list[go.Figure] = []
-    log = save_row(key, key, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
+    log = _save_row(key, key, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
     figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
     built.append(figure)
     with place:
@@ -111,7 +111,7 @@ def plot(
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
     _draw(key, figure if drawn is None else drawn, alt, clicked, modes)
-    save_row(key, key, alt, read, lambda: figure, lines, table)
+    _save_row(key, key, alt, read, lambda: figure, lines, table)
 
 
 def _draw(key: str, figure: go.Figure, alt: str, clicked: Clicked | None, modes: Modes) -> None:
@@ -156,7 +156,7 @@ def grid_chart(
 
         return grid_figure(option, height, dark=dark)
 
-    save_row(key, name, alt, read, figure, (line,), table)
+    _save_row(key, name, alt, read, figure, (line,), table)
     if clicked is not None:
         margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
         shape = {"rows": len(option["yAxis"]["data"]), "columns": len(option["xAxis"]["data"])}
@@ -213,7 +213,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def save_row(
+def _save_row(
     key: str,
     name: str,
     title: str,
@@ -270,12 +270,12 @@ def _choose_scale(key: str, default: str) -> str:
     return choose_one(
         st.segmented_control,
         "Scale",
-        SCALES,
+        _SCALES,
         default,
         f"{key}-scale",
         required=True,
         label_visibility="collapsed",
-        help=f"Scale of the axis: linear or logarithmic. Default {SCALES[default]}.",
+        help=f"Scale of the axis: linear or logarithmic. Default {_SCALES[default]}.",
     )
 
 

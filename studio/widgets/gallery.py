@@ -26,10 +26,10 @@ from studio.widgets.charts import component
 WRONG = "\u00d7"
 """Marks a misclassified test."""
 
-MOST_WORDS = 60
+_MOST_WORDS = 60
 """Words of a text shown in a gallery."""
 
-MOST_BYTES = 90_000
+_MOST_BYTES = 90_000
 """Bytes of a gallery's pictures up to which they are sent exactly."""
 
 _COLUMNS = 10
@@ -81,7 +81,7 @@ def neuron_heatmaps(view: View, tests: NDArray[np.int64], neuron: int) -> NDArra
 
 def note(view: View, shown: int, of: int) -> str:
     """Say below a gallery how its captions are to be read, what a click does, and how many tests it leaves out."""
-    return f"{legend(view)}. Click to select.{_left_out(shown, of)}"
+    return f"{_legend(view)}. Click to select.{_left_out(shown, of)}"
 
 
 def make_tiles(
@@ -141,7 +141,9 @@ def choices(
         if sheet:
             tile["places"] = [place]
         else:
-            tile["words"] = [(word, "") for word in words_of(view.test, inputs[place])[:MOST_WORDS]] or [("(none)", "")]
+            tile["words"] = [(word, "") for word in words_of(view.test, inputs[place])[:_MOST_WORDS]] or [
+                ("(none)", "")
+            ]
             tile["glue"] = glue(view.test)
     _draw(key, label, shown, sheet, chosen, choose)
 
@@ -176,7 +178,7 @@ def digest(view: View, positions: NDArray[np.int64]) -> str:
     return f"{crc32(repr((view.setup, np.asarray(positions).tolist())).encode()):08x}"
 
 
-def legend(view: View) -> str:
+def _legend(view: View) -> str:
     """Say how captions of tests are to be read."""
     if not view.is_classifier:
         what = quantity(view.test)
@@ -234,7 +236,7 @@ def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, Any]:
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _written(digest: bytes, shape: tuple[int, ...], _tiles: NDArray[np.uint8]) -> str:
     """Write a sheet of pictures as an address that holds it, once: that takes longer than all else of a gallery."""
-    content = input_images.webp(input_images.side_by_side(_tiles, _COLUMNS), MOST_BYTES)
+    content = input_images.webp(input_images.side_by_side(_tiles, _COLUMNS), _MOST_BYTES)
     return f"data:image/webp;base64,{base64.b64encode(content).decode()}"
 
 
@@ -248,7 +250,7 @@ def _said(text: str) -> str:
 
 def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
     """Return the first words of a text, each marked where it has much relevance, for or against."""
-    words = words_of(view.test, view.test.inputs[position])[:MOST_WORDS]
+    words = words_of(view.test, view.test.inputs[position])[:_MOST_WORDS]
     if not words:
         return [("(no known words)", "")]
     marks = [""] * len(words)

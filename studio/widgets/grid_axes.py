@@ -23,10 +23,10 @@ from studio.widgets.layout import settings
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
 
-MARK = "~"
+_MARK = "~"
 """Between the parts of a value in the address."""
 
-FREE = -1
+_FREE = -1
 """Stands for any cluster in the menu of a neuron."""
 
 
@@ -59,7 +59,7 @@ def read_zoom(view: View) -> Zoom:
 
 def _parts(view: View, name: str) -> list[str] | None:
     """Read a value of this layer; None where there is none."""
-    layer, *parts = address.read(name).split(MARK)
+    layer, *parts = address.read(name).split(_MARK)
     return parts if layer == view.setup.layer else None
 
 
@@ -76,14 +76,14 @@ def _free(view: View, name: str, fixed: Mapping[int, int]) -> list[int]:
 def fix(view: View, fixed: Mapping[int, int]) -> None:
     """Hold these neurons, by their rank, in these clusters and no others; for callbacks."""
     parts = [f"{view.analysis.important[rank]}-{cluster}" for rank, cluster in sorted(fixed.items())]
-    address.keep(FIXED, MARK.join([view.setup.layer, *parts]) if parts else "")
+    address.keep(FIXED, _MARK.join([view.setup.layer, *parts]) if parts else "")
 
 
 def put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
     """Put neurons, by their rank, on rows and columns; none at all for what fits best; for callbacks."""
     for name, ranks in ((ROWS, rows), (COLUMNS, columns)):
         parts = [str(view.analysis.important[rank]) for rank in ranks]
-        address.keep(name, MARK.join([view.setup.layer, *parts]) if rows or columns else "")
+        address.keep(name, _MARK.join([view.setup.layer, *parts]) if rows or columns else "")
 
 
 def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:
@@ -97,7 +97,7 @@ def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:
         fixed |= {rank: cell[rank] for rank in drawn or [i for i in range(len(sizes)) if i not in fixed]}
 
 
-def words(view: View, fixed: Mapping[int, int]) -> str:
+def _words(view: View, fixed: Mapping[int, int]) -> str:
     """Put held neurons into words; empty where there are none."""
     neurons = [view.neurons[rank].removeprefix("neuron ") for rank in fixed]
     where = f"{', '.join(neurons)} in cluster{'s' * (len(fixed) > 1)} {cell_name(list(fixed.values()))}"
@@ -132,7 +132,7 @@ def crumbs(view: View, zoom: Zoom) -> None:
                 type="tertiary",
                 on_click=fix,
                 args=(view, dict(held)),
-                help=f"Go back to {words(view, held)}.",
+                help=f"Go back to {_words(view, held)}.",
             )
 
 
@@ -165,8 +165,8 @@ def controls(view: View, zoom: Zoom) -> None:
         st.caption("Fix a neuron to one cluster to show only those cells:")
         with st.container(horizontal=True, gap="small"):
             for rank, name in names.items():
-                st.session_state[f"fix-{rank}"] = zoom.fixed.get(rank, FREE)
-                clusters: list[int] = [FREE, *range(view.sizes[rank])]
+                st.session_state[f"fix-{rank}"] = zoom.fixed.get(rank, _FREE)
+                clusters: list[int] = [_FREE, *range(view.sizes[rank])]
                 st.selectbox(
                     name.capitalize(),
                     clusters,
@@ -180,7 +180,7 @@ def controls(view: View, zoom: Zoom) -> None:
 
 
 def _option(view: View, rank: int, cluster: int) -> str:
-    if cluster == FREE:
+    if cluster == _FREE:
         return "any"
     name = cluster_name(cluster, view.sizes[rank])
     return f"{cluster} ({name.removesuffix(' cluster')})"
@@ -192,14 +192,14 @@ def _put(view: View) -> None:
 
 def _fix(view: View) -> None:
     chosen = {rank: st.session_state[f"fix-{rank}"] for rank in range(len(view.sizes))}
-    fix(view, {rank: cluster for rank, cluster in chosen.items() if cluster != FREE})
+    fix(view, {rank: cluster for rank, cluster in chosen.items() if cluster != _FREE})
 
 
 def reading(view: View, grid: Grid, colouring: str) -> str:
     """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
     found = find_colouring(colouring)
     reads = f"{found.reads} {CROSS}" if found.crosses and view.correct is not None else found.reads
-    held = f" Fixed: {words(view, grid.fixed)}." if grid.fixed else ""
+    held = f" Fixed: {_words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
         return (
             "Each tile is one cell. Row and column: the clusters of the neurons on the axes, 0 the lowest. "
@@ -217,7 +217,7 @@ def reading(view: View, grid: Grid, colouring: str) -> str:
 def finding(view: View, grid: Grid) -> str:
     """State what the grid shows, as its title."""
     covered = int((grid.tile >= 0).sum())
-    inside = f" with {words(view, grid.fixed)}" if grid.fixed else ""
+    inside = f" with {_words(view, grid.fixed)}" if grid.fixed else ""
     tiles = ""
     if grid.folded:
         reached = len(set(grid.tile[grid.tile >= 0].tolist()))

@@ -15,13 +15,13 @@ from idc_core.figures import input_images
 from studio.engine.results import View
 from studio.widgets.charts import component
 
-MOST_PIXELS = 48
+_MOST_PIXELS = 48
 """Sides of larger pictures are thinned out: they are looked at for a moment."""
 
-SHOWN_PIXELS = 84
+_SHOWN_PIXELS = 84
 """About the side of a picture on the screen."""
 
-COLUMNS = 30
+_COLUMNS = 30
 
 _hover = component("idc_hover", "hover", "pictures")
 
@@ -32,11 +32,11 @@ def hover_pictures(view: View, chart: str, positions: NDArray[np.int64]) -> None
         return
     content, height, width = _sheet(view.test.fingerprint, positions.tobytes(), view.test.inputs, positions)
     files = runtime.get_instance().media_file_mgr
-    times = max(1, round(SHOWN_PIXELS / width))
+    times = max(1, round(_SHOWN_PIXELS / width))
     sheet = {
         "address": files.add(content, "image/webp", f"hover-{chart}"),
-        "columns": COLUMNS,
-        "rows": -(-len(positions) // COLUMNS),
+        "columns": _COLUMNS,
+        "rows": -(-len(positions) // _COLUMNS),
         "width": times * width,
         "height": times * height,
     }
@@ -48,6 +48,6 @@ def _sheet(
     tests: str, places: bytes, _inputs: NDArray[np.floating], _positions: NDArray[np.int64]
 ) -> tuple[bytes, int, int]:
     """Put the pictures of some tests on one sheet; return it with the height and width of one."""
-    every = -(-max(_inputs.shape[2:]) // MOST_PIXELS)
+    every = -(-max(_inputs.shape[2:]) // _MOST_PIXELS)
     small = input_images.pictures(_inputs[_positions][:, :, ::every, ::every], 1)
-    return input_images.glance(input_images.side_by_side(small, COLUMNS)), small.shape[1], small.shape[2]
+    return input_images.glance(input_images.side_by_side(small, _COLUMNS)), small.shape[1], small.shape[2]

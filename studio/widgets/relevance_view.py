@@ -23,10 +23,10 @@ from studio.text import signed
 from studio.widgets import layout
 from studio.widgets.picture import draw_picture
 
-SIDE = 168
+_SIDE = 168
 """Width of the large pictures in pixels, at least."""
 
-SMALL_SIDE = 112
+_SMALL_SIDE = 112
 """The same of a layer's map."""
 
 
@@ -63,7 +63,7 @@ class Display:
     def image(self) -> tuple[NDArray[np.uint8], str]:
         """The picture with its caption."""
         number = self.view.test.ids[self.position]
-        tile = pictures(self.view.test.inputs[self.position][None], SIDE)[0]
+        tile = pictures(self.view.test.inputs[self.position][None], _SIDE)[0]
         return tile, f"Test {number}: {layout.answer(self.view, self.position)}"
 
     @property
@@ -71,7 +71,7 @@ class Display:
         """The heatmap of every explanation with its caption."""
         return [
             (
-                heatmaps.heatmap(one.maps[INPUT], limit[INPUT], SIDE, self.scheme),
+                heatmaps.heatmap(one.maps[INPUT], limit[INPUT], _SIDE, self.scheme),
                 f"{one.label}: {_scale_text(one, limit[INPUT])}",
             )
             for one, limit in zip(self.explanations, self.limits, strict=True)
@@ -80,12 +80,12 @@ class Display:
     def pictures(self, strength: float) -> list[tuple[NDArray[np.uint8], str]]:
         """Return image, overlay, heatmaps and difference with their captions; strength is in 0..1."""
         image, first = self.view.test.inputs[self.position], self.explanations[0]
-        covered = heatmaps.overlay(image, first.maps[INPUT], strength, SIDE, self.scheme)
+        covered = heatmaps.overlay(image, first.maps[INPUT], strength, _SIDE, self.scheme)
         shown = [self.image, (covered, f"{first.label}, overlay"), *self.heatmaps]
         if self.difference is not None:
             unit, values = self.difference
             largest = float(np.abs(values).max()) or 1.0
-            tile = heatmaps.heatmap(values, largest, SIDE, self.scheme)
+            tile = heatmaps.heatmap(values, largest, _SIDE, self.scheme)
             shown.append((tile, f"Difference (first \u2212 second){unit}: colour range ±{largest:.2g}"))
         return shown
 
@@ -201,7 +201,7 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             parts: list[NDArray[np.uint8]] = []
             there = [(one, limit) for one, limit in zip(display.explanations, limits, strict=True) if layer in limit]
             for one, limit in there:
-                tile = heatmaps.heatmap(one.maps[layer], limit[layer], SMALL_SIDE, display.scheme)
+                tile = heatmaps.heatmap(one.maps[layer], limit[layer], _SMALL_SIDE, display.scheme)
                 parts += [tile, np.zeros((GAP, tile.shape[1], 4), dtype=np.uint8)]
             shape = " by ".join(map(str, values.shape))
             sums = " | ".join(signed(one.sums[layer]) for one, _ in there)

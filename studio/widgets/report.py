@@ -20,7 +20,7 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
 
-ASKED = "report-asked"
+_ASKED = "report-asked"
 """In the session: the setup whose report was asked for."""
 
 
@@ -40,12 +40,12 @@ def offer(view: View | None) -> None:
             args=(setup,),
             help="Scores all criteria and draws the charts, usually a few seconds.",
         )
-        if st.session_state.get(ASKED) != setup:
+        if st.session_state.get(_ASKED) != setup:
             return
         try:
             files = _made(open_view(setup) if view is None else view)
         except CancelledError:
-            st.session_state.pop(ASKED)
+            st.session_state.pop(_ASKED)
             return
         except IdcError as error:
             st.error(literal(error))
@@ -58,7 +58,7 @@ def offer(view: View | None) -> None:
 
 
 def _ask(setup: Setup) -> None:
-    st.session_state[ASKED] = setup
+    st.session_state[_ASKED] = setup
 
 
 def _made(view: View) -> ReportFiles:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import RetrainedNetwork
 
-POLL_S = 1.0
+_POLL_S = 1.0
 
 CURRENT, FAILED, BEGAN = "retraining-job", "retraining-failed", "retraining-began"
 """The job that this session waits for, why one failed, and when it began with how many left: in the session."""
@@ -104,7 +104,7 @@ class RetrainingRun:
             return self._job("retrained-tests", self.key, lambda: self.prepare, 2)
         name, seed = left[0]
         key = (*self.key, name, seed)
-        return self._job("retraining", key, lambda: one_network(prepared.result(), name, seed), 64)
+        return self._job("retraining", key, lambda: _one_network(prepared.result(), name, seed), 64)
 
     def _job(
         self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int
@@ -124,7 +124,7 @@ class RetrainingRun:
         return _read(file, file.stat().st_mtime_ns) if file.is_file() else None
 
 
-def one_network(plan: RetrainingPlan, name: str, seed: int) -> Callable[[Progress], int]:
+def _one_network(plan: RetrainingPlan, name: str, seed: int) -> Callable[[Progress], int]:
     """Return the work of one network, which ends on disk."""
 
     def work(report: Progress) -> int:
@@ -149,7 +149,7 @@ def _read(file: Path, changed: int) -> RetrainedNetwork | None:
 def watch(run: RetrainingRun) -> None:
     """Show the run's progress, with buttons that stop and continue it; every network finished redraws the page."""
     going = run.going and bool(run.left) and FAILED not in st.session_state
-    st.fragment(run_every=POLL_S if going else None)(_watch)(run, len(run.left), run.going)
+    st.fragment(run_every=_POLL_S if going else None)(_watch)(run, len(run.left), run.going)
 
 
 def _watch(run: RetrainingRun, before: int, going: bool) -> None:

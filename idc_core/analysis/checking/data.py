@@ -11,10 +11,10 @@ from idc_core.analysis.checking.detectors import classification, detector, numbe
 from idc_core.analysis.checking.evidence import Evidence
 from idc_core.analysis.checking.findings import listed
 
-FEW = 0.05
+_FEW = 0.05
 """Share of texts or table rows up to which equal ones are natural; pictures are never equal by themselves."""
 
-OTHER_RANGE = 10
+_OTHER_RANGE = 10
 """Times that training inputs reach beyond tests, or tests beyond them, that is no accident."""
 
 
@@ -23,7 +23,7 @@ def _windows(evidence: Evidence) -> bool:
 
 
 @detector("leak", "tests among the training inputs", _windows)
-def find_leak(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_leak(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find tests that are identical to training inputs."""
     training, tests = evidence.training_digests, evidence.test_digests
     of = {digest: training.first[digest] for digest in tests.first if digest in training.first}
@@ -42,7 +42,7 @@ def find_leak(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("duplicates", "identical inputs within a split", _windows)
-def find_duplicates(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_duplicates(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find inputs that are identical to others of their split."""
     for what, data, found in (
         ("training inputs", evidence.train, evidence.training_digests),
@@ -64,11 +64,11 @@ def find_duplicates(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _natural(evidence: Evidence, share: float) -> bool:
-    return evidence.inputs.ndim != 4 and share <= FEW
+    return evidence.inputs.ndim != 4 and share <= _FEW
 
 
 @detector("empty-class", "classes without tests or training inputs", classification)
-def find_empty_class(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_empty_class(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find classes that one of the splits lacks."""
     for what, data in (("training inputs", evidence.train), ("tests", evidence.test)):
         missing = sorted(set(range(len(data.class_names))) - set(data.targets.tolist()))
@@ -81,11 +81,11 @@ def find_empty_class(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("ranges", "training inputs and tests of different range", numbers)
-def find_ranges(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_ranges(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find splits that were scaled differently."""
     training, tests = (_range(values) for values in (evidence.training_inputs, evidence.inputs))
     reach, of_tests = (max(abs(low), abs(high)) for low, high in (training, tests))
-    if max(reach, of_tests) > OTHER_RANGE * max(min(reach, of_tests), 1e-9):
+    if max(reach, of_tests) > _OTHER_RANGE * max(min(reach, of_tests), 1e-9):
         yield (
             f"Training inputs lie in {training[0]:.4g}..{training[1]:.4g}, tests in {tests[0]:.4g}..{tests[1]:.4g}.",
             "Prepare both splits in the same way.",

@@ -14,7 +14,7 @@ from idc_core.progress import Progress, report
 READ = 640 * 2**20
 """Bytes of one split that are read at most: all of CIFAR-10; of larger splits inputs drawn at random."""
 
-ROWS = 256
+_ROWS = 256
 """Inputs read at a time."""
 
 
@@ -40,14 +40,14 @@ class Digests:
 def digests(data: Dataset, on_progress: Progress | None = None) -> Digests:
     """Return the digests of a split; its inputs are asked for by slices, or by index arrays where not all are read."""
     row = data.inputs[:1].nbytes
-    most = max(ROWS, READ // max(1, row))
+    most = max(_ROWS, READ // max(1, row))
     chosen = None if most >= len(data) else np.sort(np.random.default_rng(0).permutation(len(data))[:most])
     count = len(data) if chosen is None else most
     first: dict[bytes, int] = {}
     repeated = []
-    for begin in range(0, count, ROWS):
+    for begin in range(0, count, _ROWS):
         report(on_progress, begin, count, f"comparing {'training inputs' if data.split == 'train' else 'tests'}")
-        end = min(begin + ROWS, count)
+        end = min(begin + _ROWS, count)
         positions = np.arange(begin, end) if chosen is None else chosen[begin:end]
         rows = data.inputs[begin:end] if chosen is None else data.inputs[positions]
         for position, digest in zip(positions.tolist(), _digests(np.ascontiguousarray(rows)), strict=True):

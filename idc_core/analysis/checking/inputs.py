@@ -17,17 +17,17 @@ Floats = NDArray[np.float32]
 TRIED, FIRST = 200, 40
 """Tests on which a way is tried, and those before: a way that is clearly worse on them is dropped."""
 
-WORSE = 0.1
+_WORSE = 0.1
 GAIN, ERROR, CHANCE = 0.05, 0.8, 1e-3
 """A way must raise accuracy by this much, or lower the RMSE to this share, and be that improbable by chance."""
 
-MEANT = 0.3
+_MEANT = 0.3
 """Kappa that a way must reach, and share of the targets' deviation that the RMSE must stay below."""
 
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+_IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 """Means and deviations of RGB pixels in 0..1, as torchvision's networks take them."""
 
-CAFFE = (103.939, 116.779, 123.68)
+_CAFFE = (103.939, 116.779, 123.68)
 """Means of BGR pixels in 0..255, as Caffe's networks take them."""
 
 
@@ -72,7 +72,7 @@ def _moments(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _constants(evidence: Evidence) -> tuple[Floats, Floats]:
-    mean, deviation = (np.array(values, np.float32)[None, :, None, None] for values in IMAGENET)
+    mean, deviation = (np.array(values, np.float32)[None, :, None, None] for values in _IMAGENET)
     return mean, deviation
 
 
@@ -93,7 +93,7 @@ def _undone(moments: Callable[[Evidence], tuple[Floats, Floats]]) -> Callable[[F
 
 
 def _caffe(inputs: Floats, evidence: Evidence) -> Floats:
-    return inputs[:, ::-1] * np.float32(255) - np.array(CAFFE, np.float32)[None, :, None, None]
+    return inputs[:, ::-1] * np.float32(255) - np.array(_CAFFE, np.float32)[None, :, None, None]
 
 
 def _channels_last(inputs: Floats, evidence: Evidence) -> Floats:
@@ -172,8 +172,8 @@ WAYS = (
         "scale",
         "standardised by ImageNet's means and deviations",
         _standardised(_constants),
-        f"Subtract {_figures(IMAGENET[0])} and divide by {_figures(IMAGENET[1])} in the network's forward.",
-        f"Give the network with --mean {_figures(IMAGENET[0])} --deviation {_figures(IMAGENET[1])}.",
+        f"Subtract {_figures(_IMAGENET[0])} and divide by {_figures(_IMAGENET[1])} in the network's forward.",
+        f"Give the network with --mean {_figures(_IMAGENET[0])} --deviation {_figures(_IMAGENET[1])}.",
         (3,),
     ),
     Way(
@@ -203,8 +203,8 @@ WAYS = (
         "scale",
         "as BGR in 0..255 less Caffe's means",
         _caffe,
-        f"Turn RGB into BGR, multiply by 255 and subtract {_figures(CAFFE)} in the network's forward.",
-        f"Give the network with --order BGR --factor 255 --mean {_figures(CAFFE)}.",
+        f"Turn RGB into BGR, multiply by 255 and subtract {_figures(_CAFFE)} in the network's forward.",
+        f"Give the network with --order BGR --factor 255 --mean {_figures(_CAFFE)}.",
         (3,),
     ),
 )
@@ -224,19 +224,19 @@ def _with_reversed(way: Way) -> Way:
     )
 
 
-PAIRS = tuple(_with_reversed(way) for way in WAYS if way.family == "scale" and way.change is not _caffe)
+_PAIRS = tuple(_with_reversed(way) for way in WAYS if way.family == "scale" and way.change is not _caffe)
 """Tried where predictions are bad and no single way makes them good."""
 
 
 @detector("inputs", "inputs prepared in another way than in training", numbers, finite_scores, varied)
-def find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Name the way of preparing inputs with which far more are predicted right, and a second one on top of it."""
     inputs = evidence.inputs[:TRIED].astype(np.float32)
     scores, families = evidence.scores[:TRIED], {way.family for way in WAYS}
     for number in range(2):
         found = _best(evidence, inputs, scores, [way for way in WAYS if way.family in families])
         if found is None and number == 0 and not _meant(evidence, scores):
-            found = _best(evidence, inputs, scores, PAIRS)
+            found = _best(evidence, inputs, scores, _PAIRS)
         if found is None:
             return
         way, better, others = found
@@ -296,7 +296,7 @@ def _scores(evidence: Evidence, inputs: Floats, scores: Floats, way: Way) -> Flo
 
 def _hopeless(evidence: Evidence, before: Floats, after: Floats) -> bool:
     first, then = (float(_merit(evidence, scores).mean()) for scores in (before, after))
-    return then < first - WORSE if evidence.test.class_names else then < 1.5 * first
+    return then < first - _WORSE if evidence.test.class_names else then < 1.5 * first
 
 
 def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
@@ -324,8 +324,8 @@ def _meant(evidence: Evidence, scores: Floats) -> bool:
     """Whether predictions clearly depend on the inputs."""
     targets = evidence.targets[: len(scores)]
     if not evidence.test.class_names:
-        return float(np.sqrt(-_merit(evidence, scores).mean())) < (1 - MEANT) * float(targets.std())
-    return kappa(targets.astype(np.int64), scores.argmax(1), scores.shape[1]) >= MEANT
+        return float(np.sqrt(-_merit(evidence, scores).mean())) < (1 - _MEANT) * float(targets.std())
+    return kappa(targets.astype(np.int64), scores.argmax(1), scores.shape[1]) >= _MEANT
 
 
 def _said(evidence: Evidence, scores: Floats) -> str:

@@ -18,10 +18,10 @@ from idc_core.models.weights import fingerprint
 from idc_core.scores import scores_of
 from idc_core.tracing.batching import placed
 
-ALONE = 8
+_ALONE = 8
 """Inputs that are run in other company."""
 
-DIFFERENT = 1e-3
+_DIFFERENT = 1e-3
 """Difference of two passes, as share of the largest output, beyond what rounding makes."""
 
 
@@ -30,7 +30,7 @@ def _from_code(evidence: Evidence) -> bool:
 
 
 @detector("weights", "weights that are not finite")
-def find_weights(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_weights(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find parameters and buffers that are not finite, or finite ones with which scores are not."""
     state = evidence.model.state_dict().items()
     bad = [
@@ -52,7 +52,7 @@ def find_weights(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("constant", "outputs that are all the same", finite_scores)
-def find_constant(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_constant(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find a network whose outputs do not depend on its inputs."""
     scores = evidence.scores
     spread = float((scores.max(0) - scores.min(0)).max())
@@ -64,7 +64,7 @@ def find_constant(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("rebuilt", "other weights each time", _from_code)
-def find_rebuilt(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_rebuilt(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find a person's `build` that returns other weights each time."""
     if fingerprint(load_model(evidence.model.card.name)) != evidence.model.card.fingerprint:
         yield (
@@ -74,11 +74,11 @@ def find_rebuilt(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("random", "randomness in evaluation", finite_scores)
-def find_randomness(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_randomness(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find outputs that differ between two passes over the same inputs."""
     again = evidence.raw_of(evidence.inputs[:RAW])
     difference = float(np.abs(again - evidence.raw).max())
-    if difference > DIFFERENT * _size(evidence):
+    if difference > _DIFFERENT * _size(evidence):
         yield (
             f"Two passes over the same {len(again)} tests differ by up to {difference:.3g} (outputs reach "
             f"{_size(evidence):.3g}): dropout or other randomness is active in evaluation.",
@@ -90,16 +90,16 @@ def find_randomness(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("batch", "outputs that depend on the batch", finite_scores)
-def find_batch(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_batch(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find outputs of inputs that depend on which other inputs are in the batch."""
-    if evidence.has_found("random") or len(evidence.inputs) <= ALONE:
+    if evidence.has_found("random") or len(evidence.inputs) <= _ALONE:
         return
-    company = evidence.raw[:ALONE]
-    alone = np.concatenate([evidence.raw_of(evidence.inputs[[number]]) for number in range(ALONE)])
+    company = evidence.raw[:_ALONE]
+    alone = np.concatenate([evidence.raw_of(evidence.inputs[[number]]) for number in range(_ALONE)])
     difference = float(np.abs(company - alone).max())
-    if difference > DIFFERENT * _size(evidence):
+    if difference > _DIFFERENT * _size(evidence):
         yield (
-            f"Outputs of {ALONE} tests alone and in a batch of {len(evidence.raw)} differ by up to {difference:.3g} "
+            f"Outputs of {_ALONE} tests alone and in a batch of {len(evidence.raw)} differ by up to {difference:.3g} "
             f"(outputs reach {_size(evidence):.3g}): batch normalisation takes its moments from the batch.",
             evidence.remedy(
                 "Use batch normalisation with track_running_stats=True and training=self.training.",
@@ -109,7 +109,7 @@ def find_batch(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("batch-norm", "batch normalisation without moments of training")
-def find_untrained_norm(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_untrained_norm(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find batch normalisation whose running moments are those that it has before training."""
     norms = [
         (name, module)
@@ -125,7 +125,7 @@ def find_untrained_norm(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("gradient", "scores without a gradient to the input", numbers, finite_scores)
-def note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Note a network that can be neither attacked nor searched; a frozen part of it may be meant so."""
     model = evidence.model
     try:
@@ -137,7 +137,7 @@ def note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("dead", "layers that are all zero", finite_scores)
-def find_dead(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_dead(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find layers that are zero for all tests drawn."""
     dead = [name for name, values in evidence.traces.activations.items() if not values.any()]
     if dead:

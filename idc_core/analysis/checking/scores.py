@@ -11,35 +11,35 @@ from idc_core.analysis.checking.detectors import classification, detector, finit
 from idc_core.analysis.checking.evidence import Evidence, confusion, kappa, rises_by_chance
 from idc_core.analysis.checking.findings import listed
 
-SLACK = 1e-3
+_SLACK = 1e-3
 """Room for rounding in sums of probabilities."""
 
 FITS, GAIN, CHANCE = 0.6, 0.1, 1e-4
 """With its classes in another order a network must reach this accuracy, gain this much, and not by chance."""
 
-NONE_BY_CHANCE = 1e-6
+_NONE_BY_CHANCE = 1e-6
 """A class counts as never predicted where its tests would give no prediction of it with this probability at most."""
 
-LITTLE = 0.15
+_LITTLE = 0.15
 """Kappa below which predictions hardly depend on the inputs."""
 
 
-def probabilities(scores: NDArray[np.float32]) -> str:
+def _probabilities(scores: NDArray[np.float32]) -> str:
     """Return what scores are the result of, "softmax", "log-softmax" or "sigmoid"; empty where they may be scores."""
     if scores.shape[1] < 2 or not np.isfinite(scores).all():
         return ""
-    if (scores <= 0).all() and np.abs(np.exp(scores.astype(np.float64)).sum(1) - 1).max() <= SLACK:
+    if (scores <= 0).all() and np.abs(np.exp(scores.astype(np.float64)).sum(1) - 1).max() <= _SLACK:
         return "log-softmax"
     if (scores < 0).any() or (scores > 1).any():
         return ""
-    return "softmax" if np.abs(scores.sum(1) - 1).max() <= SLACK else "sigmoid"
+    return "softmax" if np.abs(scores.sum(1) - 1).max() <= _SLACK else "sigmoid"
 
 
 @detector("softmax", "probabilities instead of scores", classification, finite_scores, varied)
-def find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find a softmax, log-softmax or sigmoid at the end that the engine does not see."""
-    what = probabilities(evidence.scores)
-    if not what and (seen := probabilities(evidence.raw)):
+    what = _probabilities(evidence.scores)
+    if not what and (seen := _probabilities(evidence.raw)):
         evidence.notes.append(f"The network ends in a {seen}; scores before it are analysed.")
     if what:
         scores = evidence.scores
@@ -57,7 +57,7 @@ def find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("class-order", "classes in another order", classification, finite_scores, varied)
-def find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Fit names of classes to predictions of training inputs, and see whether tests are predicted better with them."""
     from scipy.optimize import linear_sum_assignment
 
@@ -79,16 +79,16 @@ def find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("never-predicted", "classes that are never predicted", classification, finite_scores, varied)
-def find_never_predicted(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_never_predicted(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find classes with many tests that the network never predicts, although it predicts others well."""
     targets, predicted = evidence.targets.astype(np.int64), evidence.scores.argmax(1)
     classes = evidence.scores.shape[1]
-    if evidence.has_found("class-order", "inputs") or kappa(targets, predicted, classes) < LITTLE:
+    if evidence.has_found("class-order", "inputs") or kappa(targets, predicted, classes) < _LITTLE:
         return
     accuracy = float((predicted == targets).mean())
     counts = np.bincount(targets, minlength=classes)
     never = [one for one in range(classes) if counts[one] and one not in predicted]
-    missed = [one for one in never if (1 - accuracy) ** int(counts[one]) <= NONE_BY_CHANCE]
+    missed = [one for one in never if (1 - accuracy) ** int(counts[one]) <= _NONE_BY_CHANCE]
     if missed:
         names = [f"{evidence.test.class_names[one]} ({counts[one]} tests)" for one in missed]
         yield (
@@ -98,7 +98,7 @@ def find_never_predicted(evidence: Evidence) -> Iterator[tuple[str, str]]:
 
 
 @detector("chance", "predictions no better than chance", finite_scores, varied)
-def find_chance(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _find_chance(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find a network that predicts no better than without inputs, where nothing found so far explains it."""
     if evidence.has_found("inputs", "class-order", "weights", "batch-norm", "random", "dead"):
         return
@@ -106,7 +106,7 @@ def find_chance(evidence: Evidence) -> Iterator[tuple[str, str]]:
     if classification(evidence):
         targets, predicted = evidence.targets.astype(np.int64), evidence.scores.argmax(1)
         value = kappa(targets, predicted, evidence.scores.shape[1])
-        if value >= LITTLE:
+        if value >= _LITTLE:
             return
         accuracy, common = float((predicted == targets).mean()), np.bincount(targets).max() / len(targets)
         yield (

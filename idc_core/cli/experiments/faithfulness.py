@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
 
 
-def run_faithfulness(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_faithfulness(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Compare attribution methods on one network: one record per method."""
     from idc_core.datasets import load_dataset
     from idc_core.experiments.faithfulness import COMPARED, faithfulness
@@ -70,6 +70,6 @@ EXPERIMENTS = (
             "between",
             "between_deviation",
         ),
-        run_faithfulness,
+        _run_faithfulness,
     ),
 )

@@ -59,7 +59,7 @@ def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progr
     return RankedNetwork(model, test, ranking, about)
 
 
-def run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
     from idc_core.experiments.rq1 import rq1
 
@@ -100,7 +100,7 @@ def _figures(result: RQ1, scaled: bool) -> Record:
     }
 
 
-def run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Silence neurons of one network: one record for each number of neurons, from none to m."""
     from idc_core.experiments.ablation import ablate
 
@@ -137,13 +137,13 @@ EXPERIMENTS = (
         "do important neurons move more than random ones when an input's most relevant pixels change?",
         PAPER,
         ("model", "layer", "tests", "m", "unit", "important", "random", "ratio", "share_more", "effect", "seeds_won"),
-        run_rq1,
+        _run_rq1,
     ),
     Experiment(
         "ablation",
         "what does silencing the most important neurons cost, beside silencing as many random ones?",
         PAPER,
         ("model", "layer", "tests", "unit", "silenced", "important", "random", "lowest", "highest"),
-        run_ablation,
+        _run_ablation,
     ),
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
 
 
-def run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a test and addition; finished units are found again."""
     from idc_core.analysis.analysis import analyze
     from idc_core.experiments.random_neurons import check_seeds
@@ -40,10 +40,10 @@ def run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
         "epochs": found.epochs,
         "steps": found.steps,
     }
-    return [about | record for record in records(found)]
+    return [about | record for record in _records(found)]
 
 
-def records(found: Retraining) -> list[Record]:
+def _records(found: Retraining) -> list[Record]:
     """Return a record a test and addition, with the paired differences to nothing and to random inputs."""
     from idc_core.experiments.rq6 import NONE, RANDOM
 
@@ -84,7 +84,7 @@ def _compared(other: str, one: Difference | None, column: int, share: bool) -> R
     return {f"over_{other}": f"{mean} ({low} to {high}){star}", **dict(zip(numbers, values, strict=True))}
 
 
-def run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Retrain one network: one record for each addition and test."""
     from idc_core.experiments.disagreements import prepare_disagreements
     from idc_core.generation.similar_models import companions
@@ -119,7 +119,7 @@ EXPERIMENTS = (
         ("lenet1-mnist", "lenet4-mnist", "lenet5-mnist"),
         # The last two hold intervals, in points for accuracies, starred where 0 is outside.
         ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
-        run_rq6,
+        _run_rq6,
         (12,),
     ),
     Experiment(
@@ -127,6 +127,6 @@ EXPERIMENTS = (
         "does training with disagreements, labelled by vote, help more than with as many random or adversarial inputs?",
         ("lenet5-mnist",),
         ("model", "train", "addition", "test", "seeds", "added", "before", "mean", "deviation", "votes_right"),
-        run_disagreements,
+        _run_disagreements,
     ),
 )

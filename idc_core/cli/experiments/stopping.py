@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from idc_core.progress import Progress
 
 FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
-HYPOTHESES = 190
+_HYPOTHESES = 190
 """The first so many of these families, with which speed is measured too; of data without symbols, of all families."""
 
-WORK = (
+_WORK = (
     ("pearson", 1, None),
     ("iou", 5, 2048),
     ("information", 5, 2048),
@@ -34,10 +34,10 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
     model = load_model(name)
     card = model.card
     records: list[Record] = []
-    for measure, every, most in WORK:
+    for measure, every, most in _WORK:
         limit = min(filter(None, (most, arguments.limit)), default=None)
         data = load_dataset(card.dataset, "train", limit, on_progress=on_progress)
-        hypotheses = (library(data, FAMILIES) or library(data))[:HYPOTHESES:every]
+        hypotheses = (library(data, FAMILIES) or library(data))[:_HYPOTHESES:every]
         for found in stopping(
             model, card.default_layer, data, hypotheses, measure, seeds=range(arguments.seeds), on_progress=on_progress
         ):

@@ -25,7 +25,7 @@ def _scores(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     return scores, about | {"rule": arguments.rule, "fingerprint": model.card.fingerprint}
 
 
-def run_rq2(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq2(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite and number of neurons."""
     from idc_core.experiments.suites import rq2
 
@@ -33,7 +33,7 @@ def run_rq2(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     return [about | row for row in rq2(scores, arguments.seeds, arguments.m, arguments.share)]
 
 
-def run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a number of tests, suite and criterion."""
     from idc_core.experiments.suites import rq3
 
@@ -44,7 +44,7 @@ def run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     return [about | row for row in rows]
 
 
-def run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a set of points, criterion and number of neurons."""
     from idc_core.experiments.suites import rq4
 
@@ -52,7 +52,7 @@ def run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     return [about | row for row in rq4(scores, arguments.m, arguments.share)]
 
 
-def run_rq5(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_rq5(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite, layer and number of neurons."""
     from idc_core.experiments.suites import rq5
 
@@ -60,7 +60,7 @@ def run_rq5(arguments: argparse.Namespace, name: str, on_progress: Progress) -> 
     return [about | row for row in rq5(scores, arguments.seeds, arguments.m, arguments.share)]
 
 
-def run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
+def _run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Search for 20 uncovered cells of one network: one record for each m."""
     from idc_core.analysis.analysis import analyze
     from idc_core.experiments.cells_reached import reach_cells
@@ -99,7 +99,7 @@ EXPERIMENTS = (
         "is coverage raised more by noise on the pixels that decide than by noise on random ones?",
         PAPER,
         ("model", "suite", "m", "inputs", "seeds", "total", "covered", "idc", "idc_deviation", "alone", "achieved"),
-        run_rq2,
+        _run_rq2,
         (6, 8, 10, 12),
     ),
     Experiment(
@@ -118,7 +118,7 @@ EXPERIMENTS = (
             "alone",
             "note",
         ),
-        run_rq3,
+        _run_rq3,
         (6, 12),
     ),
     Experiment(
@@ -126,7 +126,7 @@ EXPERIMENTS = (
         "do other criteria rank suites and random subsets as this one does?",
         PAPER,
         ("model", "points", "m", "criterion", "spearman", "kendall"),
-        run_rq4,
+        _run_rq4,
         (6, 12),
     ),
     Experiment(
@@ -134,7 +134,7 @@ EXPERIMENTS = (
         "how does coverage depend on the layer?",
         PAPER,
         ("model", "suite", "layer", "m", "used", "total", "covered", "idc", "idc_deviation", "alone"),
-        run_rq5,
+        _run_rq5,
         (4, 6),
     ),
     Experiment(
@@ -155,6 +155,6 @@ EXPERIMENTS = (
             "noise_inputs",
             "answered_as_seed",
         ),
-        run_cells,
+        _run_cells,
     ),
 )

@@ -18,26 +18,26 @@ from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_arrays, read_array
 from idc_core.progress import Progress
 
-INPUTS = ("x", "inputs", "input", "images", "image", "data", "features", "texts", "text")
-TARGETS = ("y", "targets", "target", "labels", "label")
-CLASS_NAMES = ("class_names", "classes", "label_names", "target_names")
-VOCABULARY = ("feature_names", "vocabulary", "columns")
+_INPUTS = ("x", "inputs", "input", "images", "image", "data", "features", "texts", "text")
+_TARGETS = ("y", "targets", "target", "labels", "label")
+_CLASS_NAMES = ("class_names", "classes", "label_names", "target_names")
+_VOCABULARY = ("feature_names", "vocabulary", "columns")
 
 Read = Callable[[], NDArray[Any]]
 
 
 @data_format(".npz", label="NumPy arrays")
-def read_npz(
+def _read_npz(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read inputs and targets of one file, such as x_train, y_train, x_test and y_test."""
     with open_arrays(path, str(path)) as arrays:
         readers = {name: partial(arrays.read, name) for name in arrays.names}
-        return items_of(content_of(readers, arrays.budget, preparation, str(path)), preparation, split, str(path))
+        return items_of(_content_of(readers, arrays.budget, preparation, str(path)), preparation, split, str(path))
 
 
 @data_format(".npy", label="NumPy array, with its labels beside it")
-def read_npy(
+def _read_npy(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read an array and those in the same folder that belong to it: x.npy and y.npy, or x_train.npy and so on."""
@@ -53,10 +53,10 @@ def read_npy_folder(folder: Path, preparation: Preparation, split: str) -> Items
     """Read inputs and targets that are npy files of a folder."""
     where, budget = str(folder), Budget(str(folder))
     readers = {one.stem: partial(read_array, one, str(one), budget=budget) for one in sorted(folder.glob("*.npy"))}
-    return items_of(content_of(readers, budget, preparation, where), preparation, split, where)
+    return items_of(_content_of(readers, budget, preparation, where), preparation, split, where)
 
 
-def content_of(readers: Mapping[str, Read], budget: Budget, preparation: Preparation, where: str) -> Content:
+def _content_of(readers: Mapping[str, Read], budget: Budget, preparation: Preparation, where: str) -> Content:
     """Find out which arrays are inputs and targets of which split, by their names, and read them.
 
     Parameters
@@ -75,8 +75,8 @@ def content_of(readers: Mapping[str, Read], budget: Budget, preparation: Prepara
     DataError
         If the names do not tell it.
     """
-    inputs = _by_split(readers, preparation.inputs, INPUTS, where)
-    targets = _by_split(readers, preparation.targets, TARGETS, where)
+    inputs = _by_split(readers, preparation.inputs, _INPUTS, where)
+    targets = _by_split(readers, preparation.targets, _TARGETS, where)
     if not inputs or set(inputs) != set(targets):
         raise DataError(
             f"{where} holds the arrays {listed(list(readers))}; expected inputs and targets under names such as x and "
@@ -85,7 +85,7 @@ def content_of(readers: Mapping[str, Read], budget: Budget, preparation: Prepara
     if "test" in inputs:
         inputs.pop("validation", None)
     parts = {split: Part(readers[name](), readers[targets[split]]()) for split, name in inputs.items()}
-    words, classes = (_names(readers, names, where) for names in (VOCABULARY, CLASS_NAMES))
+    words, classes = (_names(readers, names, where) for names in (_VOCABULARY, _CLASS_NAMES))
     said = f"inputs: {', '.join(inputs.values())}; targets: {', '.join(targets[split] for split in inputs)}"
     return Content(parts, budget, words, classes, (said,))
 

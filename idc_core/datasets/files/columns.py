@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _TEXT = 150
 
 
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column whose values are listed once and numbered as those values."""
     import pyarrow as pa
 
@@ -54,7 +54,7 @@ def numbers_of(column: pa.ChunkedArray) -> NDArray[Any] | None:
     first = column[0].as_py()
     if first is not None and first.strip() and not _reads(first):
         return None  # most texts are known by the first one
-    written = pc.utf8_trim_whitespace(plain(column))
+    written = pc.utf8_trim_whitespace(_plain(column))
     for wanted in (pa.int64(), pa.float64()):
         try:
             return _array(written.cast(wanted))

@@ -28,7 +28,7 @@ _MOST_HEADING = 1 << 24
 
 
 @data_format(".csv", ".csv.gz", ".tsv", ".tsv.gz", label="Table as text")
-def read_csv(
+def _read_csv(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read a table whose first row is its heading."""

@@ -23,7 +23,7 @@ from idc_core.progress import Progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = {
+_TABLES = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), csv_table),
     **dict.fromkeys((".jsonl", ".jsonl.gz", ".ndjson", ".json"), json_table),
     ".parquet": parquet_table,
@@ -32,7 +32,7 @@ TABLES = {
 
 
 @data_format(FILES, label="Folder with arrays, tables or IDX files")
-def read_folder(
+def _read_folder(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read the files of a folder; files named train and test are the splits."""
@@ -42,7 +42,7 @@ def read_folder(
         return read_idx_folder(path, preparation, split)
     if any(ending == ".npy" for ending in endings.values()):
         return read_npy_folder(path, preparation, split)
-    tables = [name for name in names if endings[name] in TABLES]
+    tables = [name for name in names if endings[name] in _TABLES]
     if not tables:
         raise DataError(f"{path} holds the files {listed(names)}; open one of them, or name tables train and test.")
     return _of_tables(path, tables, preparation, split)
@@ -65,7 +65,7 @@ def _of_tables(folder: Path, names: list[str], preparation: Preparation, split: 
 
 
 def _table(path: Path, budget: Budget) -> pa.Table:
-    return TABLES[ending_of(path.name)](path, budget)
+    return _TABLES[ending_of(path.name)](path, budget)
 
 
 def _joined(tables: list[pa.Table], folder: Path) -> pa.Table:

@@ -28,7 +28,7 @@ _BLOCK = 1 << 20
 
 
 @data_format(*ENDINGS, label="IDX, images and labels in pairs")
-def read_idx_pair(
+def _read_idx_pair(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read the pairs of files of the folder that the path lies in."""
@@ -63,10 +63,10 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
 
 
 def _part(pair: Mapping[str, Path], budget: Budget) -> Part:
-    return Part(read_idx_array(pair["inputs"], budget), read_idx_array(pair["targets"], budget))
+    return Part(_read_idx_array(pair["inputs"], budget), _read_idx_array(pair["targets"], budget))
 
 
-def read_idx_array(path: Path, budget: Budget) -> NDArray[Any]:
+def _read_idx_array(path: Path, budget: Budget) -> NDArray[Any]:
     """Return the array of an IDX file of any type.
 
     Raises

@@ -23,7 +23,7 @@ _NUMBER = 40
 
 
 @data_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", label="Records as JSON")
-def read_records(
+def _read_records(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read records that have the same keys, each a column."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import DataError
 
-MOST_CLASSES = 5_000
+_MOST_CLASSES = 5_000
 _MOST_NAME = 200
 _FEW = 10
 """So many class numbers may always have gaps."""
@@ -82,7 +82,7 @@ def _first(column: NDArray[Any]) -> str:
 
 def _named(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
     found = sorted({str(name) for column in columns for name in column})
-    check_names(found, where)
+    _check_names(found, where)
     names = list(class_names) or found
     unknown = next((name for name in found if name not in names), None)
     if unknown is not None:
@@ -92,10 +92,10 @@ def _named(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: s
     return targets, tuple(names), ("classes sorted by name",) if not class_names else ()
 
 
-def check_names(names: Sequence[str], where: str) -> None:
+def _check_names(names: Sequence[str], where: str) -> None:
     """Raise `DataError` where names of classes are too many, too long, empty, or cannot be shown."""
-    if len(names) > MOST_CLASSES:
-        raise DataError(f"{where} has {len(names):,} classes, such as {names[0][:60]!a}; at most {MOST_CLASSES:,}.")
+    if len(names) > _MOST_CLASSES:
+        raise DataError(f"{where} has {len(names):,} classes, such as {names[0][:60]!a}; at most {_MOST_CLASSES:,}.")
     wrong = next((name for name in names if not name.strip() or len(name) > _MOST_NAME or not name.isprintable()), None)
     if wrong is not None:
         raise DataError(
@@ -128,12 +128,12 @@ def _classes(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where:
     occurring = np.unique(np.concatenate([np.unique(column) for column in columns])).astype(np.int64)
     highest = int(occurring[-1])
     if class_names:
-        check_names(class_names, where)
+        _check_names(class_names, where)
         if highest >= len(class_names):
             raise DataError(f"{where} has the class {highest} but names {len(class_names)} classes, from 0.")
         return [column.astype(np.int64) for column in columns], tuple(class_names), ()
     items = sum(map(len, columns))
-    if len(occurring) > max(_FEW, items // 2) or len(occurring) > MOST_CLASSES:
+    if len(occurring) > max(_FEW, items // 2) or len(occurring) > _MOST_CLASSES:
         raise DataError(
             f"{where} has {len(occurring):,} classes in {items:,} items; where these are quantities, say that the task "
             "is regression."

@@ -26,7 +26,7 @@ _VALUE = 8
 
 
 @data_format(".parquet", label="Table in Parquet")
-def read_parquet(
+def _read_parquet(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read a table whose columns are told by their names."""

@@ -22,14 +22,14 @@ from idc_core.guarded import Budget, read_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
-CLASSES = ("label", "labels", "class", "category")
+_TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
+_CLASSES = ("label", "labels", "class", "category")
 """Columns whose whole numbers are classes, written as floats too."""
-TEXTS = ("text", "sentence", "message", "content")
-PICTURES = ("image", "img", "file", "path", "filename", "image_path")
-NUMBERING = ("", "id", "index", "unnamed: 0")
+_TEXTS = ("text", "sentence", "message", "content")
+_PICTURES = ("image", "img", "file", "path", "filename", "image_path")
+_NUMBERING = ("", "id", "index", "unnamed: 0")
 """Columns that number the rows, and are no features."""
-SPLIT = "split"
+_SPLIT = "split"
 
 MOST_COLUMNS = 20_000
 _MOST_NAME = 200
@@ -71,7 +71,7 @@ def items_of_table(
     notes = [f"targets: column {target}", _said_inputs(inputs)]
     if left:
         notes.append(f"left out: {_short(left)}")
-    whole_task = bool(preparation.task) or target.strip().lower() not in CLASSES
+    whole_task = bool(preparation.task) or target.strip().lower() not in _CLASSES
     for name, table in _split(tables, where).items():
         targets = _values(table, [target], where, budget)
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
@@ -121,11 +121,11 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
         if preparation.targets not in names:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
         return preparation.targets
-    found = _called(names, TARGETS)
+    found = _called(names, _TARGETS)
     if not found:
         raise DataError(
-            f"{where} has no column named {', '.join(TARGETS[:-1])} or {TARGETS[-1]}: say which one holds the targets. "
-            f"Its columns are {listed(names)}."
+            f"{where} has no column named {', '.join(_TARGETS[:-1])} or {_TARGETS[-1]}: say which one holds the "
+            f"targets. Its columns are {listed(names)}."
         )
     return found[0]
 
@@ -143,21 +143,21 @@ def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) 
         if missing or len(set(given)) < len(given):
             raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
         return given, []
-    for known, fits in ((PICTURES, is_pictures), (TEXTS, is_text)):
+    for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
         found = [name for name in _called(names, known) if fits(table.column(name))]
         if len(found) > 1:
             raise DataError(f"{where} has the columns {listed(found)}, which may all be inputs: say which one it is.")
         if found:
-            return found, [name for name in names if name not in (*found, SPLIT)]
-    left = [name for name in names if name.strip().lower() in NUMBERING]
-    rest = [name for name in names if name not in left and name.lower() != SPLIT]
+            return found, [name for name in names if name not in (*found, _SPLIT)]
+    left = [name for name in names if name.strip().lower() in _NUMBERING]
+    rest = [name for name in names if name not in left and name.lower() != _SPLIT]
     if not rest:
         raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
     wrong = next((name for name in rest if numbers_of(table.column(name)) is None), None)
     if wrong is not None:
         raise DataError(
             f"{where}: column {wrong[:60]!a} is not all numbers{first_other(table.column(wrong))}; expected a column "
-            f"named {', '.join((*TEXTS, *PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}."
+            f"named {', '.join((*_TEXTS, *_PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}."
         )
     return rest, left
 
@@ -170,7 +170,7 @@ def _called(names: Sequence[str], known: Sequence[str]) -> list[str]:
 def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
     """Return a table per split: those of the files, or cut by a column of that name."""
     table = next(iter(tables.values()))
-    name = next((one for one in table.column_names if one.strip().lower() == SPLIT), None)
+    name = next((one for one in table.column_names if one.strip().lower() == _SPLIT), None)
     if set(tables) != {""} or name is None or not is_text(table.column(name)):
         return tables
     said = texts_of(table.column(name), f"{where}, column {name}", Budget(where))

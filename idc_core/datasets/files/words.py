@@ -11,7 +11,7 @@ from idc_core.datasets.dataset import Items
 from idc_core.datasets.newsgroups import LENGTH, build_vocabulary, encode_texts, words_of
 from idc_core.datasets.preparation import Preparation
 
-TOKENS = 128
+_TOKENS = 128
 """Tokens per text where a tokenizer makes them and no length is given."""
 
 
@@ -37,7 +37,7 @@ def as_tokens(training: Sequence[str], wanted: Sequence[str], preparation: Prepa
         If the tokenizer cannot be read.
     """
     if preparation.tokenizer is not None:
-        return _by_tokenizer(wanted, preparation.tokenizer, preparation.length or TOKENS)
+        return _by_tokenizer(wanted, preparation.tokenizer, preparation.length or _TOKENS)
     longest = max((len(words_of(text)) for text in training), default=0)
     length = preparation.length or max(1, min(LENGTH, longest))
     vocabulary = build_vocabulary(training)

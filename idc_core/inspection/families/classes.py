@@ -14,7 +14,7 @@ from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
 
 
 @register_family("labels", "Classes", "The class of the record; the target of a regression.")
-def labels(dataset: Dataset) -> Iterator[Hypothesis]:
+def _labels(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis per class and the class itself; the target of a regression."""
     if dataset.task == "regression":
         yield Hypothesis("target", "labels", "number", lambda records: records.targets, recomputable=False)

@@ -78,7 +78,7 @@ def _equal(answers: Callable[[Records], NDArray[Any]], at: int, records: Records
     return np.asarray(answers(records) == at)
 
 
-HALF = 128
+_HALF = 128
 """From this grey of 0..255 a pixel of a picture belongs to the mask."""
 
 
@@ -94,5 +94,5 @@ def mask_hypothesis(name: str, content: bytes, dataset: Dataset) -> Hypothesis:
     if name.lower().endswith(".npy"):
         values = read_array(content, where, own)
     else:
-        values = read_picture(content, where, "PNG", size=(own[1], own[0]), convert="L") >= HALF
+        values = read_picture(content, where, "PNG", size=(own[1], own[0]), convert="L") >= _HALF
     return attribute(f"mask {name}", values, dataset)

@@ -13,39 +13,39 @@ from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
 from idc_core.scipy_parts import ndimage
 
-INK = 0.5
+_INK = 0.5
 """From this brightness a pixel is ink."""
 
-STEEP = 0.5
+_STEEP = 0.5
 """From this slope of brightness a pixel lies on an edge; the steepest that there can be is 4."""
 
-ANGLES = {"horizontal": 0, "rising": 45, "vertical": 90, "falling": 135}
+_ANGLES = {"horizontal": 0, "rising": 45, "vertical": 90, "falling": 135}
 """Directions in which edges and strokes run, in degrees against the horizontal."""
 
-STROKE = 1 / 4
+_STROKE = 1 / 4
 """Length of a stroke, as a share of the picture's smaller side."""
 
-FOUR = np.zeros((3, 3, 3), bool)
-FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
+_FOUR = np.zeros((3, 3, 3), bool)
+_FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
 
 
-def grey(records: Records) -> NDArray[np.float32]:
+def _grey(records: Records) -> NDArray[np.float32]:
     """Return brightness in 0..1, float32 (n, H, W): the mean over channels."""
     found: NDArray[np.float32] = records.once("grey", lambda: records.inputs.mean(1, dtype=np.float32))
     return found
 
 
-def ink(records: Records) -> NDArray[np.bool_]:
+def _ink(records: Records) -> NDArray[np.bool_]:
     """Return where there is ink, bool (n, H, W)."""
-    return np.asarray(grey(records) >= INK)
+    return np.asarray(_grey(records) >= _INK)
 
 
-def holes(records: Records) -> NDArray[np.bool_]:
+def _holes(records: Records) -> NDArray[np.bool_]:
     """Return pixels without ink that no such path of four-neighbours joins to the border, bool (n, H, W)."""
 
     def make() -> NDArray[np.bool_]:
-        free = ~ink(records)
-        regions, count = ndimage.label(free, FOUR)
+        free = ~_ink(records)
+        regions, count = ndimage.label(free, _FOUR)
         outside = np.zeros(count + 1, bool)
         for border in (regions[:, 0], regions[:, -1], regions[:, :, 0], regions[:, :, -1]):
             outside[np.unique(border)] = True
@@ -55,17 +55,17 @@ def holes(records: Records) -> NDArray[np.bool_]:
     return found
 
 
-def hole_count(records: Records) -> NDArray[np.int64]:
+def _hole_count(records: Records) -> NDArray[np.int64]:
     """Return how many holes each picture has, int64 (n,)."""
-    regions, _ = ndimage.label(holes(records), FOUR)
+    regions, _ = ndimage.label(_holes(records), _FOUR)
     return np.array([len(np.unique(one[one > 0])) for one in regions], np.int64)
 
 
-def edges(records: Records) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _edges(records: Records) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return how steep brightness is (Sobel) and which way the edge runs, in degrees 0..180; float32 (n, H, W) both."""
 
     def make() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        right, down = ndimage.sobel(grey(records), 2), ndimage.sobel(grey(records), 1)
+        right, down = ndimage.sobel(_grey(records), 2), ndimage.sobel(_grey(records), 1)
         # Brightness changes across an edge; rows count downwards, angles upwards.
         along = np.degrees(np.arctan2(right, down)) % 180
         return np.hypot(right, down), along
@@ -74,17 +74,17 @@ def edges(records: Records) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     return found
 
 
-def edge_at(records: Records, angle: float) -> NDArray[np.bool_]:
+def _edge_at(records: Records, angle: float) -> NDArray[np.bool_]:
     """Return where an edge runs within 22.5 degrees of an angle, bool (n, H, W)."""
-    steepness, along = edges(records)
+    steepness, along = _edges(records)
     apart = np.abs((along - angle + 90) % 180 - 90)
-    return np.asarray((steepness >= STEEP) & (apart <= 22.5))
+    return np.asarray((steepness >= _STEEP) & (apart <= 22.5))
 
 
-def stroke_at(records: Records, angle: float) -> NDArray[np.bool_]:
-    """Return where a straight line of ink of at least `STROKE` runs in a direction of `ANGLES`, bool (n, H, W)."""
-    pixels = ink(records)
-    length = max(3, round(min(pixels.shape[1:]) * STROKE))
+def _stroke_at(records: Records, angle: float) -> NDArray[np.bool_]:
+    """Return where a straight line of ink of at least `_STROKE` runs in a direction of `_ANGLES`, bool (n, H, W)."""
+    pixels = _ink(records)
+    length = max(3, round(min(pixels.shape[1:]) * _STROKE))
     line = {0: np.zeros((length, length), bool), 45: np.eye(length, dtype=bool)[::-1], 135: np.eye(length, dtype=bool)}
     line[0][length // 2] = True
     line[90] = line[0].T
@@ -93,7 +93,7 @@ def stroke_at(records: Records, angle: float) -> NDArray[np.bool_]:
 
 def _half(name: str, pick: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> Hypothesis:
     def behave(records: Records) -> NDArray[Any]:
-        pixels = ink(records)
+        pixels = _ink(records)
         height, width = pixels.shape[1:]
         down, across = np.mgrid[0:height, 0:width]
         return np.asarray(pixels & pick((down + 0.5) / height, (across + 0.5) / width))
@@ -101,7 +101,7 @@ def _half(name: str, pick: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]])
     return Hypothesis(name, "regions", "binary", behave)
 
 
-def is_picture(dataset: Dataset) -> bool:
+def _is_picture(dataset: Dataset) -> bool:
     """Whether the inputs are pictures, (n, C, H, W)."""
     return bool(dataset.inputs.ndim == 4)
 
@@ -109,10 +109,10 @@ def is_picture(dataset: Dataset) -> bool:
 @register_family("regions", "Ink and regions", "Ink at the pixel, anywhere or in one part of the picture.")
 def regions(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer ink everywhere, in each half and in the middle, and brightness itself."""
-    if not is_picture(dataset):
+    if not _is_picture(dataset):
         return
-    yield Hypothesis("ink", "regions", "binary", ink)
-    yield Hypothesis("brightness", "regions", "number", grey)
+    yield Hypothesis("ink", "regions", "binary", _ink)
+    yield Hypothesis("brightness", "regions", "number", _grey)
     yield _half("ink above the middle", lambda down, across: down < 0.5)
     yield _half("ink below the middle", lambda down, across: down >= 0.5)
     yield _half("ink left of the middle", lambda down, across: across < 0.5)
@@ -123,31 +123,31 @@ def regions(dataset: Dataset) -> Iterator[Hypothesis]:
 @register_family(
     "shapes", "Holes, edges and strokes", "The pixel lies in a hole, or on an edge or stroke of one direction."
 )
-def shapes(dataset: Dataset) -> Iterator[Hypothesis]:
+def _shapes(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer holes, and edges and strokes of four directions."""
-    if not is_picture(dataset):
+    if not _is_picture(dataset):
         return
-    yield Hypothesis("in a hole", "shapes", "binary", holes)
-    for name, angle in ANGLES.items():
-        yield Hypothesis(f"{name} edge", "shapes", "binary", partial(edge_at, angle=angle))
-    for name, angle in ANGLES.items():
-        yield Hypothesis(f"{name} stroke", "shapes", "binary", partial(stroke_at, angle=angle))
+    yield Hypothesis("in a hole", "shapes", "binary", _holes)
+    for name, angle in _ANGLES.items():
+        yield Hypothesis(f"{name} edge", "shapes", "binary", partial(_edge_at, angle=angle))
+    for name, angle in _ANGLES.items():
+        yield Hypothesis(f"{name} stroke", "shapes", "binary", partial(_stroke_at, angle=angle))
 
 
 @register_family("looks", "The whole picture", "Properties of the whole picture: holes, brightness, extent.")
-def looks(dataset: Dataset) -> Iterator[Hypothesis]:
+def _looks(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer what is true of a picture as a whole."""
-    if not is_picture(dataset):
+    if not _is_picture(dataset):
         return
-    yield Hypothesis("has a hole", "looks", "binary", lambda records: np.asarray(holes(records).any((1, 2))))
-    yield Hypothesis("has two holes", "looks", "binary", lambda records: hole_count(records) >= 2)
-    yield Hypothesis("mean brightness", "looks", "number", lambda records: grey(records).mean((1, 2)))
+    yield Hypothesis("has a hole", "looks", "binary", lambda records: np.asarray(_holes(records).any((1, 2))))
+    yield Hypothesis("has two holes", "looks", "binary", lambda records: _hole_count(records) >= 2)
+    yield Hypothesis("mean brightness", "looks", "number", lambda records: _grey(records).mean((1, 2)))
     yield Hypothesis("share of ink above", "looks", "number", _above)
-    yield Hypothesis("width of the ink", "looks", "number", lambda records: ink(records).any(1).sum(1))
-    yield Hypothesis("height of the ink", "looks", "number", lambda records: ink(records).any(2).sum(1))
+    yield Hypothesis("width of the ink", "looks", "number", lambda records: _ink(records).any(1).sum(1))
+    yield Hypothesis("height of the ink", "looks", "number", lambda records: _ink(records).any(2).sum(1))
 
 
 def _above(records: Records) -> NDArray[Any]:
-    pixels = ink(records)
+    pixels = _ink(records)
     height = pixels.shape[1]
     return np.asarray(pixels[:, : height // 2].sum((1, 2)) / np.maximum(pixels.sum((1, 2)), 1))

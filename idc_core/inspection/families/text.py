@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import PARSES, Hypothesis, Records, is_text, register_family
 
-COMMONEST = 40
+_COMMONEST = 40
 """Symbols, and runs of symbols, that get a hypothesis of their own."""
 
-RUNS = (2, 3)
+_RUNS = (2, 3)
 """Symbols of a run."""
 
-COUNTED = 5000
+_COUNTED = 5000
 """Records in which runs are counted."""
 
-CLASSES: dict[str, Callable[[str], bool]] = {
+_CLASSES: dict[str, Callable[[str], bool]] = {
     "a letter": str.isalpha,
     "an upper-case letter": lambda symbol: symbol.isalpha() and symbol.isupper(),
     "a lower-case letter": lambda symbol: symbol.isalpha() and symbol.islower(),
@@ -61,30 +61,30 @@ def _one_of(name: str, group: str, codes: NDArray[np.int64]) -> Hypothesis:
     return Hypothesis(name, group, "binary", lambda records: _are(records, codes))
 
 
-def is_of_characters(dataset: Dataset) -> bool:
+def _is_of_characters(dataset: Dataset) -> bool:
     """Whether a data set is text, read character by character."""
     return is_text(dataset) and dataset.is_spelt
 
 
 @register_family("characters", "Kinds of characters", "The symbol is a letter, digit, vowel, bracket, and so on.")
-def characters(dataset: Dataset) -> Iterator[Hypothesis]:
+def _characters(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis per class of characters of which the vocabulary has some, but not all."""
-    if not is_of_characters(dataset):
+    if not _is_of_characters(dataset):
         return
-    for name, wanted in CLASSES.items():
+    for name, wanted in _CLASSES.items():
         codes = _codes(dataset, wanted)
         if 0 < len(codes) < len(dataset.vocabulary) - len(set(dataset.special)):
             yield _one_of(f"is {name}", "characters", codes)
 
 
 @register_family("symbols", "Single symbols", "The symbol is one of the most frequent characters or words.")
-def symbols(dataset: Dataset) -> Iterator[Hypothesis]:
+def _symbols(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis for each of the commonest symbols, and the symbol itself."""
     if not is_text(dataset) or not dataset.vocabulary:
         return
     counts = np.bincount(dataset.inputs.reshape(-1), minlength=len(dataset.vocabulary))
     counts[list(dataset.special)] = 0
-    for code in np.argsort(-counts, kind="stable")[:COMMONEST]:
+    for code in np.argsort(-counts, kind="stable")[:_COMMONEST]:
         if counts[code]:
             yield _one_of(f"is {_shown(dataset.vocabulary[code])}", "symbols", np.array([code]))
 
@@ -95,12 +95,12 @@ def runs(dataset: Dataset) -> Iterator[Hypothesis]:
     if not is_text(dataset) or not dataset.vocabulary:
         return
     special = set(dataset.special)
-    for length in RUNS:
+    for length in _RUNS:
         counts: Counter[tuple[int, ...]] = Counter()
-        for row in dataset.inputs[:COUNTED].tolist():
+        for row in dataset.inputs[:_COUNTED].tolist():
             counts.update(zip(*(row[at:] for at in range(length)), strict=False))
-        common = [run for run, _ in counts.most_common() if not special & set(run)][: COMMONEST // len(RUNS)]
-        join = "" if is_of_characters(dataset) else " "
+        common = [run for run, _ in counts.most_common() if not special & set(run)][: _COMMONEST // len(_RUNS)]
+        join = "" if _is_of_characters(dataset) else " "
         for run in common:
             yield run_of(run, join.join(dataset.vocabulary[code] for code in run))
 
@@ -122,7 +122,7 @@ def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
 
 def keyword(dataset: Dataset, word: str) -> Hypothesis:
     """Return the hypothesis that a symbol lies within a word; of characters, no letter may be next to the word."""
-    if not is_of_characters(dataset):
+    if not _is_of_characters(dataset):
         return _one_of(f"word {_shown(word)}", "words", _codes(dataset, lambda symbol: symbol == word))
     codes = {symbol: code for code, symbol in enumerate(dataset.vocabulary)}
     wanted = [codes.get(character, -1) for character in word]
@@ -159,7 +159,7 @@ def words(dataset: Dataset) -> Iterator[Hypothesis]:
 
 
 @register_family("position", "Position", "Position of the symbol in the record or in the word.")
-def position(dataset: Dataset) -> Iterator[Hypothesis]:
+def _position(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer counters of symbols and halves of the record; of characters also the place in the word."""
     if not is_text(dataset):
         return
@@ -167,7 +167,7 @@ def position(dataset: Dataset) -> Iterator[Hypothesis]:
     counter = np.arange(length)
     yield Hypothesis("position", "position", "number", lambda r: np.tile(counter, (len(r), 1)))
     yield Hypothesis("second half", "position", "binary", lambda r: np.tile(counter >= length // 2, (len(r), 1)))
-    if is_of_characters(dataset):
+    if _is_of_characters(dataset):
         letters = _codes(dataset, str.isalpha)
         yield Hypothesis("place in the word", "position", "number", lambda r: _run_length(_are(r, letters)))
 
@@ -187,7 +187,7 @@ def _shown(symbol: str) -> str:
 @register_family(
     "grammar", "Grammar rules", "The character lies inside, starts or ends a node of the parse; its depth."
 )
-def grammar(dataset: Dataset) -> Iterator[Hypothesis]:
+def _grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer, for strings made by the project's grammar, inside, starts and ends for every rule, and the depth."""
     if dataset.name != "sql":
         return

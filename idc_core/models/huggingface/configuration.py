@@ -11,7 +11,7 @@ from typing import Any, Literal
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, member, one_line, read_member
 
-CONFIG = "config.json"
+_CONFIG = "config.json"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 MOST_LABELS = 50_000
@@ -67,7 +67,7 @@ class Configuration:
     @property
     def where(self) -> str:
         """The file, for messages."""
-        return str(self.folder / CONFIG)
+        return str(self.folder / _CONFIG)
 
 
 def read_configuration(folder: Path) -> Configuration:
@@ -79,11 +79,11 @@ def read_configuration(folder: Path) -> Configuration:
         If it is absent or damaged, brings code, is quantised, asks for sizes beyond any network, or describes no
         classifier of texts or pictures.
     """
-    where = str(folder / CONFIG)
-    found = read_member(folder, CONFIG)
+    where = str(folder / _CONFIG)
+    found = read_member(folder, _CONFIG)
     if found is None:
         raise ModelError(
-            f"{folder} is no Hugging Face folder: it has no {CONFIG}. Give a folder that `save_pretrained` wrote."
+            f"{folder} is no Hugging Face folder: it has no {_CONFIG}. Give a folder that `save_pretrained` wrote."
         )
     _refuse_code(found, where)
     _refuse_sizes(found, where)

@@ -10,7 +10,7 @@ from idc_core.models.huggingface.configuration import Configuration, read_config
 from idc_core.models.huggingface.members import read_member
 from idc_core.models.huggingface.processing import read_processing
 
-LONGEST = 512
+_LONGEST = 512
 """Tokens of a text, where the folder allows more."""
 
 _POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "seq_length")
@@ -40,10 +40,10 @@ def expects(path: Path) -> Preparation:
 
 
 def _length(configuration: Configuration) -> int:
-    """Return how many tokens a text has at most: what tokenizer and positions allow, and no more than `LONGEST`."""
+    """Return how many tokens a text has at most: what tokenizer and positions allow, and no more than `_LONGEST`."""
     settings = read_member(configuration.folder, SETTINGS) or {}
     positions = next((configuration.values[name] for name in _POSITIONS if name in configuration.values), None)
     if type(positions) is int and any(part in configuration.model_type for part in _COUNTED_FROM_PADDING):
         positions -= (configuration.padding or 0) + 1
     allowed = [one for one in (settings.get("model_max_length"), positions) if type(one) is int and one > 0]
-    return min(*allowed, LONGEST, LONGEST)
+    return min(*allowed, _LONGEST, _LONGEST)

@@ -12,7 +12,7 @@ from idc_core.errors import DataError, ModelError
 from idc_core.models.huggingface.configuration import Configuration
 from idc_core.models.named_inputs import put_naming
 
-NO_PADDING = -1
+_NO_PADDING = -1
 """Stands for no token: all are read."""
 
 
@@ -26,8 +26,8 @@ def put_mask_before(network: nn.Module, configuration: Configuration) -> None:
     if padding is None:
         padding = _of_tokenizer(configuration)
         own: Any = network.config
-        own.get_text_config().pad_token_id = own.pad_token_id = NO_PADDING if padding is None else padding
-    padding = NO_PADDING if padding is None else padding
+        own.get_text_config().pad_token_id = own.pad_token_id = _NO_PADDING if padding is None else padding
+    padding = _NO_PADDING if padding is None else padding
     put_naming(network, Naming("input_ids", (Other("attention_mask", "mask", "int64", padding),)))
 
 

@@ -13,8 +13,8 @@ from idc_core.models.huggingface.configuration import Configuration
 from idc_core.models.huggingface.members import MOST_SAID, read_member
 from idc_core.models.scaling import Scaling
 
-PROCESSOR = "preprocessor_config.json"
-RESAMPLES = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+_PROCESSOR = "preprocessor_config.json"
+_RESAMPLES = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Filters of Pillow by their number."""
 
 _MOST_SIDE = 4_096
@@ -33,7 +33,7 @@ class Processing:
     fit : {"stretch", "crop"}
         As in `Preparation`.
     resample : str
-        One of `RESAMPLES`.
+        One of `_RESAMPLES`.
     margin : int
         Rows, and columns, that are cut off at the end: pictures are brought to `size` and this much more before.
     channels : {1, 3}
@@ -57,8 +57,8 @@ def read_processing(configuration: Configuration) -> Processing:
     ModelError
         If it is damaged, or says what no picture is.
     """
-    where = str(configuration.folder / PROCESSOR)
-    found = read_member(configuration.folder, PROCESSOR) if configuration.kind == "pictures" else None
+    where = str(configuration.folder / _PROCESSOR)
+    found = read_member(configuration.folder, _PROCESSOR) if configuration.kind == "pictures" else None
     channels = configuration.values.get("num_channels", 3)
     if channels not in (1, 3):
         channels = 3
@@ -69,9 +69,9 @@ def read_processing(configuration: Configuration) -> Processing:
     if size is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
     resample = found.get("resample", 2)
-    if type(resample) is not int or not 0 <= resample < len(RESAMPLES):
-        raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(RESAMPLES) - 1}.")
-    return Processing(size, fit, RESAMPLES[resample], margin, channels, _scaling(found, where))
+    if type(resample) is not int or not 0 <= resample < len(_RESAMPLES):
+        raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(_RESAMPLES) - 1}.")
+    return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(found, where))
 
 
 def _scaling(found: dict[str, Any], where: str) -> Scaling:

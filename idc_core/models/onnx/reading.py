@@ -23,9 +23,9 @@ from idc_core.models.onnx.registry import OPERATORS
 from idc_core.models.onnx.scores import keep_scores
 from idc_core.models.onnx.tensors import inside, tensor_of, torch_type
 
-OLDEST_OPSET = 6
-DOMAINS = ("", "ai.onnx")
-LEARNT = ("Scaler",)
+_OLDEST_OPSET = 6
+_DOMAINS = ("", "ai.onnx")
+_LEARNT = ("Scaler",)
 """Operators of scikit-learn's own domain that are known as they are."""
 
 
@@ -62,7 +62,7 @@ class Graph:
     remarks: tuple[str, ...] = ()  # what was left out
 
 
-def read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
+def _read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
     """Return the content of a file, or a part of it; this is the one place that opens files.
 
     Raises ModelError if it is no regular file, takes more memory than is allowed, or is shorter than the part.
@@ -87,7 +87,7 @@ def read_graph(path: Path, scores: bool = False) -> Graph:
     where = f"The ONNX file {path}"
     proto, budget = ModelProto(), Budget(where)
     try:
-        proto.ParseFromString(read_bytes(path, where, budget))
+        proto.ParseFromString(_read_bytes(path, where, budget))
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
     return graph_of(proto, where, path.parent, budget, scores)
@@ -103,7 +103,7 @@ def graph_of(
         if folder is None:
             raise ModelError(f"{where} has weights in another file, {location!r}; expected them in the file itself.")
         path = inside(folder, location, where)
-        return read_bytes(path, f"{where}: its weights file {location!r}", held, offset, length)
+        return _read_bytes(path, f"{where}: its weights file {location!r}", held, offset, length)
 
     graph = proto.graph
     called, used = (
@@ -150,12 +150,12 @@ def _check_names(graph: GraphProto, where: str) -> None:
 
 def _opset(proto: ModelProto, where: str) -> int:
     # Both names of the one domain may be there.
-    versions = sorted({entry.version for entry in proto.opset_import if entry.domain in DOMAINS})
+    versions = sorted({entry.version for entry in proto.opset_import if entry.domain in _DOMAINS})
     newest = onnx.defs.onnx_opset_version()
-    if len(versions) != 1 or not OLDEST_OPSET <= versions[0] <= newest:
+    if len(versions) != 1 or not _OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedOperationError(
             f"{where} is written for opset {', '.join(map(str, versions)) or 'nothing'}; expected one from "
-            f"{OLDEST_OPSET} to {newest}. Export it again for one of these."
+            f"{_OLDEST_OPSET} to {newest}. Export it again for one of these."
         )
     return int(versions[0])
 
@@ -175,7 +175,7 @@ def _length(dimension: Any) -> int | None:
 
 def _node(node: NodeProto, number: int, opset: int, read: Any, where: str) -> RawNode:
     label = f"{where}: node {node.name or number!r} ({node.op_type}, opset {opset})"
-    if node.domain not in DOMAINS and not (node.domain == LEARNING and node.op_type in LEARNT):
+    if node.domain not in _DOMAINS and not (node.domain == LEARNING and node.op_type in _LEARNT):
         raise UnsupportedOperationError(
             f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported. "
             "Export the network without it."

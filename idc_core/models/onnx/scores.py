@@ -6,7 +6,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoPr
 
 from idc_core.models.onnx.tensors import tensor_of
 
-NAMES = ("logits", "scores", "output", "out", "probabilities", "output_probability")
+_NAMES = ("logits", "scores", "output", "out", "probabilities", "output_probability")
 """Names that exporters give scores, where a network has several outputs."""
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -24,7 +24,7 @@ def keep_scores(graph: GraphProto) -> tuple[str, ...]:
         return ()
     names = list(floats)
     said = {floats[name].name: name for name in names}
-    chosen = next((said[name] for name in NAMES if name in said), names[0])
+    chosen = next((said[name] for name in _NAMES if name in said), names[0])
     remarks = []
     if len(graph.output) > 1:
         others = ", ".join(repr(one.name[:60]) for one in graph.output if one is not floats[chosen])

@@ -9,7 +9,7 @@ from idc_core.perturbation.attacks.decision_based import approach
 from idc_core.perturbation.attacks.foolbox_attacks import load_foolbox
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 
-CHECKED = 10
+_CHECKED = 10
 """Every so many steps foolbox asks once more, to adapt the sizes of steps."""
 
 
@@ -35,10 +35,10 @@ CHECKED = 10
     takes_goal=False,
     random=True,
     batch_size=64,
-    passes=lambda steps, **_: steps + steps // CHECKED,
+    passes=lambda steps, **_: steps + steps // _CHECKED,
 )
 def _boundary(batch: Batch, steps: int, around: float, toward: float) -> Tensor:
     attack = load_foolbox().attacks.BoundaryAttack(
-        steps=steps, spherical_step=around, source_step=toward, update_stats_every_k=CHECKED
+        steps=steps, spherical_step=around, source_step=toward, update_stats_every_k=_CHECKED
     )
-    return approach(batch, attack, steps + steps // CHECKED)
+    return approach(batch, attack, steps + steps // _CHECKED)

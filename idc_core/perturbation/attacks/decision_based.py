@@ -14,10 +14,10 @@ from torch import Tensor
 from idc_core.perturbation.attacks.foolbox_attacks import asked_network, load_foolbox, seeded_tensors
 from idc_core.perturbation.attacks.registry import Batch
 
-DIRECTIONS = 50
+_DIRECTIONS = 50
 """Noisy pictures that are tried as a start."""
 
-BLENDS = 50
+_BLENDS = 50
 """Pictures between an input and the noise that are tried, the closest to the input first."""
 
 
@@ -27,10 +27,10 @@ def approach(batch: Batch, attack: Any, calls: int) -> Tensor:
     Inputs that are misclassified already, and those for which no noise is, are returned unchanged.
     """
     foolbox, seeded = load_foolbox(), seeded_tensors(batch.seed)
-    network = asked_network(batch, calls + DIRECTIONS + BLENDS + 3, seeded)
+    network = asked_network(batch, calls + _DIRECTIONS + _BLENDS + 3, seeded)
     with torch.no_grad():
         right = network(seeded(batch.inputs)).raw.argmax(1) == batch.labels
-        begin = foolbox.attacks.LinearSearchBlendedUniformNoiseAttack(directions=DIRECTIONS, steps=BLENDS)
+        begin = foolbox.attacks.LinearSearchBlendedUniformNoiseAttack(directions=_DIRECTIONS, steps=_BLENDS)
         aim = foolbox.criteria.Misclassification(batch.labels)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it says so where some have no start

@@ -13,8 +13,8 @@ from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, Preset, register_attack
 from idc_core.perturbation.inputs import stream
 
-EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
-USUAL_STEPS = 5
+_EPSILON = Parameter("epsilon", "Epsilon", "Largest change of a value, as a share of its range.", 0.3, 0.001, 1.0)
+_USUAL_STEPS = 5
 """Steps after which DeepFool has fooled the network, in most batches."""
 
 _GIT = "GIT_PYTHON_REFRESH"
@@ -27,7 +27,7 @@ STEPS_HELP = "More steps find more adversarial inputs and take longer."
     "FGSM",
     "One step along the sign of the gradient: fast, and visible.",
     "Goodfellow, Shlens, Szegedy, ICLR 2015, section 4",
-    EPSILON,
+    _EPSILON,
 )
 def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     # Foolbox's own FGSM, the same step, takes no goal.
@@ -40,7 +40,7 @@ def _fgsm(batch: Batch, epsilon: float) -> Tensor:
     "BIM",
     "FGSM in small steps, never further than epsilon from the input.",
     "Kurakin, Goodfellow, Bengio, ICLR workshop 2017, section 2.2",
-    EPSILON,
+    _EPSILON,
     Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.1, 0.0005, 1.0),
     Parameter("steps", "Steps", STEPS_HELP, 10, 1, 1000),
     passes=lambda steps, **_: steps,
@@ -55,7 +55,7 @@ def _bim(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     "PGD",
     "BIM from a random start within epsilon of the input.",
     "Madry et al., ICLR 2018, section 2.1",
-    EPSILON,
+    _EPSILON,
     Parameter("step", "Step size", "Change per step, as a share of the value range.", 0.01, 0.0005, 1.0),
     Parameter("steps", "Steps", STEPS_HELP, 40, 1, 1000),
     random=True,
@@ -87,7 +87,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     Parameter("overshoot", "Overshoot", "Distance beyond the boundary, as a share of the way to it.", 0.02, 0.0, 1.0),
     takes_goal=False,
     batch_size=64,
-    passes=lambda steps, candidates, **_: 1 + min(steps, USUAL_STEPS) * (candidates - 1),
+    passes=lambda steps, candidates, **_: 1 + min(steps, _USUAL_STEPS) * (candidates - 1),
 )
 def _deepfool(batch: Batch, steps: int, candidates: int, overshoot: float) -> Tensor:
     attack = load_foolbox().attacks.L2DeepFoolAttack(steps=steps, candidates=candidates, overshoot=overshoot)

@@ -12,13 +12,13 @@ from idc_core.perturbation.attacks.decision_based import approach
 from idc_core.perturbation.attacks.foolbox_attacks import load_foolbox
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 
-MOST = 10_000
+_MOST = 10_000
 """Predictions at most for one estimate of the gradient, as in the paper."""
 
 
 def estimates(steps: int, samples: int) -> int:
     """Return how many predictions all estimates of the gradient take."""
-    return sum(min(MOST, int(samples * math.sqrt(step + 1))) for step in range(steps))
+    return sum(min(_MOST, int(samples * math.sqrt(step + 1))) for step in range(steps))
 
 
 def searches(steps: int, values: int) -> int:
@@ -38,7 +38,7 @@ def searches(steps: int, values: int) -> int:
         "Predictions for the first estimate of the gradient, later ones take more; the paper's is 100.",
         50,
         1,
-        MOST,
+        _MOST,
     ),
     takes_goal=False,
     random=True,
@@ -60,6 +60,6 @@ def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
             length = ep.norms.l2(found.flatten(1), axis=-1) + 1e-12
             return found / length.reshape((len(found), 1, 1, 1))
 
-    attack = PerInput(steps=steps, initial_gradient_eval_steps=samples, max_gradient_eval_steps=MOST)
+    attack = PerInput(steps=steps, initial_gradient_eval_steps=samples, max_gradient_eval_steps=_MOST)
     values = batch.inputs[0].numel()
     return approach(batch, attack, estimates(steps, samples) + searches(steps, values))

@@ -10,7 +10,7 @@ from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 from idc_core.perturbation.inputs import stream
 
-TABLE = 1 << 24
+_TABLE = 1 << 24
 """Pairs of one look at most, which bounds memory."""
 
 
@@ -34,7 +34,7 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     """
     if theta == 0:
         raise SettingError("theta of JSMA must not be 0: nothing would change.")
-    goal = random_goals(batch) if batch.goal is None else batch.goal
+    goal = _random_goals(batch) if batch.goal is None else batch.goal
     found = batch.inputs.clone(memory_format=torch.contiguous_format)
     flat = found.view(len(found), -1)
     rows, steps = torch.arange(len(found), device=found.device), int(flat.shape[1] * gamma / 2 + 1e-9)
@@ -53,7 +53,7 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     return found
 
 
-def random_goals(batch: Batch) -> Tensor:
+def _random_goals(batch: Batch) -> Tensor:
     """Return a wrong class for every input, drawn from its seed and number, int64 (n,)."""
     steps = [int(stream(batch.seed, int(one)).integers(1, batch.scores.classes)) for one in batch.numbers]
     return (batch.labels + torch.tensor(steps, device=batch.labels.device)) % batch.scores.classes
@@ -99,7 +99,7 @@ def best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tens
     second = torch.where(kept, second.gather(1, chosen), torch.inf)
     parts = [
         _best_of(first[part], second[part])
-        for part in torch.arange(len(order), device=order.device).split(max(1, TABLE // width**2))
+        for part in torch.arange(len(order), device=order.device).split(max(1, _TABLE // width**2))
     ]
     places, helps = (torch.cat(one) for one in zip(*parts, strict=True))
     return order.gather(1, places), helps

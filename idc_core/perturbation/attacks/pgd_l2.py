@@ -13,7 +13,7 @@ from idc_core.perturbation.attacks.foolbox_attacks import STEPS_HELP, load_foolb
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 from idc_core.perturbation.inputs import stream
 
-DISTANCE = Parameter(
+_DISTANCE = Parameter(
     "epsilon",
     "Epsilon",
     "Largest change of a picture: its Euclidean length (L2), where a value's range is 1.",
@@ -28,7 +28,7 @@ DISTANCE = Parameter(
     "PGD L2",
     "Steps along the gradient from a random start, never further than epsilon (L2) from the input.",
     "Madry et al., ICLR 2018, section 2.1 and appendix E",
-    DISTANCE,
+    _DISTANCE,
     Parameter("step", "Step size", "Length of a step, as a share of epsilon.", 0.1, 0.0005, 1.0),
     Parameter("steps", "Steps", STEPS_HELP, 40, 1, 1000),
     random=True,

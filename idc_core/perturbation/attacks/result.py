@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from idc_core.errors import SettingError
 from idc_core.perturbation.inputs import Pictures
 
-CHANGED = 1e-5
+_CHANGED = 1e-5
 """A value counts as changed when it moved by more: a hundredth of what 8-bit pictures can show, far above rounding."""
 
 
@@ -32,7 +32,7 @@ class AttackResult:
     success: NDArray[np.bool_]
     """(done,), whether the prediction is wrong now, or the one asked for; inputs misclassified before count too."""
     l0: NDArray[np.int64]
-    """(done,), pixels, places with all their colours, of which a value moved by more than `CHANGED`."""
+    """(done,), pixels, places with all their colours, of which a value moved by more than `_CHANGED`."""
     l2: NDArray[np.float64]  # (done,), Euclidean length of the change, in parts of a value's range
     linf: NDArray[np.float64]  # (done,), its largest value
     settings: dict[str, Any]  # the attack's parameters and the seed, by name
@@ -89,6 +89,6 @@ def join_results(parts: Sequence[AttackResult], total: int) -> AttackResult:
 def sizes(before: Pictures, after: Pictures) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return how far pictures moved: pixels changed, Euclidean length, largest value; each (n,)."""
     moved = np.abs(after - before)
-    pixels = (moved > CHANGED).any(1).sum((1, 2)).astype(np.int64)
+    pixels = (moved > _CHANGED).any(1).sum((1, 2)).astype(np.int64)
     length = np.sqrt(np.einsum("nchw,nchw->n", moved, moved)).astype(np.float64)
     return pixels, length, moved.max((1, 2, 3), initial=0.0).astype(np.float64)

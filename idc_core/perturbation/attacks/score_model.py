@@ -16,7 +16,7 @@ from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_
 from idc_core.parameters import class_numbers, counted_from
 from idc_core.scores import scores_of
 
-SOFTMAX = ("softmax", "log_softmax")
+_SOFTMAX = ("softmax", "log_softmax")
 
 
 class Scores:
@@ -102,7 +102,7 @@ class _BeforeSoftmax(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result: Any = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") in SOFTMAX:
+        if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
 

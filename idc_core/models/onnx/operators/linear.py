@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from idc_core.models.onnx.registry import Function, Node, operator, room
 
 
-def dense(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+def _dense(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     """Return a dense layer of a weight (outputs, inputs) and a bias (outputs)."""
     layer = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta")
     layer.weight = nn.Parameter(weight.clone(memory_format=torch.contiguous_format))
@@ -23,7 +23,7 @@ def dense(weight: Tensor, bias: Tensor | None) -> nn.Linear:
 def _matmul(node: Node) -> nn.Module | Function:
     weight = node.constants.get(1)
     if 0 not in node.constants and weight is not None and weight.dim() == 2 and weight.is_floating_point():
-        return dense(weight.T, None)
+        return _dense(weight.T, None)
     return _product
 
 
@@ -43,7 +43,7 @@ def _gemm(node: Node) -> nn.Module | Function:
     fits = offset is None or (offset.numel() in (1, outputs) and offset.shape[-1:] in ((), (1,), (outputs,)))
     if outputs and weight is not None and not turn_a and node.known(2) and 0 not in node.constants and fits:
         bias = None if offset is None else (offset.flatten() * beta).expand(outputs)
-        return dense((weight if turn_b else weight.T) * alpha, bias)
+        return _dense((weight if turn_b else weight.T) * alpha, bias)
 
     def run(a: Tensor, b: Tensor, c: Tensor | None = None) -> Any:
         product = _product(a.T if turn_a else a, b.T if turn_b else b) * alpha

@@ -39,7 +39,7 @@ class Recurrent(nn.Module):
         x = by_place[0].transpose(0, 1) if self.rows_first else by_place[0]
         _check_length(self._node, x, self._length)
         states = [by_place.get(position, getattr(self, f"state_{position}")) for position in self.states]
-        return run_cells(self.cells, x, states, self.backwards, self.rows_first)
+        return _run_cells(self.cells, x, states, self.backwards, self.rows_first)
 
 
 def _check_length(node: str, x: Tensor, length: int | None) -> None:
@@ -71,7 +71,7 @@ def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str
     return cells
 
 
-def run_cells(cells: Any, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool) -> tuple[Tensor, ...]:
+def _run_cells(cells: Any, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool) -> tuple[Tensor, ...]:
     """Run a layer over (length, n, inputs) and return outputs and last states with the axes of ONNX."""
     directions, n = 1 + cells.bidirectional, x.shape[1]
     initial = [(s.transpose(0, 1) if rows_first else s).expand(directions, n, -1).contiguous() for s in states]
@@ -117,6 +117,6 @@ def _recurrent(node: Node) -> nn.Module | Function:
         x = x.transpose(0, 1) if options["rows_first"] else x
         _check_length(str(node), x, length)
         states = [state for state in more[1:3] if state is not None]
-        return run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
+        return _run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
 
     return run

@@ -12,7 +12,7 @@ from idc_core.models.onnx.registry import Node, room
 WINDOWS = ("kernel_shape", "strides", "dilations", "pads", "auto_pad", "ceil_mode")
 """The attributes that are read here."""
 
-MOST_STEPS = 1 << 12
+_MOST_STEPS = 1 << 12
 """Most positions of a stride, a dilation, a padding or a kernel."""
 
 
@@ -39,8 +39,8 @@ class Windows:
         stride, dilation = tuple(node.get("strides") or [1] * rank), tuple(node.get("dilations") or [1] * rank)
         if not (len(stride) == len(dilation) == rank and len(pads) == 2 * rank) or min(*stride, *dilation, *size) < 1:
             raise node.refuse("strides, dilations or pads that do not fit its kernel")
-        if max(*stride, *dilation, *size, *pads) > MOST_STEPS:
-            raise node.refuse(f"strides, dilations, pads or a kernel of more than {MOST_STEPS:,}")
+        if max(*stride, *dilation, *size, *pads) > _MOST_STEPS:
+            raise node.refuse(f"strides, dilations, pads or a kernel of more than {_MOST_STEPS:,}")
         auto = node.get("auto_pad", "NOTSET")
         if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
             raise node.refuse(f"auto_pad {auto!r}")
