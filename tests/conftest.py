@@ -54,9 +54,6 @@ FIRST = ("browser/test_every_page.py", "browser/", "pages/", "inspection/", "per
 TOGETHER = ("tests/browser/", "tests/pages/")
 """Folders whose tests one worker does all: they look at the same pages, which each worker would compute for itself."""
 
-LONGEST_S = 900
-"""Seconds that one of these tests may take: its waits end by themselves where nothing is computed any more."""
-
 APART = "tests/browser/test_every_page.py"
 """A file of these that another worker does among the slow tests, where the folder would be done last."""
 
@@ -87,8 +84,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first; what is rare is slow; `make test-all` tries every property again."""
     for item in items:
-        if item.nodeid.startswith(TOGETHER):
-            item.add_marker(pytest.mark.timeout(LONGEST_S))
         tried_again = config.option.markexpr == ALL_SLOW and is_hypothesis_test(getattr(item, "obj", None))
         if tried_again or item.get_closest_marker("rare"):
             item.add_marker("slow")

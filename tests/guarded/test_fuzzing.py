@@ -24,7 +24,7 @@ MOST_GROWN = 300 << 20
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="the child process measures itself as only POSIX can"),
-    pytest.mark.timeout(280 * EFFORT),
+    pytest.mark.timeout(1800 * EFFORT),
 ]
 
 

@@ -69,7 +69,6 @@ def test_some_hostile_queries(good, monkeypatch, part):
     [pytest.param(6, 3, marks=pytest.mark.slow), pytest.param(1, 1, marks=pytest.mark.rare)],
     ids=["some", "all"],
 )
-@pytest.mark.timeout(1800)
 def test_many_hostile_queries(good, monkeypatch, step, of_long):
     """Of those that run for ever each takes the time that it may."""
     asked = [*reaching(good)[::step], *ALL[::step], *hostile.LONG[::of_long]]
@@ -128,7 +127,6 @@ def test_what_is_no_database_is_named(good, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
 def test_damaged_files(good, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "LIMITS", replace(LIMITS, writing_seconds=30.0))
     with hostile.watched(monkeypatch) as peaks:

@@ -106,7 +106,6 @@ def test_killed_at_random_moments(tmp_path, monkeypatch, work, kills):
     assert whole or list(contents_folder().glob("*")), "nothing was ever finished"
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kills", KILLS)
 def test_killed_while_it_analyses(tmp_path, monkeypatch, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
@@ -132,7 +131,6 @@ def test_killed_while_it_analyses(tmp_path, monkeypatch, kills):
         assert np.array_equal(found[m][1], cells)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kills", KILLS)
 def test_killed_while_it_writes_a_report(tmp_path, monkeypatch, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))

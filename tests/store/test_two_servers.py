@@ -110,7 +110,6 @@ async def all_at_once(ports, elsewhere, asked):
     await asyncio.gather(asyncio.to_thread(command_line, elsewhere, asked), *visitors)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "seconds", [pytest.param(12, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.rare)]
 )
