@@ -24,7 +24,7 @@ def turn(to: str) -> None:
 def open_former() -> None:
     """Open the chapter that an address from before the tabs names."""
     if said := st.query_params.get("chapter"):
-        chapter = named(said, CHAPTERS)
+        chapter = named(said, {name: chapter[0] for name, chapter in CHAPTERS.items()})
         del st.query_params["chapter"]
         if chapter is not None:
             tabs.open_at("learn", chapter)

@@ -6,7 +6,7 @@ of text may be bound so, choices among texts are drawn by the functions below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -62,9 +62,10 @@ def choose_several(
     return list(chosen)
 
 
-def named(text: str, options: Iterable[T]) -> T | None:
-    """Return the option whose name an address holds; None if none."""
-    return next((option for option in options if str(option) == text), None)
+def named(text: str, options: Mapping[T, str]) -> T | None:
+    """Return the option that an address means by its name, or by its text of today; None if none."""
+    names = {str(option): option for option in options}
+    return names.get(text, {shown: option for option, shown in options.items()}.get(text))
 
 
 def _said(key: str, is_set: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""Addresses hold the names of options, never their texts, which may change."""
+"""Addresses hold the names of options, and no texts, which may change; texts of today are understood."""
 
 import ast
 from pathlib import Path
@@ -44,7 +44,7 @@ def opened(**parameters):
     [
         ({}, "picture", ["z", "gamma"], {}),
         ({"scale": "all", "compared": "deeplift"}, "all", ["deeplift"], {"scale": "all", "compared": "deeplift"}),
-        ({"scale": "shared now"}, "picture", ["z", "gamma"], {}),
+        ({"scale": "shared now"}, "all", ["z", "gamma"], {"scale": "all"}),
         ({"scale": "nonsense", "compared": "nonsense"}, "picture", ["z", "gamma"], {}),
         ({"compared": ["z", "deeplift"]}, "picture", ["z", "deeplift"], {"compared": "z,deeplift"}),
         ({"compared": ""}, "picture", [], {"compared": "none"}),
