@@ -31,7 +31,7 @@ RANDOM, ROLLOUT = "random", "attention-rollout"
 COMPARED = ("attnlrp", "gamma", "value-path", "gradient-x-input", "integrated-gradients", ROLLOUT, RANDOM)
 """Methods that are compared unless others are named: of `METHODS`, attention rollout, and a random order."""
 
-_SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
+SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
 """Parameters that are not a method's default: the baseline of pictures is grey, near the colour of removed parts."""
 
 _ORDERS = ("most relevant first", "least relevant first")
@@ -195,7 +195,7 @@ def _relevance(
         return np.random.default_rng(seed).random(cut.removable.shape)
     if name == ROLLOUT:
         return cut.relevance(attention_rollout(model, cut.inputs, batch_size=batch_size))
-    settings = _SETTINGS.get(name, {})
+    settings = SETTINGS.get(name, {})
     return cut.relevance(attribute(model, cut.inputs, name, target=classes, batch_size=batch_size, **settings))
 
 
