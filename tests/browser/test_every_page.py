@@ -20,13 +20,13 @@ pytestmark = pytest.mark.browser
 SVG = "{http://www.w3.org/2000/svg}"
 CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
 """Pages whose first chart's files are looked into."""
-STATES = ("?tour=1", "coverage?tour=7", "learn?chapter=4+Clusters", "learn?chapter=6+Empty+cells", "clusters?pin=m%3D3")
+STATES = ("?tour=1", "coverage?tour=7", "learn?tab=clusters", "learn?tab=empty", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
 OPENED = [*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES]
 ALWAYS = {"overview", "coverage", "learn", "library", "?tour=1"}
 """What `make test` looks at: between them, all kinds of content; the other pages are slow."""
 RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "hypotheses"}}
-RARE |= {"coverage?tour=7", "learn?chapter=6+Empty+cells"}
+RARE |= {"coverage?tour=7", "learn?tab=empty"}
 """Pages whose kinds of content others have too, and further steps: every tab of theirs is looked at more briefly."""
 WHOLE = ("overview", "clusters?pin=m%3D3")
 """Where navigation and sidebar are looked at too: the other pages have the same, without or with a pinned setup."""

@@ -14,7 +14,7 @@ RELEVANCE = "2 Relevance"
 
 def open_learn(visitor, chapter=RELEVANCE):
     """Open a chapter by its address."""
-    visitor.open(f"learn?chapter={chapter.replace(' ', '+')}")
+    visitor.open(f"learn?tab={next(name for name, title in PAGES['learn'].tabs.items() if title == chapter)}")
     expect(visitor.page.get_by_role("tab", name=chapter)).to_have_attribute("aria-selected", "true")
 
 
