@@ -59,13 +59,6 @@ APART = "tests/browser/test_every_page.py"
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Take one worker per core, and one more for the slow tests: about half their time they wait, as for Ray."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + (config.option.markexpr in (SLOW, ALL_SLOW))
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Hand out whole folders where their tests belong together, and whole files elsewhere."""
     from xdist.scheduler import LoadFileScheduling
