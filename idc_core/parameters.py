@@ -151,10 +151,10 @@ def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, n
     return int(value)
 
 
-def finite_number(name: str, value: Any, low: Number = 0, high: Number = math.inf) -> float:
-    """Return a number in low..high, as `whole_number` does."""
-    if not is_number(value, low, high):
-        raise SettingError(f"{name} must be a number {_limits(low, high)}, not {shown(value)}.")
+def finite(name: str, value: Any, low: float = -math.inf) -> float:
+    """Return a finite number of at least `low`; SettingError where it is none, `name` saying of what kind."""
+    if not is_number(value, low):
+        raise SettingError(f"{name}{'' if math.isinf(low) else f' of at least {low:g}'}, not {shown(value)}.")
     return float(value)
 
 

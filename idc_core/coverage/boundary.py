@@ -12,8 +12,8 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion, finite
-from idc_core.parameters import Parameter, truth, whole_number
+from idc_core.coverage.streamed import Layers, TargetCriterion
+from idc_core.parameters import Parameter, finite, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

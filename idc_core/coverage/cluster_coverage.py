@@ -16,8 +16,8 @@ from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, StreamedCriterion, finite
-from idc_core.parameters import Parameter
+from idc_core.coverage.streamed import Layers, StreamedCriterion
+from idc_core.parameters import Parameter, finite
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

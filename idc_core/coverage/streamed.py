@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import check_layers, layer_names
-from idc_core.parameters import is_number, shown
+from idc_core.parameters import shown
 from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.traces import Traces
@@ -373,10 +372,3 @@ def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
     if not isinstance(value, str) or value not in words:
         raise SettingError(f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
-
-
-def finite(name: str, value: Any, low: float = -math.inf) -> float:
-    """Return a finite number of at least `low`; SettingError where it is none, `name` saying of what kind."""
-    if not is_number(value, low):
-        raise SettingError(f"{name}{'' if math.isinf(low) else f' of at least {low:g}'}, not {shown(value)}.")
-    return float(value)

@@ -16,9 +16,9 @@ from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequac
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
-from idc_core.coverage.streamed import Layers, TargetCriterion, check_word, finite
+from idc_core.coverage.streamed import Layers, TargetCriterion, check_word
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, is_number, shown, truth, whole_number
+from idc_core.parameters import Parameter, finite, is_number, shown, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

@@ -1,7 +1,5 @@
 """Joint gradient ascent: how far each seed of a differential search has come, and one more step for all of them."""
 
-import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,7 +17,7 @@ from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
 from idc_core.limits import ITERATIONS, SEED
 from idc_core.lrp.session import without_gradient
-from idc_core.parameters import finite_number, shown, whole_number
+from idc_core.parameters import finite, is_number, shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import countable_layers
 
@@ -41,10 +39,11 @@ class AscentSettings:
 
     def __post_init__(self) -> None:
         for name in ("weight_difference", "weight_coverage"):
-            finite_number(name, getattr(self, name))
+            finite(f"{name} must be a finite number", getattr(self, name), 0)
         for name in ("step", "bound"):
-            finite_number(name, getattr(self, name), sys.float_info.min)
-        finite_number("threshold", self.threshold, -math.inf)
+            if not (is_number(value := getattr(self, name)) and value > 0):
+                raise SettingError(f"{name} must be a finite number above 0, not {shown(value)}.")
+        finite("threshold must be a finite number", self.threshold)
         SEED.check(self.seed)
         whole_number("iterations", self.iterations, 0, ITERATIONS.high)
 

@@ -148,6 +148,10 @@ def test_it_works_or_is_one_sentence(name):
         (lambda: idc.load_model(3.5), "Expected the name of a network, or the path .*, not 3.5"),
         (lambda: idc.open_setup(3), "Expected the path of a setup file, not 3"),
         (lambda: idc.inspect(NETWORK, TESTED, 3), "Expected a list of hypotheses, .* not 3"),
+        (
+            lambda: idc.differential_search([LOOKS, LOOKS], PICTURES, step=0),
+            "step must be a finite number above 0, not 0",
+        ),
         (lambda: idc.load_dataset(3), "There is no dataset 3; choose one of digits"),
     ],
 )
