@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# What a person has kept must neither help the tests nor be touched by them. Workers take the home of the first process.
-if "PYTEST_XDIST_WORKER" not in os.environ:
+# What a person has kept must neither help the tests nor be touched by them. Each worker has a home in that of the first
+# process: some tests let everything be made again, which another worker's server would be reading.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["IDC_HOME"] += os.sep + os.environ["PYTEST_XDIST_WORKER"]
+else:
     os.environ["IDC_HOME"] = tempfile.mkdtemp(prefix="idc-tests-")
     os.environ.pop("IDC_CONFIG", None)
     atexit.register(shutil.rmtree, os.environ["IDC_HOME"], ignore_errors=True)

@@ -46,6 +46,10 @@ class DiffersError(IdcError):
     """A network or data are not what the work was asked for on: changed meanwhile, or made otherwise each time."""
 
 
+class RemovedError(IdcError):
+    """A kept result was removed to make room between two processes' looking for it."""
+
+
 _teller: ContextVar[Tell] = ContextVar("teller")
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from idc_core import store
 from idc_core.errors import DataError, IdcError
 from studio.engine.sending import Named, packed, unpacked
-from studio.engine.tasks import LIVE, DiffersError, Task
+from studio.engine.tasks import LIVE, DiffersError, RemovedError, Task
 
 log = logging.getLogger("idc_core")
 
@@ -40,7 +40,7 @@ def main() -> None:
     with suppress(AttributeError, OSError):  # not on Windows
         os.nice(_GENTLY)
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # it misses its server, which is not needed here
-    work: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+    work: queue.SimpleQueue[tuple[int, bytes, bool]] = queue.SimpleQueue()
     process = _Process(answers)
     threading.Thread(target=_listen, args=(commands, work, process), daemon=True).start()
     from studio.engine.results import prepare_process
@@ -58,7 +58,7 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     return commands, answers
 
 
-def _listen(commands: BinaryIO, work: queue.SimpleQueue[tuple[int, bytes]], process: _Process) -> None:
+def _listen(commands: BinaryIO, work: queue.SimpleQueue[tuple[int, bytes, bool]], process: _Process) -> None:
     """Take commands as they come: work in its order, a stop at once."""
     while True:
         try:
@@ -82,8 +82,8 @@ class _Process:
         self._told: tuple[float, tuple[Hashable, Any] | None] = 0.0, None
         self._open: defaultdict[str, OrderedDict[Hashable, Any]] = defaultdict(OrderedDict)
 
-    def do(self, number: int, content: bytes) -> None:
-        """Do a task and answer."""
+    def do(self, number: int, content: bytes, whole: bool) -> None:
+        """Do a task and answer, with the `whole` result even where it is kept."""
         self._number = number
         problems: list[DataError] = []
         opened: dict[int, tuple[int, Any]] = {}
@@ -91,7 +91,7 @@ class _Process:
             follow()
             task: Task = unpacked(content, lambda name: self._opened(name, opened))
             value = task.run(self._report, self._tell, problems.append)
-            answer = self._answer(task, value, problems, opened)
+            answer = self._answer(task, value, problems, opened, whole)
         except BaseException as error:  # the one who asked gets it
             answer = ("failed", _failure(error))
         if (left := self._told[1]) is not None:
@@ -100,11 +100,13 @@ class _Process:
         self._say(*answer)
 
     def _answer(
-        self, task: Task, value: Any, problems: list[DataError], opened: dict[int, tuple[int, Any]]
+        self, task: Task, value: Any, problems: list[DataError], opened: dict[int, tuple[int, Any]], whole: bool
     ) -> tuple[Any, ...]:
         """Say where the result is kept, or give it."""
-        if task.kind not in LIVE and not problems and (path := store.place(task.kind, task.key)).exists():
-            return "kept", path
+        if not whole and task.kind not in LIVE and not problems:
+            path = store.place(task.kind, task.key)
+            if path.exists():
+                return "kept", path
         given = packed(value, lambda one: opened.get(id(one), (None,))[0])
         return ("problem", (given, problems[0])) if problems else ("done", given)
 
@@ -152,7 +154,7 @@ def _read(one: Named) -> Any:
         return value
     value = store.find(store.place(one.kind, one.key))
     if value is store.MISSING:
-        raise DataError("A result that this work needs was removed to make room; ask again.")
+        raise RemovedError("A result that this work needs was removed to make room.")
     return value
 
 

@@ -21,7 +21,7 @@ from idc_core.errors import DataError, IdcError
 from idc_core.guarded import limits
 from idc_core.progress import Progress
 from studio.engine.sending import Named, packed, unpacked
-from studio.engine.tasks import DiffersError, Task, Tell
+from studio.engine.tasks import DiffersError, RemovedError, Task, Tell
 
 log = logging.getLogger("idc_core")
 
@@ -84,6 +84,18 @@ class Worker:
 
     def __call__(self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> Any:
         """Have a task done there; here, as the log says, where it cannot be sent or what it needs is another there."""
+        try:
+            return self._sent(task, report, tell, on_problem, copied=False)
+        except RemovedError:
+            return self._sent(task, report, tell, on_problem, copied=True)
+        except DiffersError as error:
+            log.warning("Work of kind %s is done by the server: %s", task.kind, error)
+            return task.run(report, tell, on_problem)
+
+    def _sent(
+        self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None], *, copied: bool
+    ) -> Any:
+        """Send a task and wait for its result; what is kept is `copied` both ways, or each process reads it."""
         named = self._named()
         places = {id(value): place for place, (value, _) in enumerate(named)}
 
@@ -93,7 +105,8 @@ class Worker:
                 return None
             one = named[place][1]
             # What could not be kept is copied.
-            return (place, one) if one.work or store.place(one.kind, one.key).exists() else None
+            readable = one.work or (not copied and store.place(one.kind, one.key).exists())
+            return (place, one) if readable else None
 
         try:
             content = packed(task, name)
@@ -103,22 +116,19 @@ class Worker:
         process = self.start()
         self._number += 1
         try:
-            _write(process, ("work", self._number, content))
+            _write(process, ("work", self._number, content, copied))
             kind, answer = self._until_done(process, report, tell)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise self._died(process) from error
-        if kind == "problem":
-            on_problem(answer[1])
-            answer = answer[0]
         if kind == "kept":
             value = store.find(answer)
             if value is store.MISSING:
-                raise DataError("A result was removed to make room before it was read; ask for it again.")
+                raise RemovedError("A result was removed to make room before it was read.")
             return value
+        if kind == "problem":
+            on_problem(answer[1])
+            answer = answer[0]
         value = unpacked(answer, lambda place: named[place][0])
-        if isinstance(value, DiffersError) and kind == "failed":
-            log.warning("Work of kind %s is done by the server: %s", task.kind, value)
-            return task.run(report, tell, on_problem)
         if kind == "failed":
             raise value
         return value

@@ -54,6 +54,10 @@ DRAWN = """scheme => {
 }"""
 
 
+LOGS: dict[str, Path] = {}
+"""What each server has logged, by its address."""
+
+
 @contextmanager
 def serve(folder: Path, *more: str) -> Iterator[str]:
     """Start a server of this project with more options, its log in a folder, and give its address."""
@@ -71,6 +75,7 @@ def serve(folder: Path, *more: str) -> Iterator[str]:
         )
         try:
             url = f"http://127.0.0.1:{port}"
+            LOGS[url] = log
             if not wait_until(lambda: server.poll() is not None or _answers(url)) or server.poll() is not None:
                 pytest.fail(f"the server did not start:\n{log.read_text()}")
             yield url
@@ -198,12 +203,13 @@ class Visitor(NamedTuple):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Add to the report of a failed test what its pages show."""
+    """Add to the report of a failed test what its pages show, and what their server has logged last."""
     report = yield
     if report.when == "call" and report.failed:
         for name, visitor in getattr(item, "funcargs", {}).items():
             if isinstance(visitor, Visitor):
                 report.sections.append((f"page of {name}: {visitor.page.url}", visitor.text()))
+                report.sections.append((f"log of {visitor.address}", LOGS[visitor.address].read_text()[-5000:]))
     return report
 
 

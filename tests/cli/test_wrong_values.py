@@ -80,7 +80,7 @@ def of_numbers(kind, folder):
 
 
 def of_name(kind, folder):
-    yield from ("nothing", "../../x", "LENET5-DIGITS", "<b>x</b>", "*")
+    yield from ("nothing", "../../not-there/x", "LENET5-DIGITS", "<b>x</b>", "*")
 
 
 def of_file_to_read(kind, folder):

@@ -160,3 +160,21 @@ def test_what_cannot_be_sent_is_done_here(shelf, caplog):
     assert shelf.job("trace", "lock", work).result() == os.getpid()
     assert "cannot be sent to a worker" in caplog.text
     caplog.clear()
+
+
+def test_what_work_needs_is_copied_where_it_was_removed_to_make_room(shelf, monkeypatch):
+    needed = shelf.job("trace", "needed", lambda on_progress: np.arange(3)).result()
+    path, place = store.place("trace", "needed"), store.place
+    path.unlink()
+    # This process looked just before.
+    there = SimpleNamespace(exists=lambda: True)
+    monkeypatch.setattr(store, "place", lambda kind, key: there if key == "needed" else place(kind, key))
+    assert shelf.job("trace", "twice", lambda on_progress: needed * 2).result().tolist() == [0, 2, 4]
+    assert not path.exists()
+
+
+def test_a_result_that_is_removed_before_it_is_read_comes_over_the_pipe(shelf, monkeypatch):
+    path = store.place("trace", "read late")
+    monkeypatch.setattr(store, "find", lambda path: store.MISSING)
+    assert shelf.job("trace", "read late", lambda on_progress: np.arange(4)).result().tolist() == [0, 1, 2, 3]
+    assert path.exists(), "the worker keeps it"
