@@ -40,7 +40,7 @@ define check_python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-all test-fast fuzz lint types bench peers clean browser
+.PHONY: help run test test-slow test-all test-fast fuzz versions lint types bench peers clean browser
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,9 @@ test-fast: $(DEV_READY) ## run the quick tests of the engine, for work on it: no
 
 fuzz: $(DEV_READY) ## read 160 times as many damaged files as the tests do (SEED=7 for others)
 	@IDC_FUZZ=10 IDC_FUZZ_SEED=$(SEED) $(ENV_PYTHON) -m pytest tests/guarded/test_fuzzing.py
+
+versions: $(DEV_READY) ## write down what each kind of kept result computes with, after its version is raised where numbers change
+	@$(ENV_PYTHON) -m tests.store.computed_with
 
 lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
 	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \

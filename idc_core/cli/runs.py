@@ -23,7 +23,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "runs",
         help="list finished analyses, comparisons, attacks, searches and inspections",
         description="Lists the runs that are kept, the newest first: those of the dashboard and of this command line. "
-        "Runs of another edition of the program are marked by *; opened, they are computed again.",
+        "Runs whose numbers are of another version are marked by *; opened, they are computed again.",
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -88,7 +88,7 @@ def _analysis(run: Run) -> Analysis:
         found = store.read(store.results_folder() / f"{run.id}{store.ENDING}")
     except DataError as error:
         raise DataError(
-            "The cells of a run cannot be read: another edition of the program made it, or its file is damaged. "
+            "The cells of a run cannot be read: another version of the program made it, or its file is damaged. "
             "Open it, and it is computed again."
         ) from error
     if not isinstance(found, Analysis):

@@ -139,8 +139,8 @@ def _check_facts(facts: store.Facts) -> None:
     known = {**_INTERMEDIATE, **{name: kind.result for name, kind in RUN_KINDS.items()}}
     if facts.kind not in known:
         raise DataError(f"it is of a kind that is not taken ({facts.kind[:60]!r}); expected {', '.join(known)}.")
-    if not re.fullmatch(r"[0-9a-f]{16}", facts.edition):
-        raise DataError("its edition is not 16 hexadecimal digits.")
+    if not re.fullmatch(r"[\w.,+ -]{1,200}", facts.version):
+        raise DataError("its version is no text of letters, digits and dots.")
     try:
         datetime.fromisoformat(facts.made)
     except ValueError as error:

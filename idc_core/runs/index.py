@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("idc_core")
 
-_FORM = "runs 1"
+_FORM = "runs 2"
 """Changes with the table; an index of another form is made anew."""
 
 _WAIT_S = 5.0
 """Seconds to wait for another process, which needs a fraction of one."""
 
 Row = tuple[str, str, str, str, float, str, str]
-"""Id, kind, edition, made, seconds, settings, scores."""
+"""Id, kind, version, made, seconds, settings, scores."""
 
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS results (id VARCHAR PRIMARY KEY, inode UBIGINT, size UBIGINT, kind VARCHAR, "
-    "edition VARCHAR, made VARCHAR, seconds DOUBLE, network VARCHAR, settings VARCHAR, scores VARCHAR)"
+    "version VARCHAR, made VARCHAR, seconds DOUBLE, network VARCHAR, settings VARCHAR, scores VARCHAR)"
 )
 _COLUMNS = ("VARCHAR", "UBIGINT", "UBIGINT", *("VARCHAR",) * 3, "DOUBLE", *("VARCHAR",) * 3)
 
@@ -99,8 +99,8 @@ def _all_seen(run: Run, sees: Callable[[str], bool]) -> bool:
 
 
 def _run(row: Row, mark: Mark) -> Run:
-    id, kind, edition, made, seconds, settings, scores = row
-    facts = Facts(kind, edition, made, seconds, json.loads(settings), json.loads(scores))
+    id, kind, version, made, seconds, settings, scores = row
+    facts = Facts(kind, version, made, seconds, json.loads(settings), json.loads(scores))
     return Run(id, facts, mark.name, mark.pinned, mark.shared)
 
 
@@ -123,7 +123,7 @@ def _rows(kind: str, network: str) -> list[Row]:
 def _answer(index: DuckDBPyConnection, kind: str, network: str) -> list[Row]:
     _update(index)
     return index.execute(
-        "SELECT id, kind, edition, made, seconds, settings, scores FROM results WHERE settings <> '{}' "
+        "SELECT id, kind, version, made, seconds, settings, scores FROM results WHERE settings <> '{}' "
         "AND ($1 = '' OR kind = $1) AND ($2 = '' OR network = $2) ORDER BY made DESC, id",
         [kind, network],
     ).fetchall()
@@ -199,4 +199,4 @@ def _header(id: str) -> tuple[str, str, str, float, str, str, str]:
         return _NO_RUN
     network = str(facts.settings.get("network", ""))
     texts = (json.dumps(facts.settings), json.dumps(facts.scores))
-    return facts.kind, facts.edition, facts.made, facts.seconds, network, *texts
+    return facts.kind, facts.version, facts.made, facts.seconds, network, *texts

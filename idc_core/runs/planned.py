@@ -77,16 +77,16 @@ def digest(positions: NDArray[np.int64]) -> str:
 
 def planned_traces(card: ModelCard, open_model: Callable[[], nn.Module], data: Dataset, layer: str) -> Planned[Traces]:
     """Plan what a layer shows on inputs, with the usual rule of relevance."""
-    kind, key = "trace", (card.fingerprint, data.fingerprint, layer)
+    key = (card.fingerprint, data.fingerprint, layer)
 
     def make(on_progress: Progress | None) -> Traces:
         from idc_core.lrp.rules import RelevanceSettings
         from idc_core.tracing.trace import collect
 
-        unfinished = store.Unfinished(store.place(kind, key), "pass")
+        unfinished = store.Unfinished(store.place("trace", key), "pass")
         return collect(open_model(), data, [layer], RelevanceSettings(), unfinished=unfinished, on_progress=on_progress)
 
-    return Planned(kind, key, make)
+    return Planned("trace", key, make)
 
 
 def planned_statistics(

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from idc_core.runs.kinds import RUN_KINDS, Score, score_of
 from idc_core.store import Facts
-from idc_core.store.edition import edition
+from idc_core.store.versions import version_of
 
 ADDRESS = "address"
 """The setting that holds the query string of the page that shows a run; empty where no page can."""
@@ -32,8 +32,8 @@ class Run:
 
     @property
     def is_current(self) -> bool:
-        """Whether this edition of the program made it."""
-        return self.facts.edition == edition()
+        """Whether its numbers are of the present version, so that opening it computes nothing."""
+        return self.facts.version == version_of(self.facts.kind)
 
     @property
     def network(self) -> str:

@@ -43,8 +43,8 @@ class Facts:
     ----------
     kind : str
         What sort of result it is.
-    edition : str
-        The program that made it, as `idc_core.store.edition` says.
+    version : str
+        Of its kind, as `idc_core.store.versions` says.
     made : str
         When it was finished, ISO 8601 in UTC.
     seconds : float
@@ -56,7 +56,7 @@ class Facts:
     """
 
     kind: str
-    edition: str
+    version: str
     made: str
     seconds: float
     settings: dict[str, Any]
@@ -123,7 +123,9 @@ def find(path: Path) -> Any:
 def read_facts(path: Path) -> Facts:
     """Return what is said of the result in a file, without its arrays; raises as `read`."""
     texts, _ = _opened(path, with_arrays=False)
-    return read_json(texts.get("facts", "").encode(errors="replace"), f"What {path} says of its result", Facts)
+    # Until November 2026 the version was a digest of the program's source.
+    said = texts.get("facts", "").replace('"edition": "', '"version": "', 1)
+    return read_json(said.encode(errors="replace"), f"What {path} says of its result", Facts)
 
 
 def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:

@@ -1,6 +1,6 @@
 """Results that are kept: the same settings never run twice, across sessions, processes and restarts.
 
-Each result is a file named after the digest of everything that it depends on, the program that makes it included. So
+Each result is a file named after the digest of everything that it depends on, the version of its kind included. So
 processes need no common database to write to, and none blocks another but where both ask for the same result: then one
 computes and the others wait for it. Above the limit of bytes the results go that were used longest ago.
 """
@@ -24,11 +24,11 @@ from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, make_room, sweep
 from idc_core.guarded import limits
 from idc_core.progress import Progress, report
-from idc_core.store.edition import edition
 from idc_core.store.marks import forget, pinned
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
 from idc_core.store.unfinished import forget_finished, forget_pieces
 from idc_core.store.values import UnkeptError, pack
+from idc_core.store.versions import version_of
 from idc_core.threads import number
 
 log = logging.getLogger("idc_core")
@@ -50,7 +50,7 @@ def place(kind: str, key: Hashable) -> Path:
     kind : str
         What sort of result it is.
     key : hashable
-        Everything that it depends on but the program, its threads and the owner's limits: values as `pack` takes them,
+        Everything that it depends on but its version, the threads and the owner's limits: values as `pack` takes them,
         without arrays.
 
     Raises
@@ -61,7 +61,7 @@ def place(kind: str, key: Hashable) -> Path:
     tree, arrays = pack(key)
     if arrays:
         raise UnkeptError("An array cannot be part of a key: take its fingerprint.")
-    parts = [kind, edition(), number(), tree, *limits().deciding.items()]
+    parts = [kind, version_of(kind), number(), tree, *limits().deciding.items()]
     text = json.dumps(parts, sort_keys=True)
     return results_folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}{ENDING}"
 
@@ -111,7 +111,7 @@ def kept(
         value = make()
         seconds = time.monotonic() - began
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        facts = Facts(kind, edition(), made, seconds, settings or {}, scores(value) if scores else {})
+        facts = Facts(kind, version_of(kind), made, seconds, settings or {}, scores(value) if scores else {})
         try:
             keep(path, value, facts)
         except UnkeptError as error:  # a mistake of ours, which must not take the result away

@@ -1,7 +1,7 @@
 """What a long pass over inputs has found so far: who asks for the same result again goes on behind it.
 
 Each piece is a file named after the digest of its result, as `idc_core.store.results` has it, and after the first input
-that it holds. So the pieces of a result are found again by the same settings and the same program alone.
+that it holds. So the pieces of a result are found again by the same settings and the same version alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from idc_core.files import cache_folder, keeping, make_room
 from idc_core.guarded import limits
-from idc_core.store.edition import edition
 from idc_core.store.result_file import ENDING, Facts, find, write
+from idc_core.store.versions import version_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Unfinished:
         """
         path, made = self._path(start), datetime.now(UTC).isoformat(timespec="seconds")
         with keeping(path.parent, "What a pass has found so far"):
-            write(path, piece, Facts("piece", edition(), made, 0.0, {}, {}))
+            write(path, piece, Facts("piece", version_of("piece"), made, 0.0, {}, {}))
             own = {one.name for one in path.parent.glob(f"{self.result.stem}-*{ENDING}")}
             make_room(path.parent, f"*{ENDING}", limits().store, own)
 

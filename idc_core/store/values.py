@@ -22,6 +22,9 @@ from idc_core.errors import DataError, SettingError
 PACKAGES = ("idc_core", "studio")
 """Packages whose dataclasses a result may be made of."""
 
+MOVED: dict[str, str] = {}
+"""Classes that results name as ``module:class`` and that are somewhere else today: where they are."""
+
 Tree = Any
 """Text, numbers, None, lists, and dicts with one entry: what kind of value it is, and what it is made of."""
 
@@ -149,7 +152,7 @@ def _name(kind: type) -> str:
 
 def _named(name: str) -> Any:
     """Return a class by its name; only dataclasses, named tuples and enumerations of the project's packages."""
-    module, _, path = name.partition(":")
+    module, _, path = MOVED.get(name, name).partition(":")
     if module.partition(".")[0] not in PACKAGES or module.endswith("__main__"):
         raise ValueError(f"{name} is none of the project's classes")
     found: Any = importlib.import_module(module)

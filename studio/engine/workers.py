@@ -88,8 +88,8 @@ class Worker:
             return self._sent(task, report, tell, on_problem, copied=False)
         except RemovedError:
             return self._sent(task, report, tell, on_problem, copied=True)
-        except DiffersError as error:
-            log.warning("Work of kind %s is done by the server: %s", task.kind, error)
+        except DiffersError:
+            log.warning("Work of kind %s is done by the server", task.kind, exc_info=True)
             return task.run(report, tell, on_problem)
 
     def _sent(

@@ -95,8 +95,8 @@ def draw_table(runs: Sequence[Run]) -> list[Run]:
                 format="%.1f", help="Time of the last step; earlier steps may have been kept already."
             ),
             "pinned": st.column_config.CheckboxColumn(help="Never removed to make room."),
-            "edition": st.column_config.TextColumn(
-                help="Whether this edition of the program made it; another one's is computed again when it is opened."
+            "version": st.column_config.TextColumn(
+                help="Whether its numbers are of the present version; others are computed again when they are opened."
             ),
         },
     )
@@ -117,7 +117,7 @@ def table(runs: Sequence[Run]) -> pd.DataFrame:
             "result": [main_text(run) for run in runs],
             "seconds": [run.facts.seconds for run in runs],
             "pinned": [run.pinned for run in runs],
-            "edition": ["this" if run.is_current else "another" for run in runs],
+            "version": ["this" if run.is_current else "another" for run in runs],
         }
     )
 

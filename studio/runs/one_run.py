@@ -29,8 +29,8 @@ def draw(run: Run) -> None:
         _draw_buttons(run)
         if not run.is_current:
             st.caption(
-                "Another edition of the program made this run: its figures are shown as they were. Opened, it is "
-                "computed again."
+                f"The figures of this run are of another version ({literal(run.facts.version)}) and shown as they "
+                "were. Opened, it is computed again."
             )
         settings, figures = st.columns([3, 2], gap="large")
         with settings:

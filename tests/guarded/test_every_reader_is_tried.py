@@ -75,7 +75,6 @@ NOT_TRIED = {
     "idc_core.report.writing": "?.read_text: script and style of the page, which come with the program",
     "idc_core.runs.importing": "file.open: it is tried",
     "idc_core.runs.index": "duckdb.connect, json.loads, path.read_bytes, seal.read_text: its seal is checked before",
-    "idc_core.store.edition": "path.read_bytes: the program's own source, of which a fingerprint is taken",
     "idc_core.store.result_file": ".safe_open, json.loads: it is tried",
     "idc_core.perturbation.transforms": "Image.open: the picture that it has just compressed",
 }

@@ -80,7 +80,7 @@ WRONG = {
     "pickle": lambda path: path.write_bytes(b"\x80\x04cos\nsystem\n(S'true'\ntR."),
     "empty": lambda path: path.write_bytes(b""),
     "another kind": lambda path: with_facts(path, kind="model"),
-    "edition": lambda path: with_facts(path, edition="../../etc"),
+    "version": lambda path: with_facts(path, version="../../etc"),
     "made": lambda path: with_facts(path, made="yesterday"),
     "no network": lambda path: with_facts(path, settings={"layer": "fc"}),
     "settings in depth": lambda path: with_facts(path, settings={"network": {"a": 1}, "tests": "t", "layer": "l"}),
@@ -124,9 +124,10 @@ def test_a_hostile_file_is_refused_in_a_sentence_and_leaves_nothing(elsewhere, t
     assert not list((tmp_path / "here").rglob("*.partial"))
 
 
-def test_runs_of_another_edition_are_taken_and_places_without_results_are_not(elsewhere, tmp_path):
+def test_runs_of_another_version_are_taken_and_places_without_results_are_not(elsewhere, tmp_path):
     old = next(path for path in (elsewhere / "results").glob("*") if store.read_facts(path).kind == "analysis")
-    rewritten(old, facts=json.dumps(vars(store.read_facts(old)) | {"edition": "0" * 16}))
+    facts = {"edition" if name == "version" else name: value for name, value in vars(store.read_facts(old)).items()}
+    rewritten(old, facts=json.dumps(facts | {"edition": "0" * 16}))  # as before November 2026
     assert import_runs([old]).taken == [old.stem]
     assert [run.is_current for run in find_runs()] == [False]
     for wrong in (tmp_path / "nowhere", tmp_path):

@@ -36,15 +36,15 @@ def test_runs_are_found_by_kind_network_and_words():
         find_run("0" * 32)
 
 
-def test_the_newest_come_first_and_those_of_another_edition_are_known_as_such():
+def test_the_newest_come_first_and_those_of_another_version_are_known_as_such():
     made = [keep((number,)) for number in range(3)]
     for id, day in zip(made, ("02", "03", "01"), strict=True):
         remade(
             id,
             made=f"2026-01-{day}T00:00:00+00:00",
-            edition="0" * 16
+            version="0" * 16
             if day == "01"
-            else store.read_facts(store.results_folder() / f"{id}{store.ENDING}").edition,
+            else store.read_facts(store.results_folder() / f"{id}{store.ENDING}").version,
         )
     found = find_runs()
     assert [run.id for run in found] == [made[1], made[0], made[2]]

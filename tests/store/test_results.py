@@ -10,7 +10,7 @@ import pytest
 
 from idc_core import store
 from idc_core.errors import CancelledError, DataError
-from idc_core.store import edition, result_file, results
+from idc_core.store import result_file, versions
 
 FORK = multiprocessing.get_context("fork")
 
@@ -45,27 +45,14 @@ def test_the_same_is_made_once_and_read_again_as_it_was(home):
     assert [name.rpartition(".")[2] for name in files(home)] == ["safetensors"]
 
 
-def test_another_key_kind_or_program_is_another_result(monkeypatch):
+def test_another_key_kind_or_version_is_another_result(monkeypatch):
     places = {
         store.place(kind, key) for kind in ("a", "b") for key in ((1,), (1.5,), ("1",), (True,), (1, None), ((1,),))
     }
     assert len(places) == 12
-    monkeypatch.setattr(results, "edition", lambda: "another")
+    monkeypatch.setitem(versions.VERSIONS, "a", 2)
     assert store.place("a", (1,)) not in places
-
-
-def test_the_edition_follows_the_source(tmp_path, monkeypatch):
-    for package in edition.PACKAGES:
-        (tmp_path / package).mkdir()
-        (tmp_path / package / "one.py").write_text("one = 1\n")
-    monkeypatch.setattr(edition, "__file__", str(tmp_path / "idc_core" / "store" / "edition.py"))
-    plain = edition.edition.__wrapped__
-    before = plain()
-    assert plain() == before
-    (tmp_path / "studio" / "one.py").write_text("one = 2\n")
-    changed = plain()
-    (tmp_path / "studio" / "one.py").rename(tmp_path / "studio" / "two.py")
-    assert len({before, changed, plain()}) == 3
+    assert store.place("b", (1,)) in places
 
 
 @pytest.mark.parametrize("key", [(object(),), (np.zeros(2),), ({1: [lambda: 1]},)])

@@ -1,0 +1,26 @@
+"""Which numbers a kept result holds: results of another version of their kind are other results.
+
+A result outlives every change of the program that leaves its numbers as they are. Whoever changes the numbers of a kind
+raises its version here; `tests/store/computed_with.py` tells whose modules have changed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+
+VERSIONS: dict[str, int] = {}
+"""Versions of the kinds of results whose numbers, or whose form, have ever changed; that of all others is 1."""
+
+_LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
+"""Libraries whose versions can change numbers."""
+
+
+def version_of(kind: str) -> str:
+    """Return the version of a kind of result, with those of the libraries that compute it, for a person to read."""
+    return f"{VERSIONS.get(kind, 1)}, with {_libraries()}"
+
+
+@cache
+def _libraries() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
