@@ -9,6 +9,7 @@ import signal
 import time
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -61,10 +62,12 @@ def _report(folder):
 
 
 def kill(work, *arguments, after):
-    """Have a process of its own work, and kill it after some seconds."""
+    """Have a process of its own work, and kill it after some seconds of its processor time."""
     child = FORK.Process(target=work, args=arguments)
     child.start()
-    time.sleep(after)
+    seen = psutil.Process(child.pid)
+    while child.is_alive() and sum(seen.cpu_times()[:2]) < after:
+        time.sleep(0.002)
     assert child.is_alive(), "the work failed before it was killed"
     os.kill(child.pid, signal.SIGKILL)
     child.join()
@@ -85,7 +88,6 @@ def analyses():
 @pytest.mark.parametrize("work", [_keep, _upload])
 def test_killed_at_random_moments(tmp_path, monkeypatch, work, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    store.place("sums", ())  # the program is looked through once, not by each child
     moments = random.Random(0)
     whole: set[str] = set()
     for _ in range(kills):
@@ -109,7 +111,6 @@ def test_killed_at_random_moments(tmp_path, monkeypatch, work, kills):
 @pytest.mark.parametrize("kills", KILLS)
 def test_killed_while_it_analyses(tmp_path, monkeypatch, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
-    store.place("analysis", ())
     moments = random.Random(0)
     whole: dict[str, bytes] = {}
     for _ in range(kills):
@@ -136,9 +137,9 @@ def test_killed_while_it_writes_a_report(tmp_path, monkeypatch, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     out = tmp_path / "reports"
     out.mkdir()
-    begun = time.monotonic()
+    begun = time.process_time()
     _command("report", *MODEL, "--out", str(out / "report.html"), "--json", str(out / "report.json"))
-    usual = time.monotonic() - begun
+    usual = time.process_time() - begun
     whole = {name: path.read_bytes() for name, path in left_in(out).items()}
     moments = random.Random(0)
     for number in range(kills):
