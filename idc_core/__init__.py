@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.attribution.relevance import relevance
     from idc_core.coverage import CRITERIA, IDC
+    from idc_core.coverage.idc_settings import IdcSettings
     from idc_core.coverage.saved import load_criterion
     from idc_core.datasets import load_dataset
     from idc_core.datasets.registry import dataset
@@ -37,6 +38,7 @@ __all__ = [
     "Analysis",
     "Hypothesis",
     "IdcError",
+    "IdcSettings",
     "RelevanceSettings",
     "analyze",
     "attack",
@@ -64,6 +66,7 @@ _HOMES = {
     "Analysis": "idc_core.analysis.result",
     "Hypothesis": "idc_core.inspection",
     "IdcError": "idc_core.errors",
+    "IdcSettings": "idc_core.coverage.idc_settings",
     "RelevanceSettings": "idc_core.lrp.rules",
     "analyze": "idc_core.analysis.analysis",
     "attack": "idc_core.perturbation.attacks",

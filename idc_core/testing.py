@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.uncovered import find_uncovered
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer
-from idc_core.lrp.rules import NamedRule, RelevanceSettings
+from idc_core.lrp.rules import NamedRule
 from idc_core.parameters import Parameter, whole_number
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
@@ -28,12 +28,7 @@ def assert_coverage(
     *,
     train: Inputs | None = None,
     m: int | None = None,
-    rule: NamedRule = "epsilon",
-    priority: str = "sum",
-    clusters: int | Sequence[int] = (2, 3, 4),
-    drop_zeros: bool = False,
-    clustering: str = "k-means",
-    original: bool = False,
+    rule: NamedRule | IdcSettings = "epsilon",
     cells: int = 5,
     closest_tests: int = 3,
     **parameters: Any,
@@ -52,8 +47,8 @@ def assert_coverage(
     train : Tensor, array, Dataset or iterable of batches, (n, ...), optional
         The clusters are learnt from it. It may be left out for a network of the registry: then it is the training
         split of the network's own data.
-    m, rule, priority, clusters, drop_zeros, clustering, original, **parameters
-        As in `idc_core.analyze`.
+    m, rule, **parameters
+        As in `idc_core.IDC`.
     cells, closest_tests : int
         How many uncovered cells the failure names, and how many tests for each.
 
@@ -69,15 +64,13 @@ def assert_coverage(
     _AT_LEAST.check(at_least)
     whole_number("cells", cells, 1)
     whole_number("closest_tests", closest_tests, 1)
-    settings = RelevanceSettings.of(rule, **parameters)
-    criterion = IDC(
-        model, layer, m, settings, clusters, drop_zeros, priority=priority, clustering=clustering, original=original
-    )
+    criterion = IDC(model, layer, m, rule, **parameters)
+    settings = criterion.settings
     train = _training(model) if train is None else train
-    learnt = collect(model, train, [layer], settings)
-    used = learnt.predictions == _targets(train) if original else None
+    learnt = collect(model, train, [layer], settings.relevance)
+    used = learnt.predictions == _targets(train) if settings.original else None
     m = criterion.m_of(learnt.activations[layer].shape[1])
-    ranked = RankedLayer.of(learnt, layer, m, priority, used)
+    ranked = RankedLayer.of(learnt, layer, m, settings.priority, used)
     criterion.cluster(ranked)
     activations = collect(model, tests, [layer]).activations[layer][:, criterion.important]
     assignments = criterion.count(activations)

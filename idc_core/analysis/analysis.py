@@ -1,7 +1,7 @@
 """The whole method on one setup: model, training data, tests, layer and m in; everything a page shows out."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +15,12 @@ from idc_core.analysis.predictions import predictions_of
 from idc_core.analysis.result import Analysis
 from idc_core.coverage.cells import encode
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.limits import M
-from idc_core.lrp.rules import NamedRule, RelevanceSettings
+from idc_core.lrp.rules import NamedRule
 from idc_core.progress import Progress
 from idc_core.store import Unfinished
 from idc_core.tracing.trace import collect
@@ -32,13 +33,8 @@ def analyze(
     test: Dataset,
     layer: str,
     m: int | None = None,
+    rule: NamedRule | IdcSettings = "epsilon",
     *,
-    rule: NamedRule = "epsilon",
-    priority: str = "sum",
-    clusters: int | Sequence[int] = (2, 3, 4),
-    drop_zeros: bool = False,
-    clustering: str = "k-means",
-    original: bool = False,
     traces: tuple[Traces, Traces] | None = None,
     in_memory: int | None = None,
     unfinished: tuple[Unfinished, Unfinished] | None = None,
@@ -54,7 +50,7 @@ def analyze(
         The clusters are learnt from `train`; `test` is measured.
     layer : str
         A name from ``named_modules()``.
-    m, rule, priority, clusters, drop_zeros, clustering, original, **parameters
+    m, rule, **parameters
         As in `IDC`.
     traces : pair of Traces, optional
         What `collect` gave for the training inputs and the tests with the same layer and rule, so that nothing
@@ -76,19 +72,8 @@ def analyze(
         As `IDC` and `idc_core.tracing.trace.trace`.
     """
     seconds: dict[str, float] = {}
-    settings = RelevanceSettings.of(rule, **parameters)
-    criterion = IDC(
-        model,
-        layer,
-        m,
-        settings,
-        clusters,
-        drop_zeros,
-        priority=priority,
-        clustering=clustering,
-        original=original,
-        in_memory=in_memory,
-    )
+    criterion = IDC(model, layer, m, rule, in_memory=in_memory, **parameters)
+    settings = criterion.settings
     for data in (train, test):
         if not (hasattr(data, "inputs") and hasattr(data, "targets")):
             raise DataError(
@@ -98,19 +83,19 @@ def analyze(
     criterion.check_inputs(len(train))
     if traces is None:
         # One input tells how many neurons the layer has, so a mistake need not wait for all of them.
-        criterion.m_of(collect(model, train.inputs[:1], [layer], settings).activations[layer].shape[1])
+        criterion.m_of(collect(model, train.inputs[:1], [layer], settings.relevance).activations[layer].shape[1])
         run = partial(collect, model, in_memory=in_memory, on_progress=on_progress)
         before, after = unfinished or (None, None)
         with timed(seconds, "run the training inputs"):
-            learnt = run(train, [layer], settings, unfinished=before)
+            learnt = run(train, [layer], settings.relevance, unfinished=before)
         with timed(seconds, "run the tests"):
-            seen = run(test, [layer], settings, unfinished=after)
+            seen = run(test, [layer], settings.relevance, unfinished=after)
     else:
         learnt, seen = traces
     with timed(seconds, "cluster the important neurons"):
-        used = learnt.predictions == train.targets if original else None
+        used = learnt.predictions == train.targets if settings.original else None
         m = criterion.m_of(learnt.activations[layer].shape[1])
-        ranked = RankedLayer.of(learnt, layer, m, priority, used, in_memory)
+        ranked = RankedLayer.of(learnt, layer, m, settings.priority, used, in_memory)
         criterion.cluster(ranked, on_progress=on_progress)
     important = criterion.important
     measured = Measured(seen.scores, seen.activations[layer][:, important], seen.relevance[layer][:, important])
@@ -146,14 +131,7 @@ def assembled(
     return Analysis(
         layer=criterion.layer,
         m=criterion.m,
-        settings={
-            **criterion.settings.as_dict(),
-            "priority": criterion.priority.name,
-            "clusters": criterion.cluster_numbers,
-            "drop_zeros": criterion.drop_zeros,
-            "clustering": criterion.clustering.name,
-            "original": criterion.original,
-        },
+        settings=criterion.settings.as_dict(),
         accuracy=accuracy,
         rmse=rmse,
         predictions=predictions.classes,

@@ -17,11 +17,12 @@ from idc_core.analysis.predictions import predictions_of
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.limits import M
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import NamedRule
 from idc_core.lrp.session import layer_names
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
@@ -108,17 +109,13 @@ class Sweep:
 def cluster_layer(
     model: nn.Module,
     ranked: RankedLayer,
+    settings: NamedRule | IdcSettings = "epsilon",
     *,
-    clusters: int | Sequence[int] = (2, 3, 4),
-    drop_zeros: bool = False,
-    clustering: str = "k-means",
     on_progress: Progress | None = None,
 ) -> LayerClusters:
     """Cluster the important neurons of a layer."""
     important = ranked.important
-    criterion = IDC(
-        model, ranked.layer, len(important), clusters=clusters, drop_zeros=drop_zeros, clustering=clustering
-    )
+    criterion = IDC(model, ranked.layer, len(important), settings)
     found = criterion.find_clusters(ranked, on_progress=on_progress)
     return LayerClusters(ranked.layer, len(ranked.importance), important, found)
 
@@ -188,33 +185,28 @@ def sweep(
     tests: Mapping[str, Dataset],
     layers: str | Sequence[str],
     ms: int | Sequence[int] = (2, 4, 6, 8, 10, 12),
-    settings: RelevanceSettings | None = None,
+    rule: NamedRule | IdcSettings = "epsilon",
     *,
-    priority: str = "sum",
-    clusters: int | Sequence[int] = (2, 3, 4),
-    drop_zeros: bool = False,
-    clustering: str = "k-means",
     on_progress: Progress | None = None,
+    **parameters: Any,
 ) -> Sweep:
     """Measure IDC for every layer, number of important neurons and test set.
 
     `layers`: names from ``named_modules()``; `ms`: numbers of important neurons, a layer with fewer takes all of them;
-    `settings`: default the epsilon rule; the rest as in `IDC`. The numbers are those that `analyze` gives for one
-    combination after the other (S. Gerasimou et al., ICSE 2020, Table 5).
+    `rule` and `parameters` as in `IDC`. The numbers are those that `analyze` gives for one combination after the other
+    (S. Gerasimou et al., ICSE 2020, Table 5).
     """
     layers, ms = layer_names(layers), check_ms(ms)
     if not isinstance(tests, Mapping):
         raise SettingError(f"Expected data sets by name as tests of a sweep, not {shown(tests)}.")
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
-    ranked_layers = rank_layers(model, train, layers, max(ms), settings, priority=priority, on_progress=on_progress)
+    settings = IdcSettings.of(rule, **parameters)
+    ranked_layers = rank_layers(
+        model, train, layers, max(ms), settings.relevance, priority=settings.priority, on_progress=on_progress
+    )
     neurons = {layer: ranked.important for layer, ranked in ranked_layers.items()}
-    states = [
-        cluster_layer(
-            model, ranked, clusters=clusters, drop_zeros=drop_zeros, clustering=clustering, on_progress=on_progress
-        )
-        for ranked in ranked_layers.values()
-    ]
+    states = [cluster_layer(model, ranked, settings, on_progress=on_progress) for ranked in ranked_layers.values()]
     answered = {
         suite: run_tests(model, test, neurons, train.class_names, on_progress=on_progress)
         for suite, test in tests.items()

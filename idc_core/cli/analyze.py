@@ -8,13 +8,14 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import Field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.coverage.idc_settings import OPTIONS, IdcSettings
 from idc_core.errors import DataError
 from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
 
@@ -72,15 +73,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="relevance rule, see `list rules` (%(default)s)",
     )
     add("--epsilon", type=Number(EPSILON), default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
-    numbers = "numbers of clusters to choose from (2,3,4)"
-    add("--clusters", type=Numbers(CLUSTERS, "2,3,4"), default=(2, 3, 4), metavar="K,K,...", help=numbers)
-    add("--drop-zeros", action="store_true", help="leave activations of exactly zero out of the clustering")
-    ways = "way to cluster, for example dbscan (%(default)s)"
-    add("--clustering", type=Name("clusterings"), default="k-means", metavar="NAME", help=ways)
-    program = "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
-    add("--original", action="store_true", help=program)
+    for one in OPTIONS:
+        _add_option(add, one)
     add("--limit-train", type=Number(INPUTS), metavar="N", help="use only the first N training inputs")
     add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N test inputs")
+
+
+def _add_option(add: Callable[..., argparse.Action], one: Field[Any]) -> None:
+    """Add an option of IDC."""
+    flag, told, default = f"--{one.name.replace('_', '-')}", one.metadata["help"], cast(Any, one.default)
+    if isinstance(default, bool):
+        add(flag, action="store_true", help=told)
+    elif names := one.metadata["among"]:
+        add(flag, type=Name(names), default=default, metavar="NAME", help=f"{told} (%(default)s)")
+    else:
+        usual = ",".join(map(str, default))
+        add(flag, type=Numbers(CLUSTERS, usual), default=default, metavar="K,K,...", help=f"{told} ({usual})")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,7 +136,7 @@ def made_on(
         from idc_core.coverage.idc import IDC
         from idc_core.engines.analysis import analyze_on
 
-        criterion = IDC(model, layer, arguments.m, **_chosen(arguments))
+        criterion = IDC(model, layer, arguments.m, _chosen(arguments))
         with open_engine() as engine:
             return analyze_on(engine, criterion, learnt, tests, test, on_progress=progress)
 
@@ -177,10 +185,10 @@ def planned(
     return PlannedAnalysis(card, train, test, layer, arguments.m, _chosen(arguments), parts)
 
 
-def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings of the method by the names that `analyze` takes."""
-    names = ("rule", "epsilon", "clusters", "drop_zeros", "clustering", "original")
-    return {name: getattr(arguments, name) for name in names}
+def _chosen(arguments: argparse.Namespace) -> IdcSettings:
+    """Return how IDC is measured."""
+    options = {one.name: getattr(arguments, one.name) for one in OPTIONS}
+    return IdcSettings.of(arguments.rule, epsilon=arguments.epsilon, **options)
 
 
 def _tell(problem: DataError) -> None:
@@ -230,10 +238,8 @@ def _make_document(
             "m": analysis.m,
             "rule": arguments.rule,
             "epsilon": arguments.epsilon,
+            **_chosen(arguments).options,
             "clusters": list(arguments.clusters),
-            "drop_zeros": arguments.drop_zeros,
-            "clustering": arguments.clustering,
-            "original": arguments.original,
         },
         # Answers in the classes of the training data are neither right nor wrong about tests with other classes.
         "accuracy": analysis.accuracy if train.class_names == test.class_names else None,

@@ -1,26 +1,27 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.clustering.kmeans import Clusters, check_clusters
+from idc_core.clustering.kmeans import Clusters
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cells import CellCounts, assign, decode, encode
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
 from idc_core.coverage.saved import Saved, pack_clusters, read_clusters
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.growing import give_back
-from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
+from idc_core.importance.important_neurons import check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_activations, rank_layers
 from idc_core.limits import M
-from idc_core.lrp.rules import NamedRule, RelevanceSettings
+from idc_core.lrp.rules import NamedRule
 from idc_core.lrp.session import check_layers
-from idc_core.parameters import class_numbers, shown, truth, whole_number
+from idc_core.parameters import class_numbers, shown, whole_number
 from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
@@ -48,26 +49,17 @@ class IDC(Criterion):
         A name from ``named_modules()``.
     m : int, optional
         Number of important neurons. Default 6, or all neurons of a layer that has fewer.
-    rule : str, mapping or RelevanceSettings
-        Relevance rule: a name from `RULES`, a table of rules for layers, or the rule with its parameters.
-    clusters : sequence of int, or int
-        Numbers of clusters to choose from, by silhouette; or the number of clusters.
-    drop_zeros : bool
-        Leave activations of exactly zero out of the clustering.
-    clustering : str
-        Way to cluster, a name from `CLUSTERINGS`; "k-means" is the paper's.
-    priority : {"sum", "absolute"}
-        What makes a neuron important.
-    original : bool
-        Follow the original program: only correctly classified training inputs take part, activations of zero are
-        dropped in dense layers, and centroids are rounded to two decimals.
+    rule : str, mapping, RelevanceSettings or IdcSettings
+        Relevance rule: a name from `RULES`, a table of rules for layers, or the rule with its parameters; or all
+        settings.
     batch_size : int, optional
         Default: chosen from the network's size.
     in_memory : int, optional
         Bytes of training activations that `fit` holds in memory; more go to files in the cache folder, which are gone
         when they are no longer used. Default: ``activations_mib`` of the config file.
     **parameters
-        Of the rule, such as `epsilon`, `gamma`, `alpha` and `bias`, as in `RelevanceSettings`.
+        Options, such as `clusters`, `clustering` and `priority`, as in `IdcOptions`; and those of the rule, such as
+        `epsilon`, `gamma`, `alpha` and `bias`, as in `RelevanceSettings`.
 
     Attributes
     ----------
@@ -98,13 +90,8 @@ class IDC(Criterion):
         model: nn.Module,
         layer: str,
         m: int | None = None,
-        rule: NamedRule = "epsilon",
-        clusters: int | Sequence[int] = (2, 3, 4),
-        drop_zeros: bool = False,
+        rule: NamedRule | IdcSettings = "epsilon",
         *,
-        clustering: str = "k-means",
-        priority: str = "sum",
-        original: bool = False,
         batch_size: int | None = None,
         in_memory: int | None = None,
         **parameters: Any,
@@ -113,12 +100,7 @@ class IDC(Criterion):
             raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
         self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
         self.least = 1 if m is None else self.m  # neurons that the layer must have
-        self.settings = RelevanceSettings.of(rule, **parameters)
-        self.priority = PRIORITIES[priority]
-        self.cluster_numbers = tuple(check_clusters(clusters))
-        self.drop_zeros, self.original = truth("drop_zeros", drop_zeros), truth("original", original)
-        self.clustering = CLUSTERINGS[clustering]
-        self.clustering.check(self.cluster_numbers)
+        self.settings = IdcSettings.of(rule, **parameters)
         self.batch_size = batch_size
         self.in_memory = None if in_memory is None else whole_number("in_memory", in_memory)
         self._axis = neuron_axes(model, [layer])[layer]
@@ -144,15 +126,15 @@ class IDC(Criterion):
             If m is larger than the layer, or targets are missing.
         """
         targets = getattr(inputs, "targets", None) if targets is None else targets
-        paired = PairedTargets.of(inputs) if self.original and targets is None else None
+        paired = PairedTargets.of(inputs) if self.settings.original and targets is None else None
         inputs, truth = (inputs, self._truth(targets)) if paired is None else (paired, paired)
         ranked = rank_layers(
             self.model,
             inputs,
             [self.layer],
             self.m,
-            self.settings,
-            priority=self.priority.name,
+            self.settings.relevance,
+            priority=self.settings.priority,
             truth=truth,
             least=self.least,
             batch_size=self.batch_size,
@@ -187,7 +169,7 @@ class IDC(Criterion):
 
         A silhouette compares clusters, and distances within one: it takes fewer clusters than inputs.
         """
-        numbers = self.cluster_numbers if self.clustering.takes_k else (2,)
+        numbers = self.settings.clusters if CLUSTERINGS[self.settings.clustering].takes_k else (2,)
         if count <= max(numbers):
             raise DataError(
                 f"{count} training input{'s are' if count != 1 else ' is'} too few to find up to {max(numbers)} "
@@ -201,7 +183,7 @@ class IDC(Criterion):
         """
         found = self.find_clusters(ranked, on_progress=on_progress)
         if all(one.k == 1 for one in found):
-            same = self.clustering.name == "k-means" and not self._drops(ranked)
+            same = self.settings.clustering == "k-means" and not self._drops(ranked)
             raise ModelError(
                 f"Nothing can be covered in layer {self.layer!r}: each of its {len(found)} important neurons has one "
                 "cluster only, so that there is one cell. "
@@ -218,10 +200,10 @@ class IDC(Criterion):
     ) -> Self:
         self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
-            np.round(one.centroids, _DECIMALS) if self.original else one.centroids for one in self.clusters
+            np.round(one.centroids, _DECIMALS) if self.settings.original else one.centroids for one in self.clusters
         )
         # Rounded centroids have boundaries of their own, half way between them.
-        self._boundaries = None if self.original else tuple(one.boundaries for one in self.clusters)
+        self._boundaries = None if self.settings.original else tuple(one.boundaries for one in self.clusters)
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
 
@@ -233,15 +215,16 @@ class IDC(Criterion):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.check_inputs(ranked.inputs)
         found: list[Clusters] = []
+        clustering = CLUSTERINGS[self.settings.clustering]
         for place in range(len(ranked.important)):
             report(on_progress, place, len(ranked.important), "neurons clustered")
             values = ranked.values(place)
-            found.append(self.clustering.cluster(values, self.cluster_numbers, self._drops(ranked)))
+            found.append(clustering.cluster(values, self.settings.clusters, self._drops(ranked)))
             give_back(values)
         return tuple(found)
 
     def _drops(self, ranked: RankedLayer | SketchedLayer) -> bool:
-        return self.drop_zeros or (self.original and ranked.dense)
+        return self.settings.drop_zeros or (self.settings.original and ranked.dense)
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
         """Count the cells that more test inputs, as `fit` takes them, reach.
@@ -341,11 +324,7 @@ class IDC(Criterion):
             "layer": self.layer,
             "m": self.m,
             **self.settings.as_dict(),
-            "clusters": list(self.cluster_numbers),
-            "drop_zeros": self.drop_zeros,
-            "clustering": self.clustering.name,
-            "priority": self.priority.name,
-            "original": self.original,
+            "clusters": list(self.settings.clusters),
             "batch_size": self.batch_size,
             "in_memory": self.in_memory,
         }
@@ -365,7 +344,7 @@ class IDC(Criterion):
         counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
 
     def _truth(self, targets: Any) -> NDArray[np.int64] | None:
-        if not self.original:
+        if not self.settings.original:
             return None
         if targets is None:
             raise SettingError(

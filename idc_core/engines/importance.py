@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.engines.engine import Block, Engine
 from idc_core.engines.rows import ColumnSketches, Rows
 from idc_core.engines.sizes import find_blocks
@@ -19,7 +21,6 @@ from idc_core.engines.source import Opened, Source
 from idc_core.growing import ShelvedRows
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
-from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 
 Gathered = TypeVar("Gathered", Rows, ColumnSketches)
@@ -31,7 +32,8 @@ def fit_idc(
     """Fit IDC as its `fit` does; of very many inputs sketches come here, not the important neurons' activations."""
     found = _first_round(engine, criterion, source, batch_size, on_progress)
     # How many inputs are classified correctly, and so clustered, is known only once they are here.
-    sketched = criterion.clustering.sketches(found.blocks[-1][1]) and not criterion.original
+    settings = criterion.settings
+    sketched = CLUSTERINGS[settings.clustering].sketches(found.blocks[-1][1]) and not settings.original
     criterion.cluster(found.sketched() if sketched else found.ranked(), on_progress=on_progress)
 
 
@@ -49,10 +51,8 @@ def _first_round(
 ) -> _FirstRound:
     """Sum relevance, which says which neurons are important; the workers keep what all neurons were."""
     settings, layer, keeps = criterion.settings, criterion.layer, uuid.uuid4().hex
-    cutting = find_blocks(engine, source, (layer,), settings, batch_size)
-    work = _Relevance(
-        layer, criterion.least, settings, criterion.priority.name, criterion.original, cutting.batch_size, keeps
-    )
+    cutting = find_blocks(engine, source, (layer,), settings.relevance, batch_size)
+    work = _Relevance(layer, criterion.least, settings, cutting.batch_size, keeps)
     sums = engine.run(source, work, cutting.blocks, on_progress)
     important = most_important(sums.importance[layer], criterion.m_of(len(sums.importance[layer])))
     return _FirstRound(engine, source, cutting.blocks, work, sums, important, on_progress)
@@ -93,9 +93,7 @@ class _Relevance:
 
     layer: str
     least: int  # neurons that the layer must have
-    settings: RelevanceSettings
-    priority: str
-    original: bool
+    settings: IdcSettings
     batch_size: int
     keeps: str
 
@@ -108,9 +106,9 @@ class _Relevance:
             opened.model,
             opened.data.inputs[rows],
             self.layer,
-            self.settings,
-            priority=self.priority,
-            truth=opened.data.targets[rows] if self.original else None,
+            self.settings.relevance,
+            priority=self.settings.priority,
+            truth=opened.data.targets[rows] if self.settings.original else None,
             m=self.least,
             batch_size=self.batch_size,
             keep=partial(shelf.put, block),

@@ -16,6 +16,7 @@ from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
+from idc_core.coverage.idc_settings import OPTIONS, IdcOptions
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
@@ -62,13 +63,10 @@ _MOST_SOURCES = 10_000
 _MANY = 10_000
 """Training inputs from which on fewer epochs and a smaller share of additions are usual."""
 
-_CLUSTERED = ("clusters", "drop_zeros", "clustering")
-"""Settings that say how the neurons are clustered."""
-
 
 @dataclass(frozen=True)
-class RQ6Settings:
-    """Everything a run depends on beside network, data and seeds; clusters as in `IDC`."""
+class RQ6Settings(IdcOptions):
+    """Everything a run depends on beside network, data and seeds."""
 
     layer: str
     m: int = 12
@@ -83,14 +81,6 @@ class RQ6Settings:
     """Largest change by the attacks."""
     epochs: int = 5
     start: Start = "trained"
-    clusters: tuple[int, ...] = (2, 3, 4)
-    drop_zeros: bool = False
-    clustering: str = "k-means"
-
-    @property
-    def clustered(self) -> dict[str, Any]:
-        """How the neurons are clustered, by the names that `analyze` takes."""
-        return {name: getattr(self, name) for name in _CLUSTERED}
 
 
 def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
@@ -271,11 +261,10 @@ def rq6_results(
 def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Settings) -> ArrayFolder:
     """Return the folder of a run's finished networks; its name is a digest of network, data and settings."""
     data = [(one.fingerprint, len(one)) for one in (train, test)]
-    asked = {one.name: getattr(settings, one.name) for one in fields(settings)}
-    for one in fields(settings):
-        # Left out where it is as usual: runs from before these could be set are found again.
-        if one.name in _CLUSTERED and asked[one.name] == one.default:
-            del asked[one.name]
+    options = settings.options
+    asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in options}
+    # Left out where they are as usual: runs from before these could be set are found again.
+    asked |= {one.name: options[one.name] for one in OPTIONS if options[one.name] != one.default}
     return ArrayFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
 
 
@@ -294,9 +283,9 @@ def prepare_rq6(
             f"The cells are of layer {learnt.layer} with m = {learnt.m}; the settings ask for layer "
             f"{settings.layer} with m = {settings.m}."
         )
-    if any(learnt.settings[name] != value for name, value in settings.clustered.items()):
-        held = {name: learnt.settings[name] for name in _CLUSTERED}
-        raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.clustered}.")
+    if any(learnt.settings[name] != value for name, value in settings.options.items()):
+        held = {name: learnt.settings[name] for name in settings.options}
+        raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.options}.")
     additions = Candidates(model, train, learnt, settings).additions()
     tests = make_tests(model, test, settings, on_progress=on_progress)
     store = run_store(model, train, test, settings)

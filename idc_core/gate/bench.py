@@ -79,7 +79,7 @@ class Bench:
             "tests": f"{len(self.test):,} of {self.test.name} ({self.test.fingerprint})",
             "layer": self.layer,
             "m": str(self.m),
-            "rule": self.settings.relevance.rule,
+            "rule": self.settings.idc.relevance.rule,
         }
 
     @property
@@ -91,12 +91,8 @@ class Bench:
             "limit_train": one.limit_train,
             "limit_test": one.limit_test,
             "m": self.m,
-            **one.relevance.as_dict(),
-            "priority": one.priority,
+            **one.idc.as_dict(),
             "clusters": list(one.clusters),
-            "drop_zeros": one.drop_zeros,
-            "clustering": one.clustering,
-            "original": one.original,
         }
 
     @cached_property
@@ -104,15 +100,8 @@ class Bench:
         """The whole method on the check's layer."""
         one, card = self.settings, self.model.card
         parts = one.limit_test is not None or one.limit_train != DATASETS[card.dataset].learns_from
-        plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, self.options, parts)
+        plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, one.idc, parts)
         return self.planned(plan).kept(self.on_progress)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The settings of the analysis besides layer and m, as `analyze` takes them."""
-        names = ("epsilon", "priority", "clusters", "drop_zeros", "clustering", "original")
-        given = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
-        return {"rule": self.settings.relevance.rule, **given}
 
     def planned(self, plan: PlannedAnalysis) -> Planned[Analysis]:
         """Return how the analysis is made."""

@@ -66,7 +66,7 @@ class EngineBench(Bench):
         """Return how the analysis is made."""
 
         def make(on_progress: Progress | None) -> Analysis:
-            criterion = IDC(self.model, self.layer, self.m, **self.options)
+            criterion = IDC(self.model, self.layer, self.m, self.settings.idc)
             return analyze_on(
                 self.find_engine(), criterion, self.learnt, self.tests, self.test, on_progress=on_progress
             )

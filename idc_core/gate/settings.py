@@ -8,15 +8,13 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.idc_settings import IdcOptions, IdcSettings
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError, IdcError, SettingError
 from idc_core.explained import EXPLAINED
 from idc_core.gate.limits import LIMITS, Limit
 from idc_core.guarded import read_toml, typed
-from idc_core.importance.important_neurons import PRIORITIES
-from idc_core.limits import CLUSTERS, INPUTS, M
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.limits import INPUTS, M
 from idc_core.models.scaling import Scaling
 from idc_core.parameters import shown
 
@@ -26,12 +24,12 @@ _MOST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(IdcOptions):
     """One check: a network, its tests, and how they are analysed; the fields are the keys of its table in the file.
 
     `model` and `data` are names, or paths from the file's folder; `data` may also be a URL. `data`, `layer` and the
-    limits on inputs are by default the network's own data, its default layer, and all inputs. `m` to `original` are as
-    in `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
+    limits on inputs are by default the network's own data, its default layer, and all inputs. `m` and `rule` are as in
+    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
     file, `preparation` for data from files.
     """
 
@@ -44,11 +42,6 @@ class Settings:
     m: int | None = None
     rule: str | dict[str, Any] = "epsilon"
     epsilon: float | None = None
-    priority: str = "sum"
-    clusters: tuple[int, ...] = (2, 3, 4)
-    drop_zeros: bool = False
-    clustering: str = "k-means"
-    original: bool = False
     architecture: str = ""
     scaling: dict[str, Any] = field(default_factory=dict)
     explain: str = ""
@@ -66,17 +59,15 @@ class Settings:
                 INPUTS.check(getattr(self, limited))
         if self.m is not None:
             M.check(self.m)
-        for number in self.clusters:
-            CLUSTERS.check(number)
-        CLUSTERINGS[self.clustering].check(self.clusters)
-        _ = PRIORITIES[self.priority], self.relevance
+        super().__post_init__()
+        _ = self.idc
         if self.explain and self.explain not in EXPLAINED and not self.explain.startswith("token-"):
             raise SettingError(f"explain must be {', '.join(EXPLAINED)} or token-N, not {shown(self.explain)}")
 
     @property
-    def relevance(self) -> RelevanceSettings:
-        """How relevance is propagated."""
-        return RelevanceSettings(self.rule, epsilon=self.epsilon)
+    def idc(self) -> IdcSettings:
+        """How IDC is measured."""
+        return IdcSettings.of(self.rule, epsilon=self.epsilon, **self.options)
 
     @property
     def title(self) -> str:
@@ -197,7 +188,8 @@ def _check_keys(plain: Mapping[str, Any], where: str, kind: Any) -> None:
     known = [one for one in fields(kind) if one.init]
     unknown = next((key for key in plain if key not in {one.name for one in known}), None)
     if unknown is not None:
-        keys = ", ".join(one.name for one in known)
+        own = vars(kind).get("__annotations__", ())  # before those that it inherits
+        keys = ", ".join(one.name for one in sorted(known, key=lambda one: one.name not in own))
         raise DataError(f"{where} has the unknown key {shown(unknown)}; expected {keys}.")
     for one in known:
         if one.default is MISSING and one.default_factory is MISSING and one.name not in plain:

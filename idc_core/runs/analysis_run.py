@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from idc_core import store
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_traces
 from idc_core.runs.run import ADDRESS, query
@@ -24,24 +25,13 @@ if TYPE_CHECKING:
 
 KIND = "analysis"
 
-_USUAL = {
-    "rule": "epsilon",
-    "epsilon": 1e-6,
-    "priority": "sum",
-    "clusters": (2, 3, 4),
-    "drop_zeros": False,
-    "clustering": "k-means",
-    "original": False,
-}
-"""What `analyze` does where nothing else is said."""
-
 _MOST_SHOWN = 12
 """Important neurons that the dashboard shows at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedAnalysis:
-    """An analysis that is to be made or found: what it is of, and its settings, by the names that `analyze` takes.
+    """An analysis that is to be made or found: what it is of, and how IDC is measured.
 
     `parts` says whether only a part of the training inputs or of the tests is used that the dashboard does not use.
     """
@@ -51,34 +41,29 @@ class PlannedAnalysis:
     test: Dataset
     layer: str
     m: int = 6
-    options: Mapping[str, Any] = field(default_factory=dict)
+    idc: IdcSettings = field(default_factory=IdcSettings.of)
     parts: bool = False
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Everything that it depends on; a setting at its usual value is as if it were not given."""
         fingerprints = (self.card.fingerprint, self.train.fingerprint, self.test.fingerprint)
-        return (*fingerprints, self.layer, self.m, *sorted(self._unusual.items()))
+        return (*fingerprints, self.layer, self.m, *sorted(self.idc.unusual.items()))
 
     @property
     def settings(self) -> dict[str, Any]:
         """What a list of runs says of it."""
-        more = {**self._unusual, ADDRESS: self._address}
+        more = {**self.idc.unusual, ADDRESS: self._address}
         return settings_of(self.card, self.train, self.test, self.layer, self.m, **more)
-
-    @property
-    def _unusual(self) -> dict[str, Any]:
-        plain = {name: tuple(one) if isinstance(one, list) else one for name, one in self.options.items()}
-        return {name: one for name, one in plain.items() if one != _USUAL.get(name)}
 
     @property
     def _address(self) -> str:
         """The query string that opens it in the dashboard; empty where the dashboard has no such setting."""
-        options = self._unusual
-        clusters = options.pop("clusters", ())
-        zeros = "dropped" if options.pop("drop_zeros", False) else ""
-        clustering = options.pop("clustering", "")
-        if options or self.parts or len(clusters) > 1 or self.m > _MOST_SHOWN:
+        more = self.idc.unusual
+        clusters = more.pop("clusters", ())
+        zeros = "dropped" if more.pop("drop_zeros", False) else ""
+        clustering = more.pop("clustering", "")
+        if more or self.parts or len(clusters) > 1 or self.m > _MOST_SHOWN:
             return ""
         return query(
             model=self.card.name,
@@ -93,7 +78,7 @@ class PlannedAnalysis:
     @property
     def traced_alike(self) -> bool:
         """Whether relevance follows the usual rule, so that the traces of `traces` are its own."""
-        return not set(self._unusual) - {"priority", "clusters", "drop_zeros", "clustering", "original"}
+        return not self.idc.unusual.keys() - self.idc.options.keys()
 
     def traces(self, open_model: OpenModel, on_progress: Progress | None = None) -> tuple[Traces, Traces]:
         """Return what the layer shows on the training inputs and on the tests, with the usual rule; kept, or made."""
@@ -121,10 +106,10 @@ class PlannedAnalysis:
                 self.test,
                 self.layer,
                 self.m,
+                self.idc,
                 traces=traces,
                 unfinished=(store.Unfinished(result, "train"), store.Unfinished(result, "test")),
                 on_progress=on_progress,
-                **self.options,
             )
 
         return Planned(KIND, self.key, make, self.settings)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable, tabulate
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.models.registry import MODELS, shipped_card
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, digest, planned_traces
@@ -218,17 +219,15 @@ def _analysis(
 ) -> Analysis:
     m = min(m, traces[0].activations[setup.layer].shape[1])
     card, open_model = network
-    plan = PlannedAnalysis(card, *data, setup.layer, m, clustered(setup)).planned(open_model, traces)
+    plan = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup)).planned(open_model, traces)
     found: Analysis = waiting.get(plan.kind, plan.key, "clustering the neurons", plan.make, settings=plan.settings)
     return found
 
 
-def clustered(setup: Setup) -> dict[str, Any]:
-    """Return how a setup's neurons are clustered, by the names that `analyze` takes; clusters only where chosen."""
-    settings: dict[str, Any] = {"drop_zeros": setup.zeros == "dropped", "clustering": setup.clustering}
-    if setup.k != DEFAULT.k:
-        settings["clusters"] = (int(setup.k),)
-    return settings
+def idc_settings(setup: Setup) -> IdcSettings:
+    """Return how IDC is measured in a setup."""
+    chosen: dict[str, Any] = {} if setup.k == DEFAULT.k else {"clusters": (int(setup.k),)}
+    return IdcSettings.of(drop_zeros=setup.zeros == "dropped", clustering=setup.clustering, **chosen)
 
 
 def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:

@@ -12,7 +12,7 @@ from idc_core.analysis.filtering import of_classes
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine.jobs import Waiting, shelf
-from studio.engine.results import View, open_data
+from studio.engine.results import View, idc_settings, open_data
 from studio.engine.wording import tests_name
 from studio.state.setup import MOST_NEURONS
 from studio.text import literal
@@ -139,14 +139,14 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
 
 def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Progress], LayerClusters]]:
     """Return what a layer's clusters depend on, and the work that finds them."""
-    settings = {name: view.analysis.settings[name] for name in ("clusters", "drop_zeros", "clustering")}
+    settings = idc_settings(view.setup)
 
     def work(report: Progress) -> LayerClusters:
         from idc_core.analysis.layer_sweep import cluster_layer
 
-        return cluster_layer(view.model, ranked, on_progress=report, **settings)
+        return cluster_layer(view.model, ranked, settings, on_progress=report)
 
-    return (*view.learnt_key, ranked.layer, *settings.values()), work
+    return (*view.learnt_key, ranked.layer, *settings.options.values()), work
 
 
 def _count(

@@ -11,7 +11,7 @@ import streamlit as st
 
 from idc_core.experiments.rq6 import RQ6Settings, usual
 from idc_core.suites import SUITES
-from studio.engine.results import View, clustered
+from studio.engine.results import View, idc_settings
 from studio.state.choices import choose_one, choose_several
 from studio.widgets import layout
 
@@ -30,7 +30,7 @@ def usual_settings(view: View) -> RQ6Settings:
 
 def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     """Choose additions, training and tests."""
-    start = replace(usual_settings(view), **clustered(view.setup))
+    start = replace(usual_settings(view), **idc_settings(view.setup).options)
     neurons = view.train_traces.activations[view.setup.layer].shape[1]
     ms = sorted({m for m in MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):

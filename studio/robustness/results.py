@@ -17,7 +17,7 @@ from idc_core.figures import robustness as figures
 from idc_core.files import COMMAND
 from idc_core.models.registry import find_entry
 from idc_core.suites import SUITES
-from studio.engine.results import View, clustered
+from studio.engine.results import View, idc_settings
 from studio.robustness.controls import usual_settings
 from studio.robustness.retraining import RQ6Run, rq6_run
 from studio.state.selection import Selection
@@ -237,10 +237,9 @@ def _run_of(run: RQ6Run, side: View) -> RQ6Run:
 
 def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
     """Return the settings of this page for another setup."""
-    usually = usual_settings(side)
     neurons = side.train_traces.activations[side.setup.layer].shape[1]
-    clusters = {"clusters": usually.clusters} | clustered(side.setup)
-    return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **clusters)
+    options = idc_settings(side.setup).options
+    return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **options)
 
 
 def explain_curves(run: RQ6Run) -> None:

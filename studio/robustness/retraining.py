@@ -51,7 +51,7 @@ def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run
             settings.m,
             traces=(view.train_traces, view.test_traces.only(view.chosen)),
             on_progress=report,
-            **settings.clustered,
+            **settings.options,
         )
         return prepare_rq6(view.model, view.train, tests, learnt, settings, on_progress=report)
 

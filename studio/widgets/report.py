@@ -12,7 +12,7 @@ from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis
 from studio.engine.jobs import Waiting
 from studio.engine.report_command import command_line
-from studio.engine.results import View, clustered, open_view
+from studio.engine.results import View, idc_settings, open_view
 from studio.state import visitor
 from studio.state.setup import DEFAULT, Setup
 from studio.text import literal
@@ -73,7 +73,7 @@ def _made(view: View) -> ReportFiles:
         from idc_core.report.material import Material
         from idc_core.report.writing import make_files
 
-        plan = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, clustered(setup))
+        plan = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, idc_settings(setup))
         traces = (view.train_traces, view.test_traces)
         material = Material(plan, view.open_model, *traces, view.analysis, setup.conditions)
         return make_files(material, date=date, command=command, notes=notes, on_progress=report)

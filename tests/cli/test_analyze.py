@@ -113,6 +113,7 @@ def test_tests_with_other_classes_have_no_accuracy(analyse, monkeypatch):
         (("--rule", "gamma"), {"rule": "gamma"}),
         (("--epsilon", "0.25"), {"epsilon": 0.25}),
         (("--clusters", "3"), {"clusters": [3]}),
+        (("--priority", "absolute"), {"priority": "absolute"}),
         (("--drop-zeros",), {"drop_zeros": True}),
         (("--clustering", "hierarchical"), {"clustering": "hierarchical"}),
         (("--original",), {"original": True}),

@@ -316,7 +316,7 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         (SMALL + "m = true\n" + LIMIT, "Expected `int | null`, got `bool` - at `$.m`"),
         (SMALL + "m = 99\n" + "[[check.limit]]\nat_least = 0.1\n", "99"),
         (SMALL + "rule = 'lrp'\n" + LIMIT, "'lrp': expected one of z, epsilon"),
-        (SMALL + "clusters = [1]\n" + LIMIT, "clusters must be a whole number from 2 to 256, not 1"),
+        (SMALL + "clusters = [1]\n" + LIMIT, "Expected clusters to be whole numbers from 2 to 256"),
         (SMALL + "clustering = 'x'\n" + LIMIT, "expected one of k-means"),
         (SMALL + "priority = 'x'\n" + LIMIT, "expected one of sum"),
         (SMALL + "layer = 'fc9'\n" + LIMIT, "fc9"),

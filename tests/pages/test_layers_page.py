@@ -138,9 +138,9 @@ def test_layers_are_shown_as_they_are_finished(open_page, monkeypatch):
     assert forget("states", lambda key: "logits" in key)
     seen, shown, cluster, draw = [], threading.Event(), engine.cluster_layer, sweep_view.draw_partly
 
-    def slowly(model, ranked, **settings):
+    def slowly(model, ranked, settings, **more):
         assert ranked.layer != "logits" or shown.wait(20), "the other layers were not shown meanwhile"
-        return cluster(model, ranked, **settings)
+        return cluster(model, ranked, settings, **more)
 
     def note(place, view, sweep):
         draw(place, view, sweep)

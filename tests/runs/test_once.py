@@ -8,6 +8,7 @@ import torch
 
 from idc_core import store
 from idc_core.cli import main
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
 from idc_core.models import load_model
@@ -108,7 +109,7 @@ def test_a_stopped_analysis_and_its_traces_go_on_where_they_were(home, monkeypat
     model, train, test = load_model("lenet1-digits"), load_dataset("digits", "train", 250), load_dataset("digits")
     ran = []
     model.register_forward_pre_hook(lambda _, given: ran.append(len(given[0])))
-    plan = PlannedAnalysis(model.card, train, test, "conv2", 3, {"rule": "z"}, parts=True)
+    plan = PlannedAnalysis(model.card, train, test, "conv2", 3, IdcSettings.of("z"), parts=True)
     planned = (plan.planned(lambda: model), planned_traces(model.card, lambda: model, test, "conv2"))
     expected = [one.make(None) for one in planned]
     store.clean()  # takes nothing away that a stopped run could go on with

@@ -1,0 +1,110 @@
+"""How IDC is measured, as one object: command line, checks, keys of results and lists of runs derive from its fields.
+
+A new option is a field of `IdcOptions`, and its use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from idc_core.errors import SettingError
+from idc_core.parameters import truth
+
+if TYPE_CHECKING:
+    from idc_core.lrp.rules import NamedRule, RelevanceSettings
+
+
+def _option(default: Any, help: str, among: str = "") -> Any:
+    """Declare a field: its default, what a larger or another value does, and the registry that has its names."""
+    return field(default=default, metadata={"help": help, "among": among})
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdcOptions:
+    """What IDC does with relevance and activations.
+
+    Attributes
+    ----------
+    priority : str
+        What makes a neuron important, a name from `PRIORITIES`.
+    clusters : tuple of int
+        Numbers of clusters to choose from, by silhouette, ascending; or the number of clusters.
+    drop_zeros : bool
+        Leave activations of exactly zero out of the clustering.
+    clustering : str
+        Way to cluster, a name from `CLUSTERINGS`; "k-means" is the paper's.
+    original : bool
+        Follow the original program: only correctly classified training inputs take part, activations of zero are
+        dropped in dense layers, and centroids are rounded to two decimals.
+
+    Raises
+    ------
+    SettingError
+        If a value is outside what the method defines.
+    """
+
+    priority: str = _option("sum", "what makes a neuron important, for example absolute", "priorities")
+    clusters: tuple[int, ...] = _option((2, 3, 4), "numbers of clusters to choose from")
+    drop_zeros: bool = _option(False, "leave activations of exactly zero out of the clustering")
+    clustering: str = _option("k-means", "way to cluster, for example dbscan", "clusterings")
+    original: bool = _option(
+        False, "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
+    )
+
+    def __post_init__(self) -> None:
+        """Bring values to their kinds, and refuse others."""
+        from idc_core.clustering.kmeans import check_clusters
+        from idc_core.clustering.methods import CLUSTERINGS
+        from idc_core.importance.important_neurons import PRIORITIES
+
+        object.__setattr__(self, "clusters", tuple(check_clusters(self.clusters)))
+        for one in OPTIONS:
+            if isinstance(one.default, bool):
+                object.__setattr__(self, one.name, truth(one.name, getattr(self, one.name)))
+        CLUSTERINGS[self.clustering].check(self.clusters)
+        _ = PRIORITIES[self.priority]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options alone, by name."""
+        return {one.name: getattr(self, one.name) for one in OPTIONS}
+
+
+OPTIONS = fields(IdcOptions)
+"""The options in the order in which they are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdcSettings(IdcOptions):
+    """How IDC is measured: how relevance is propagated, and the options."""
+
+    relevance: RelevanceSettings
+
+    @classmethod
+    def of(cls, rule: NamedRule | IdcSettings = "epsilon", **parameters: Any) -> IdcSettings:
+        """Return the settings of a relevance rule with options and parameters of the rule, or those given instead.
+
+        Raises
+        ------
+        SettingError
+            If nothing has such a parameter, or a value is outside what the method defines.
+        """
+        from idc_core.lrp.rules import RelevanceSettings
+
+        own = {one.name: parameters.pop(one.name) for one in OPTIONS if one.name in parameters}
+        if not isinstance(rule, IdcSettings):
+            return cls(relevance=RelevanceSettings.of(rule, **parameters), **own)
+        if given := [*own, *parameters]:
+            raise SettingError(f"{given[0]} belongs into the IdcSettings that are given as the rule.")
+        return rule
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return rule, its parameters, bias and options by name."""
+        return {**self.relevance.as_dict(), **self.options}
+
+    @property
+    def unusual(self) -> dict[str, Any]:
+        """What differs from the usual settings, by name."""
+        usual = IdcSettings.of().as_dict()
+        return {name: value for name, value in self.as_dict().items() if value != usual.get(name)}
