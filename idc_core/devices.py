@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from idc_core.config import config, config_file
 from idc_core.errors import ModelError, SettingError
-from idc_core.guarded.limits import config_file, limits
 from idc_core.parameters import shown
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def choose(name: str = "") -> torch.device:
 
 def said() -> str:
     """Return the name that the command line, else the config file, says; that of the processor where neither does."""
-    return os.environ.get(VARIABLE, "") or limits().device
+    return os.environ.get(VARIABLE, "") or config().device
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -12,8 +12,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.config import config
 from idc_core.files import cache_folder, keeping
-from idc_core.guarded import limits
 
 Array = NDArray[Any]
 
@@ -30,7 +30,7 @@ class GrowingArrays:
     """
 
     def __init__(self, most: int | None = None) -> None:
-        self._most = limits().activations if most is None else most
+        self._most = config().activations if most is None else most
         self._held = 0
         self._parts: dict[Hashable, _Blocks] = {}
         self._files: dict[Hashable, _File] = {}
@@ -88,7 +88,7 @@ class ShelvedRows:
     """
 
     def __init__(self) -> None:
-        self._most, self._held = limits().activations, 0
+        self._most, self._held = config().activations, 0
         self._parts: dict[Hashable, list[Array | _Place]] = {}
         self._stream: IO[bytes] | None = None
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from idc_core.guarded import limits
+from idc_core.config import config
 
 log = logging.getLogger("idc_core")
 
@@ -45,8 +45,8 @@ def settle() -> None:
         If the config file is not what it should be.
     """
     _wait_briefly()
-    said = limits().threads
-    if limits().engine == "ray":
+    said = config().threads
+    if config().engine == "ray":
         said = 1  # as its workers compute
     if said is not None and os.environ.setdefault(NUMBER, str(said)) != str(said):
         log.warning("Computing with %s=%s, not the %s of the config file", NUMBER, os.environ[NUMBER], said)

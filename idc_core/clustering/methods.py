@@ -22,8 +22,8 @@ from idc_core.clustering.kmeans import (
 from idc_core.clustering.points import Ints, Partition, Points
 from idc_core.clustering.sketch import Sketch
 from idc_core.clustering.sketched import SketchedPartitions
+from idc_core.config import config
 from idc_core.errors import SettingError
-from idc_core.guarded import limits
 from idc_core.registry import Registry
 
 _STEPS = 100  # of expectation maximisation; started at the k-means optimum it needs about ten
@@ -51,7 +51,7 @@ class Clustering:
 
     def sketches(self, count: int) -> bool:
         """Whether it parts a sketch of so many values: k-means, from ``sketch_from`` of the config file on."""
-        return self.sketched and count >= limits().sketch_from
+        return self.sketched and count >= config().sketch_from
 
     def partition(
         self, values: ArrayLike | Sketch, clusters: Sequence[int], drop_zeros: bool = False

@@ -21,11 +21,11 @@ from urllib.request import url2pathname
 
 from filelock import FileLock
 
+from idc_core.config import config, config_file
 from idc_core.datasets.formats import DATA_FORMATS, ending_of
 from idc_core.datasets.picture_files import is_picture
 from idc_core.errors import DataError, IdcError
 from idc_core.files import cache_folder, keeping, partial_file
-from idc_core.guarded import config_file, limits
 from idc_core.own_code import is_url
 from idc_core.parameters import shown
 from idc_core.progress import Progress, report
@@ -171,7 +171,7 @@ def _told_blocks(url: str, blocks: Blocks) -> Iterator[bytes]:
 
 def _fetch(found: _Found, url: str, path: Path, on_progress: Progress | None) -> None:
     """Write what was found in one piece or not at all, and forget what this URL led to before."""
-    folder, most, done = path.parent.parent, limits().fetched, 0
+    folder, most, done = path.parent.parent, config().fetched, 0
 
     def copy(name: str, out: IO[bytes]) -> None:
         nonlocal done

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.config import config, config_file
 from idc_core.errors import DataError
-from idc_core.guarded import config_file, limits
 
 IN_MEMORY = 256 << 20
 """Inputs that take at most so many bytes as float32 are arrays in memory; what takes more is read when it is needed."""
@@ -94,7 +94,7 @@ class StreamedInputs:
             yield from self._values(numbers)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        most = limits().memory
+        most = config().memory
         if self.nbytes > most:
             form = " x ".join(map(str, self._source.shape))
             raise DataError(

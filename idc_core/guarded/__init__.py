@@ -2,9 +2,9 @@
 
 from idc_core.guarded.archives import Archive, open_archive
 from idc_core.guarded.arrays import ArrayFile, ArrayHeader, open_arrays, pack_arrays, read_array, read_arrays
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.compressed import open_gzip
 from idc_core.guarded.folders import Folder
-from idc_core.guarded.limits import Budget, Limits, config_file, limits
 from idc_core.guarded.members import member
 from idc_core.guarded.opening import File, opened, read_content
 from idc_core.guarded.photos import picture_header, read_photo
@@ -19,12 +19,9 @@ __all__ = [
     "Budget",
     "File",
     "Folder",
-    "Limits",
     "check_sealed_zip",
-    "config_file",
     "damaged",
     "is_sealed",
-    "limits",
     "member",
     "open_archive",
     "open_arrays",

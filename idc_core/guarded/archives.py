@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.opening import File, opened, size_of
 
 # Python holds about a kilobyte per member, whose entry in the directory has 46 bytes at least.

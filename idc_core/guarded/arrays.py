@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from idc_core.errors import DataError
 from idc_core.guarded.archives import Archive, open_archive
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.opening import File, opened, size_of
 
 _BLOCK = 1 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.opening import opened, read_content
 
 # What Python holds of a name, its entry and its place in a few lists.

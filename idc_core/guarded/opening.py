@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 
 File = Path | bytes | BinaryIO
 """A path, the content of a file, or an opened file that can seek."""

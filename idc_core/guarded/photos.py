@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.pictures import FAILURES, MOST_SIDE, check_parts
 
 if TYPE_CHECKING:

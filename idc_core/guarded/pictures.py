@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 
 MOST_SIDE = 1 << 15
 """Pixels that a side of a picture has at most."""

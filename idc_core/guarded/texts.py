@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from idc_core.errors import DataError
-from idc_core.guarded.limits import Budget
+from idc_core.guarded.budget import Budget
 from idc_core.guarded.opening import File, read_content
 
 T = TypeVar("T")

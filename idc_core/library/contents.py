@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from idc_core.config import config, config_file
 from idc_core.errors import DataError
 from idc_core.files import keeping, partial_file, partial_folder
-from idc_core.guarded import config_file, limits, open_archive
+from idc_core.guarded import open_archive
 from idc_core.library.places import FOLDER, contents_folder, used
 from idc_core.progress import Progress, report
 
@@ -59,14 +60,14 @@ def remove(content: str) -> None:
 
 def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress | None) -> str:
     """Write a stream block by block and return its SHA-256."""
-    most, digest, size = limits().upload, hashlib.sha256(), 0
-    room = limits().library - used()
+    most, digest, size = config().upload, hashlib.sha256(), 0
+    room = config().library - used()
     with partial.open("wb") as file:
         while block := stream.read(_BLOCK):
             size += len(block)
             if size > most:
                 raise DataError(
-                    f"{name} is larger than {limits().upload_mib:,} MiB, the most that can be uploaded. Add it by its "
+                    f"{name} is larger than {config().upload_mib:,} MiB, the most that can be uploaded. Add it by its "
                     f"path, or raise upload_mib in the section limits of {config_file().name}."
                 )
             _check_room(name, size, room)
@@ -81,7 +82,7 @@ def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress |
 def _check_room(name: str, size: int, room: int) -> None:
     if size > room:
         raise DataError(
-            f"{name} does not fit into the library, which has {max(0, room):,} bytes left of {limits().library_mib:,} "
+            f"{name} does not fit into the library, which has {max(0, room):,} bytes left of {config().library_mib:,} "
             f"MiB. Delete uploads that are no longer needed, add files by path, or raise library_mib in the section "
             f"limits of {config_file().name}."
         )
@@ -90,7 +91,7 @@ def _check_room(name: str, size: int, room: int) -> None:
 def _unpacked(file: Path, name: str, inner: Path) -> Path:
     """Unpack a zip file into a folder and return it; the one inside where the zip file holds nothing else."""
     with open_archive(file, name, expansion=_EXPANSION) as archive:
-        _check_room(name, sum(map(archive.size, archive.names)), limits().library - used())
+        _check_room(name, sum(map(archive.size, archive.names)), config().library - used())
         archive.unpack(inner)
     held = list(inner.iterdir())
     return held[0] if len(held) == 1 and held[0].is_dir() else inner

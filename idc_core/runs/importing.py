@@ -18,9 +18,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from idc_core import store
+from idc_core.config import config
 from idc_core.errors import DataError
 from idc_core.files import keeping, partial_file, unreadable
-from idc_core.guarded import limits
 from idc_core.runs.kinds import RUN_KINDS
 from idc_core.runs.run import ADDRESS
 
@@ -124,7 +124,7 @@ def _take(file: Path, folder: Path) -> None:
 
 
 def _copy(file: Path, target: Path) -> None:
-    most = limits().store
+    most = config().store
     with file.open("rb") as source, target.open("wb") as copy:
         written = 0
         while block := source.read(1 << 20):

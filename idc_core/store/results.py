@@ -20,9 +20,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from idc_core.config import config
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, make_room, sweep
-from idc_core.guarded import limits
 from idc_core.progress import Progress, report
 from idc_core.store.marks import forget, pinned
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
@@ -61,7 +61,7 @@ def place(kind: str, key: Hashable) -> Path:
     tree, arrays = pack(key)
     if arrays:
         raise UnkeptError("An array cannot be part of a key: take its fingerprint.")
-    parts = [kind, version_of(kind), number(), tree, *limits().deciding.items()]
+    parts = [kind, version_of(kind), number(), tree, *config().deciding.items()]
     text = json.dumps(parts, sort_keys=True)
     return results_folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}{ENDING}"
 
@@ -130,7 +130,7 @@ def keep(path: Path, value: Any, facts: Facts) -> None:
     with keeping(folder, "Results"):
         write(path, value, facts)
         spared = {path.name, *(f"{name}{ENDING}" for name in pinned())}
-        make_room(folder, f"*{ENDING}", limits().store, spared)
+        make_room(folder, f"*{ENDING}", config().store, spared)
 
 
 def delete(id: str) -> None:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from idc_core.config import config
 from idc_core.files import cache_folder, keeping, make_room
-from idc_core.guarded import limits
 from idc_core.store.result_file import ENDING, Facts, find, write
 from idc_core.store.versions import version_of
 
@@ -46,7 +46,7 @@ class Unfinished:
         with keeping(path.parent, "What a pass has found so far"):
             write(path, piece, Facts("piece", version_of("piece"), made, 0.0, {}, {}))
             own = {one.name for one in path.parent.glob(f"{self.result.stem}-*{ENDING}")}
-            make_room(path.parent, f"*{ENDING}", limits().store, own)
+            make_room(path.parent, f"*{ENDING}", config().store, own)
 
     def _path(self, start: int) -> Path:
         return _folder() / f"{self.result.stem}-{self.part}-{start}{ENDING}"

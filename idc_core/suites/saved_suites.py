@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.config import config
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, partial_file
-from idc_core.guarded import limits, open_archive, read_json
+from idc_core.guarded import open_archive, read_json
 from idc_core.people import may_change, may_see
 from idc_core.progress import Progress, report
 from idc_core.suites.custom_tests import (
@@ -264,9 +265,9 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
             if digest is None:
                 shape = (len(suite), *suite.shape)
                 size = math.prod(shape) * inputs.itemsize
-                if size > limits().memory:
+                if size > config().memory:
                     raise DataError(
-                        f"The suite holds {size:,} bytes, and at most {limits().memory:,} can be read again: save "
+                        f"The suite holds {size:,} bytes, and at most {config().memory:,} can be read again: save "
                         "fewer tests."
                     )
                 digest = begin_digest(inputs.dtype, shape)

@@ -7,7 +7,7 @@ read for too few products. A graphics card is busy only with many inputs and get
 
 import torch
 
-from idc_core.guarded.limits import limits
+from idc_core.config import config
 
 NEAR = 64 << 20
 """Bytes of activations that stay near a processor's caches, with every core busy."""
@@ -43,7 +43,7 @@ def inputs_at_once(
 
 def _memory(card: torch.device | None) -> int:
     """Return the bytes that one batch may take: the owner's limit, else what suits the device."""
-    given = limits().batch
+    given = config().batch
     if given is not None:
         return given
     return MEMORY if card is None else int(_SHARE * torch.cuda.mem_get_info(card)[0])

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from idc_core.guarded import limits
+from idc_core.config import config
 from idc_core.tracing.batch_size import MOST_INPUTS
 
 
@@ -26,6 +26,6 @@ def loaded(items: Dataset[Any]) -> tuple[Iterable[Any], int | None]:
     iterable = isinstance(items, IterableDataset)
     # A generator of its own: else a loader would draw from the caller's random numbers.
     loader: DataLoader[Any] = DataLoader(
-        items, MOST_INPUTS, num_workers=0 if iterable else limits().loaders, generator=torch.Generator()
+        items, MOST_INPUTS, num_workers=0 if iterable else config().loaders, generator=torch.Generator()
     )
     return loader, None if iterable else len(items)  # type: ignore[arg-type]

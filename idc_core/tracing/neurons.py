@@ -156,7 +156,5 @@ def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
 
 def first_unsound(values: NDArray[Any]) -> int | None:
     """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
-    if np.isfinite(values.sum(dtype=np.float64)):
-        return None
-    sound = np.isfinite(values.reshape(len(values), -1)).all(1)
-    return None if sound.all() else int(sound.argmin())
+    sound = np.isfinite(values)
+    return None if sound.all() else int(sound.reshape(len(values), -1).all(1).argmin())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from idc_core import setup_files
 from idc_core.cli import own_server_files
-from idc_core.guarded import limits
+from idc_core.config import config
 from idc_core.progress import Progress
 from studio.engine import workers
 
@@ -45,7 +45,7 @@ def engine_traces(
 
     Networks and data of a running program are in no other process, so that no engine runs them.
     """
-    name, address = limits().engine, limits().address
+    name, address = config().engine, config().address
     if not name or workers.alone():
         return None
     prints = (card.fingerprint, data.fingerprint)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from idc_core import store
+from idc_core.config import config
 from idc_core.errors import DataError, IdcError
-from idc_core.guarded import limits
 from idc_core.progress import Progress
 from studio.engine.sending import Named, packed, unpacked
 from studio.engine.tasks import DiffersError, RemovedError, Task, Tell
@@ -51,7 +51,7 @@ def number() -> int:
     """Return how many worker processes the server has: `workers` of the config file, by default one per core."""
     if alone():
         return 0
-    said = limits().workers
+    said = config().workers
     return max(1, min(os.cpu_count() or 1, _MOST)) if said is None else said
 
 

@@ -56,9 +56,9 @@ def _readable() -> str:
 
 
 def _upload() -> None:
-    from idc_core.guarded import limits
+    from idc_core.config import config
 
-    most = min(limits().upload_mib, int(st.get_option("server.maxUploadSize")))
+    most = min(config().upload_mib, int(st.get_option("server.maxUploadSize")))
     # Another key after each file: the server holds an upload in memory as long as a control shows it.
     key = f"{UPLOADER}-{st.session_state.get(UPLOADER, 0)}"
     st.file_uploader(

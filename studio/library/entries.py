@@ -55,12 +55,12 @@ def may_change(entry: Entry) -> bool:
 def sentence(networks: list[Entry], data: list[Entry]) -> str:
     """Say what there is, as the finding of the page."""
     from idc_core import library
-    from idc_core.guarded import limits
+    from idc_core.config import config
 
     if not networks and not data:
         return "**Nothing is added yet.** Add a network from a file, choose its data, and open it in the studio."
     ready = sum(bool(_opening(one)) for one in networks)
-    held = f"Uploads take {size(library.used())} of {size(limits().library)}."
+    held = f"Uploads take {size(library.used())} of {size(config().library)}."
     return f"**{plural(len(networks), 'network')} and {plural(len(data), 'data set')}**, {ready} ready to open. {held}"
 
 

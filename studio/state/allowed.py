@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from idc_core.config import config
 from idc_core.errors import SettingError
-from idc_core.guarded import limits
 
 
 def most(name: str) -> int | None:
     """Return a limit by its name in the config file; None where the owner sets none."""
-    found: int | None = getattr(limits(), name)
+    found: int | None = getattr(config(), name)
     return found
 
 

@@ -68,9 +68,9 @@ def owner() -> str:
 
 def uploads_refused() -> str:
     """Say why this visitor may not upload files; empty where they may."""
-    from idc_core.guarded import limits
+    from idc_core.config import config
 
-    rule = limits().uploads
+    rule = config().uploads
     if rule == "off":
         return "The owner of this server has switched uploads off."
     if rule == "loopback" and not is_local():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from idc_core.config import config
 from idc_core.datasets import load_dataset
 from idc_core.errors import SettingError
-from idc_core.guarded import limits
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect
 from studio.engine import cluster, workers
@@ -14,16 +14,16 @@ from tests.engines.setups import DATA, network
 
 
 @pytest.fixture
-def config(monkeypatch, tmp_path):
+def write_section(monkeypatch, tmp_path):
     """Writes the section of the config file."""
     monkeypatch.setenv("IDC_CONFIG", str(tmp_path / "config.toml"))
     return lambda text: (tmp_path / "config.toml").write_text(f"[limits]\n{text}\n", encoding="utf-8")
 
 
-def test_traces_by_the_engine_of_the_config_file_are_those_of_the_dashboard(config):
+def test_traces_by_the_engine_of_the_config_file_are_those_of_the_dashboard(write_section):
     test = load_dataset(DATA, "test", 300)
     assert cluster.engine_traces(network().card, test, "test", 300, "fc1") is None
-    config('engine = "local"')
+    write_section('engine = "local"')
     told = []
     make = unpacked(packed(cluster.engine_traces(network().card, test, "test", 300, "fc1")), None)  # as workers get it
     found, expected = make(lambda *now: told.append(now)), collect(network(), test, ["fc1"], RelevanceSettings())
@@ -35,8 +35,8 @@ def test_traces_by_the_engine_of_the_config_file_are_those_of_the_dashboard(conf
     assert told[-1][:2] == (300, 300)
 
 
-def test_no_engine_runs_a_network_of_a_running_program(config, monkeypatch):
-    config('engine = "local"')
+def test_no_engine_runs_a_network_of_a_running_program(write_section, monkeypatch):
+    write_section('engine = "local"')
     monkeypatch.setattr(workers, "alone", lambda: True)
     assert cluster.engine_traces(network().card, load_dataset(DATA, "test", 10), "test", 10, "fc1") is None
 
@@ -44,7 +44,7 @@ def test_no_engine_runs_a_network_of_a_running_program(config, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"), [("engine = 3", "engine must be a text"), ('address = "10.0.0.1:6379"', 'add engine = "ray"')]
 )
-def test_a_mistake_in_the_config_file_is_told(config, text, said):
-    config(text)
+def test_a_mistake_in_the_config_file_is_told(write_section, text, said):
+    write_section(text)
     with pytest.raises(SettingError, match=said):
-        limits()
+        config()

@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 
 from idc_core import CRITERIA, load_criterion
+from idc_core.config import config
 from idc_core.confusion import own_evidence
 from idc_core.datasets import Dataset
 from idc_core.datasets.pictures import read_pictures
 from idc_core.datasets.preparation import Preparation
-from idc_core.guarded import limits
 from idc_core.inspection.families.custom import mask_hypothesis
 from idc_core.models.opening import FileBuilder
 from idc_core.suites import custom_suite
@@ -373,7 +373,7 @@ OWN = (
     Reader(
         "config file",
         (
-            "idc_core.guarded.limits",
+            "idc_core.config",
             "idc_core.clustering.methods",
             "idc_core.datasets.remote",
             "idc_core.devices",
@@ -383,7 +383,7 @@ OWN = (
             "idc_core.tracing.item_loader",
         ),
         lambda folder: written("../home/config.toml", "# mine\n[limits]\nmemory_mib = 256\n")(folder),
-        lambda path: limits(),
+        lambda path: config(),
         {"texts": crafted_texts.toml_text},
         dict.fromkeys(("damage", "texts", "special"), TEXT),
         damage.all_of,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from idc_core.config import config
 from idc_core.errors import DataError, SettingError
 from idc_core.guarded import (
     Budget,
     check_sealed_zip,
-    limits,
     pack_arrays,
     read_array,
     read_arrays,
@@ -96,9 +96,9 @@ def test_a_picture_is_refused_before_its_pixels_take_memory(content, options, me
 def test_the_owner_sets_the_limit(tmp_path, monkeypatch):
     path = tmp_path / "config.toml"
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    assert limits().memory == 1 << 30
+    assert config().memory == 1 << 30
     path.write_text("[limits]\nmemory_mib = 3\n", encoding="utf-8")
-    assert limits().memory == 3 << 20
+    assert config().memory == 3 << 20
     with pytest.raises(DataError, match=r"The file: its rows would take 3,145,729 bytes .* raise memory_mib .*config"):
         Budget("The file").take((3 << 20) + 1, "its rows")
 
@@ -120,7 +120,7 @@ def test_a_config_file_that_makes_no_sense_is_refused(tmp_path, monkeypatch, tex
     path.write_text(text, encoding="utf-8")
     monkeypatch.setenv("IDC_CONFIG", str(path))
     with pytest.raises(SettingError, match=message):
-        limits()
+        config()
 
 
 def test_a_sealed_zip_is_read_as_any_other_and_its_damage_found_out():

@@ -12,10 +12,11 @@ from PIL import Image
 
 from idc_core.analysis.overview import Overview
 from idc_core.cache import ArrayFolder
+from idc_core.config import config
 from idc_core.datasets import digits
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining_results import RetrainedNetwork
-from idc_core.guarded import limits, open_archive, open_gzip, read_arrays, read_json, read_picture
+from idc_core.guarded import open_archive, open_gzip, read_arrays, read_json, read_picture
 from idc_core.models.loading import load_model
 from idc_core.models.registry import MODELS
 from tests.guarded.crafted_arrays import packed
@@ -166,7 +167,7 @@ def test_limits_that_are_no_section_are_refused(tmp_path, monkeypatch, text):
     (tmp_path / "mine.toml").write_text(text)
     monkeypatch.setenv("IDC_CONFIG", str(tmp_path / "mine.toml"))
     with pytest.raises(SettingError, match=r"expected a section \[limits\]"):
-        limits()
+        config()
 
 
 @pytest.mark.parametrize(

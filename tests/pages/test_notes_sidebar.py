@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core import notes
-from idc_core.guarded import limits
+from idc_core.config import config
 from studio.shell.notes import _table
 from studio.state import visitor
 
@@ -60,7 +60,7 @@ def test_visitors_from_elsewhere_read_and_write_no_notes_and_delete_none(open_pa
     assert [text.value for text in app.text] == ["Mine"]
     assert not app.text_area
     assert not any(button.key == f"note-delete-{one.name}" for button in app.button)
-    assert limits().uploads == "loopback"
+    assert config().uploads == "loopback"
 
 
 def test_a_damaged_note_is_named_and_the_table_has_no_formulas(open_page):

@@ -1,4 +1,4 @@
-"""What may be held in memory of anything that comes from outside: one limit, from the owner's config file."""
+"""What the owner of a machine has set: the section ``[limits]`` of the config file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from idc_core.errors import DataError, SettingError
+from idc_core.errors import SettingError
 from idc_core.files import cache_folder
 
 _MOST_CONFIG = 1 << 20
@@ -22,7 +22,7 @@ _NAMES = {"device": "auto", "engine": "ray", "address": "10.0.0.1:6379"}
 
 
 @dataclass(frozen=True)
-class Limits:
+class Config:
     """The section ``[limits]`` of the config file.
 
     Attributes
@@ -117,7 +117,7 @@ class Limits:
     @property
     def deciding(self) -> dict[str, int]:
         """Those that decide between exact and bounded numbers, where the owner has changed them."""
-        return {} if self.sketch_from == Limits.sketch_from else {"sketch_from": self.sketch_from}
+        return {} if self.sketch_from == Config.sketch_from else {"sketch_from": self.sketch_from}
 
     @property
     def batch(self) -> int | None:
@@ -131,18 +131,18 @@ def config_file() -> Path:
     return Path(named).expanduser() if named else cache_folder() / "config.toml"
 
 
-def limits() -> Limits:
-    """Return the limits in force; raise `SettingError` where the config file is not what it should be."""
+def config() -> Config:
+    """Return what is set; raise `SettingError` where the config file is not what it should be."""
     path = config_file()
     try:
         changed = path.stat().st_mtime_ns
     except (OSError, ValueError):
-        return Limits()
+        return Config()
     return _read(path, changed)
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, changed: int) -> Limits:
+def _read(path: Path, changed: int) -> Config:
     """Read a config file; `changed` tells a new file of the same name."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_CONFIG:
@@ -152,7 +152,7 @@ def _read(path: Path, changed: int) -> Limits:
         raise SettingError(f"The config file {path} cannot be read ({error}).") from error
     if not isinstance(found, dict):
         raise SettingError(f"The config file {path}: expected a section [limits], not a value limits.")
-    known = Limits.__dataclass_fields__
+    known = Config.__dataclass_fields__
     if found.get("uploads", _UPLOADS[0]) not in _UPLOADS:
         raise SettingError(f"The config file {path}, section limits: uploads must be one of {', '.join(_UPLOADS)}.")
     for name, example in _NAMES.items():
@@ -168,29 +168,4 @@ def _read(path: Path, changed: int) -> Limits:
             f"The config file {path}, section limits: {', '.join(wrong)[:200]} is not known or no whole number from 1 "
             f"(m from 2, workers and loaders from 0); expected {', '.join(known)}."
         )
-    return Limits(**found)
-
-
-class Budget:
-    """The memory that one reading may hold: everything is counted before it is allocated.
-
-    `where` names what is read, as the beginning of a sentence.
-    """
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.limit = limits().memory
-        self.held = 0
-
-    def take(self, size: int, what: str) -> None:
-        """Count bytes that are about to be held; raise `DataError` where they are too many."""
-        if self.held + size > self.limit:
-            raise DataError(
-                f"{self.where}: {what} would take {self.held + size:,} bytes of memory; at most {self.limit:,} are "
-                f"allowed. Give a smaller file, or raise memory_mib in the section limits of {config_file()}."
-            )
-        self.held += size
-
-    def give(self, size: int) -> None:
-        """Count bytes that are no longer held."""
-        self.held -= size
+    return Config(**found)
