@@ -65,7 +65,7 @@ def assert_coverage(
     whole_number("cells", cells, 1)
     whole_number("closest_tests", closest_tests, 1)
     criterion = IDC(model, layer, m, rule, **parameters)
-    settings = criterion.settings
+    settings = criterion.idc
     train = _training(model) if train is None else train
     learnt = collect(model, train, [layer], settings.relevance)
     used = learnt.predictions == _targets(train) if settings.original else None

@@ -74,7 +74,7 @@ def test_many_small_rows_lie_in_few_blocks(monkeypatch):
 
 @pytest.mark.parametrize("most", [0, 150, 1 << 20])
 def test_shelved_rows_are_taken_once_in_any_order(home, monkeypatch, most):
-    monkeypatch.setattr(growing, "limits", lambda: SimpleNamespace(activations=most))
+    monkeypatch.setattr(growing, "config", lambda: SimpleNamespace(activations=most))
     parts = {name: [np.full((n, 5), 10 * name + n, np.float32) for n in (1, 0, 3)] for name in range(4)}
     shelf = ShelvedRows()
     for place in range(3):  # the parts of one name lie between those of others

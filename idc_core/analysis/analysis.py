@@ -73,7 +73,7 @@ def analyze(
     """
     seconds: dict[str, float] = {}
     criterion = IDC(model, layer, m, rule, in_memory=in_memory, **parameters)
-    settings = criterion.settings
+    settings = criterion.idc
     for data in (train, test):
         if not (hasattr(data, "inputs") and hasattr(data, "targets")):
             raise DataError(
@@ -131,7 +131,7 @@ def assembled(
     return Analysis(
         layer=criterion.layer,
         m=criterion.m,
-        settings=criterion.settings.as_dict(),
+        settings=criterion.idc.as_dict(),
         accuracy=accuracy,
         rmse=rmse,
         predictions=predictions.classes,

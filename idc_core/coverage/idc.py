@@ -19,7 +19,7 @@ from idc_core.growing import give_back
 from idc_core.importance.important_neurons import check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_activations, rank_layers
 from idc_core.limits import M
-from idc_core.lrp.rules import NamedRule
+from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
 from idc_core.parameters import class_numbers, shown, whole_number
 from idc_core.progress import Progress, report
@@ -100,11 +100,16 @@ class IDC(Criterion):
             raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
         self.model, self.layer, self.m = model, layer, int(M.check(M.default if m is None else m))
         self.least = 1 if m is None else self.m  # neurons that the layer must have
-        self.settings = IdcSettings.of(rule, **parameters)
+        self.idc = IdcSettings.of(rule, **parameters)
         self.batch_size = batch_size
         self.in_memory = None if in_memory is None else whole_number("in_memory", in_memory)
         self._axis = neuron_axes(model, [layer])[layer]
         self._counts: CellCounts | None = None
+
+    @property
+    def settings(self) -> RelevanceSettings:
+        """How relevance is propagated."""
+        return self.idc.relevance
 
     def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
         """Find the important neurons and their clusters from training inputs; nothing is covered yet.
@@ -126,15 +131,15 @@ class IDC(Criterion):
             If m is larger than the layer, or targets are missing.
         """
         targets = getattr(inputs, "targets", None) if targets is None else targets
-        paired = PairedTargets.of(inputs) if self.settings.original and targets is None else None
+        paired = PairedTargets.of(inputs) if self.idc.original and targets is None else None
         inputs, truth = (inputs, self._truth(targets)) if paired is None else (paired, paired)
         ranked = rank_layers(
             self.model,
             inputs,
             [self.layer],
             self.m,
-            self.settings.relevance,
-            priority=self.settings.priority,
+            self.settings,
+            priority=self.idc.priority,
             truth=truth,
             least=self.least,
             batch_size=self.batch_size,
@@ -169,7 +174,7 @@ class IDC(Criterion):
 
         A silhouette compares clusters, and distances within one: it takes fewer clusters than inputs.
         """
-        numbers = self.settings.clusters if CLUSTERINGS[self.settings.clustering].takes_k else (2,)
+        numbers = self.idc.clusters if CLUSTERINGS[self.idc.clustering].takes_k else (2,)
         if count <= max(numbers):
             raise DataError(
                 f"{count} training input{'s are' if count != 1 else ' is'} too few to find up to {max(numbers)} "
@@ -183,7 +188,7 @@ class IDC(Criterion):
         """
         found = self.find_clusters(ranked, on_progress=on_progress)
         if all(one.k == 1 for one in found):
-            same = self.settings.clustering == "k-means" and not self._drops(ranked)
+            same = self.idc.clustering == "k-means" and not self._drops(ranked)
             raise ModelError(
                 f"Nothing can be covered in layer {self.layer!r}: each of its {len(found)} important neurons has one "
                 "cluster only, so that there is one cell. "
@@ -200,10 +205,10 @@ class IDC(Criterion):
     ) -> Self:
         self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
-            np.round(one.centroids, _DECIMALS) if self.settings.original else one.centroids for one in self.clusters
+            np.round(one.centroids, _DECIMALS) if self.idc.original else one.centroids for one in self.clusters
         )
         # Rounded centroids have boundaries of their own, half way between them.
-        self._boundaries = None if self.settings.original else tuple(one.boundaries for one in self.clusters)
+        self._boundaries = None if self.idc.original else tuple(one.boundaries for one in self.clusters)
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
 
@@ -215,16 +220,16 @@ class IDC(Criterion):
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.check_inputs(ranked.inputs)
         found: list[Clusters] = []
-        clustering = CLUSTERINGS[self.settings.clustering]
+        clustering = CLUSTERINGS[self.idc.clustering]
         for place in range(len(ranked.important)):
             report(on_progress, place, len(ranked.important), "neurons clustered")
             values = ranked.values(place)
-            found.append(clustering.cluster(values, self.settings.clusters, self._drops(ranked)))
+            found.append(clustering.cluster(values, self.idc.clusters, self._drops(ranked)))
             give_back(values)
         return tuple(found)
 
     def _drops(self, ranked: RankedLayer | SketchedLayer) -> bool:
-        return self.settings.drop_zeros or (self.settings.original and ranked.dense)
+        return self.idc.drop_zeros or (self.idc.original and ranked.dense)
 
     def update(self, inputs: Inputs, *, on_progress: Progress | None = None) -> Self:
         """Count the cells that more test inputs, as `fit` takes them, reach.
@@ -323,8 +328,8 @@ class IDC(Criterion):
         return {
             "layer": self.layer,
             "m": self.m,
-            **self.settings.as_dict(),
-            "clusters": list(self.settings.clusters),
+            **self.idc.as_dict(),
+            "clusters": list(self.idc.clusters),
             "batch_size": self.batch_size,
             "in_memory": self.in_memory,
         }
@@ -344,7 +349,7 @@ class IDC(Criterion):
         counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
 
     def _truth(self, targets: Any) -> NDArray[np.int64] | None:
-        if not self.settings.original:
+        if not self.idc.original:
             return None
         if targets is None:
             raise SettingError(

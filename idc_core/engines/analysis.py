@@ -55,7 +55,7 @@ def analyze_on(
             engine,
             tests,
             (criterion.layer,),
-            criterion.settings.relevance,
+            criterion.settings,
             only=criterion.important,
             batch_size=batch_size,
             on_progress=on_progress,

@@ -32,7 +32,7 @@ def fit_idc(
     """Fit IDC as its `fit` does; of very many inputs sketches come here, not the important neurons' activations."""
     found = _first_round(engine, criterion, source, batch_size, on_progress)
     # How many inputs are classified correctly, and so clustered, is known only once they are here.
-    settings = criterion.settings
+    settings = criterion.idc
     sketched = CLUSTERINGS[settings.clustering].sketches(found.blocks[-1][1]) and not settings.original
     criterion.cluster(found.sketched() if sketched else found.ranked(), on_progress=on_progress)
 
@@ -50,7 +50,7 @@ def _first_round(
     engine: Engine, criterion: IDC, source: Source, batch_size: int | None, on_progress: Progress | None
 ) -> _FirstRound:
     """Sum relevance, which says which neurons are important; the workers keep what all neurons were."""
-    settings, layer, keeps = criterion.settings, criterion.layer, uuid.uuid4().hex
+    settings, layer, keeps = criterion.idc, criterion.layer, uuid.uuid4().hex
     cutting = find_blocks(engine, source, (layer,), settings.relevance, batch_size)
     work = _Relevance(layer, criterion.least, settings, cutting.batch_size, keeps)
     sums = engine.run(source, work, cutting.blocks, on_progress)

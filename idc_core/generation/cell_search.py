@@ -40,7 +40,7 @@ class CellSpace:
             _ = source.total  # refuses a criterion without clusters
         elif not isinstance(source, Analysis):
             raise SettingError(f"Cells come from a fitted IDC or an analysis, not from {type(source).__name__}.")
-        original = source.settings.original if isinstance(source, IDC) else source.settings["original"]
+        original = source.idc.original if isinstance(source, IDC) else source.settings["original"]
         middles = tuple((values[:-1] + values[1:]) / 2 for values in source.centroids)
         boundaries = middles if original else tuple(one.boundaries for one in source.clusters)
         return cls(source.layer, source.important, tuple(source.centroids), boundaries)

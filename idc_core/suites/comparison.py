@@ -208,7 +208,7 @@ class _Clusters:
 
     @staticmethod
     def of(learnt: IDC | Analysis, ms: tuple[int, ...]) -> _Clusters:
-        rounded = learnt.settings.original if isinstance(learnt, IDC) else bool(learnt.settings["original"])
+        rounded = learnt.idc.original if isinstance(learnt, IDC) else bool(learnt.settings["original"])
         most = max(ms)
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if rounded else tuple(one.boundaries for one in learnt.clusters[:most])

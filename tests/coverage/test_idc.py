@@ -175,7 +175,7 @@ class TestDefinition:
     @pytest.mark.parametrize("clusters", [2, np.int64(2), [2], (2, 2)])
     def test_one_number_of_clusters(self, clusters):
         criterion = fitted(clusters=clusters)
-        assert criterion.settings.clusters == (2,)
+        assert criterion.idc.clusters == (2,)
         assert [len(values) for values in criterion.centroids] == [2] * 3
         assert criterion.merge(fitted(clusters=(2,))).total == 8
 

@@ -27,8 +27,8 @@ def test_an_option_is_taken_everywhere(name):
     changed = {name: OTHER[name]}
     settings = IdcSettings.of(**changed)
     assert settings.unusual == changed
-    assert IDC(NETWORK, "0", 2, **changed).settings == settings
-    assert IDC(NETWORK, "0", 2, settings).settings is settings
+    assert IDC(NETWORK, "0", 2, **changed).idc == settings
+    assert IDC(NETWORK, "0", 2, settings).idc is settings
     assert IDC(NETWORK, "0", 2, **changed)._settings()[name] in (OTHER[name], [2, 5])
     assert Settings(model="x", **changed).idc == settings
     assert RQ6Settings("0", **changed).options == settings.options

@@ -50,7 +50,7 @@ def test_confusion_an_attack_and_an_analysis_are_equal_to_one_pass():
 
 def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    monkeypatch.setattr(growing, "limits", lambda: SimpleNamespace(activations=20_000))
+    monkeypatch.setattr(growing, "config", lambda: SimpleNamespace(activations=20_000))
     shelves, made = [], growing.ShelvedRows.__init__
     monkeypatch.setattr(growing.ShelvedRows, "__init__", lambda self: shelves.append(self) or made(self))
     told = []

@@ -199,7 +199,7 @@ def test_a_table_wherever_a_rule_is_named():
     settings = Settings(model="lenet5-digits", rule=table)
     assert settings.idc.relevance == RelevanceSettings("fc1: flat, conv: gamma 0.25")
     model = idc_core.load_model("lenet5-digits")
-    assert idc_core.IDC(model, "fc2", 3, table).settings.relevance.rule == "fc1: flat, conv: gamma 0.25"
+    assert idc_core.IDC(model, "fc2", 3, table).settings.rule == "fc1: flat, conv: gamma 0.25"
     few = ["analyze", "--limit-train", "60", "--limit-test", "20"]
     assert main([*few, "--rule", "fc1: flat, conv: gamma 0.25"]) == 0
     assert main([*few, "--rule", "fc1: nothing"]) == 2

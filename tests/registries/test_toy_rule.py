@@ -55,8 +55,7 @@ def test_its_parameter_reaches_every_entrance():
     np.testing.assert_array_equal(attribute(network, case.inputs, NAME, layer, evenness=0.75), mixed)
     settings = RelevanceSettings(NAME, evenness=0.75)
     np.testing.assert_array_equal(relevance(network, case.inputs, [layer], settings)[layer], mixed)
-    assert IDC(network, layer, 2, NAME, evenness=0.75).settings == IDC(network, layer, 2, settings).settings
-    assert IDC(network, layer, 2, settings).settings.relevance == settings
+    assert IDC(network, layer, 2, NAME, evenness=0.75).settings == IDC(network, layer, 2, settings).settings == settings
 
 
 def test_the_page_offers_it(open_page):
