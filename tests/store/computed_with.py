@@ -1,13 +1,15 @@
 """What each kind of kept result computes with: `make versions` writes it down.
 
 A kind computes with the modules that name it and with all of the engine that they import, at once or later, their
-docstrings left out. Where that has changed and the numbers of the kind can have, its version in
+comments and docstrings left out. Where that has changed and the numbers of the kind can have, its version in
 `idc_core/store/versions.py` is raised; where they cannot, as after a renaming, it stays.
 """
 
 import ast
 import hashlib
+import io
 import json
+import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -23,30 +25,39 @@ ASIDE = ("idc_core.cli", "idc_core.figures", "idc_core.report")
 
 
 @cache
-def modules() -> dict[str, ast.Module]:
-    """Return the modules of engine and studio by their names, without docstrings."""
+def modules() -> dict[str, str]:
+    """Return the source of the engine's and studio's modules by their names, without comments and docstrings."""
     paths = [path for package in ("idc_core", "studio") for path in sorted((ROOT / package).rglob("*.py"))]
-    return {_name(path): without_docstrings(ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
+    return {_name(path): code_of(path.read_text(encoding="utf-8")) for path in paths}
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(modules()[module])
 
 
 def _name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def without_docstrings(tree: ast.Module) -> ast.Module:
-    """Take texts that stand by themselves out of a module."""
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            texts = [one for one in body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)]
-            node.body = [one for one in body if one not in texts] or [ast.Pass()]
-    return tree
+def code_of(text: str) -> str:
+    """Take comments, empty lines, and texts that stand by themselves out of a source; the same in every Python."""
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline) if "#" in text else ():
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            first = lines[node.lineno - 1][: node.col_offset]
+            lines[node.lineno - 1 : node.end_lineno] = [f"{first}..."] + [""] * ((node.end_lineno or 0) - node.lineno)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 @cache
 def imported(module: str) -> frozenset[str]:
     """Return the engine's modules that a module imports anywhere, or names as a text, as lazy imports do."""
     names = set()
-    for node in ast.walk(modules()[module]):
+    for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
             names |= {one.name for one in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -71,8 +82,8 @@ def closure(roots: set[str]) -> set[str]:
 def kinds() -> dict[str, set[str]]:
     """Return the kinds of kept results, and the modules that ask for each or plan it."""
     found: dict[str, set[str]] = {}
-    for module, tree in modules().items():
-        for kind in _asked_for(tree) - LIVE:
+    for module in modules():
+        for kind in _asked_for(_tree(module)) - LIVE:
             found.setdefault(kind, set()).add(module)
     return dict(sorted(found.items()))
 
@@ -100,7 +111,7 @@ def _is_of_a_kind(function: ast.expr) -> bool:
 
 @cache
 def _digest(module: str) -> str:
-    return hashlib.sha256(ast.dump(modules()[module]).encode()).hexdigest()
+    return hashlib.sha256(modules()[module].encode()).hexdigest()
 
 
 def computed_with() -> dict[str, dict[str, str | int]]:
