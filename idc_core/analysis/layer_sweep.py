@@ -202,6 +202,7 @@ def sweep(
     if not layers or not tests:
         raise SettingError(f"A sweep needs at least one layer and one test set; got {len(layers)} and {len(tests)}.")
     settings = IdcSettings.of(rule, **parameters)
+    settings.refuse_original("A sweep")
     ranked_layers = rank_layers(
         model, train, layers, max(ms), settings.relevance, priority=settings.priority, on_progress=on_progress
     )

@@ -70,6 +70,17 @@ class IdcOptions:
         """The options alone, by name."""
         return {one.name: getattr(self, one.name) for one in OPTIONS}
 
+    def refuse_original(self, what: str) -> None:
+        """Refuse `original` where what it asks for is not done; `what` begins a sentence.
+
+        Raises
+        ------
+        SettingError
+            If it is set.
+        """
+        if self.original:
+            raise SettingError(f"{what} follows the method, not the original program: leave original out.")
+
 
 OPTIONS = fields(IdcOptions)
 """The options in the order in which they are told."""
@@ -95,7 +106,7 @@ class IdcSettings(IdcOptions):
         own = {one.name: parameters.pop(one.name) for one in OPTIONS if one.name in parameters}
         if not isinstance(rule, IdcSettings):
             return cls(relevance=RelevanceSettings.of(rule, **parameters), **own)
-        if given := [*own, *parameters]:
+        if given := [*own, *(name for name, value in parameters.items() if value is not None)]:
             raise SettingError(f"{given[0]} belongs into the IdcSettings that are given as the rule.")
         return rule
 

@@ -278,6 +278,7 @@ def prepare_rq6(
     on_progress: Progress | None = None,
 ) -> RetrainingPlan:
     """Make the tests and the additions, from an analysis with the same layer, m and clustering as the settings."""
+    settings.refuse_original("RQ6")
     if (learnt.layer, learnt.m) != (settings.layer, settings.m):
         raise SettingError(
             f"The cells are of layer {learnt.layer} with m = {learnt.m}; the settings ask for layer "

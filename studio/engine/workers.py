@@ -88,9 +88,6 @@ class Worker:
             return self._sent(task, report, tell, on_problem, copied=False)
         except RemovedError:
             return self._sent(task, report, tell, on_problem, copied=True)
-        except DiffersError:
-            log.warning("Work of kind %s is done by the server", task.kind, exc_info=True)
-            return task.run(report, tell, on_problem)
 
     def _sent(
         self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None], *, copied: bool
@@ -129,6 +126,9 @@ class Worker:
             on_problem(answer[1])
             answer = answer[0]
         value = unpacked(answer, lambda place: named[place][0])
+        if kind == "failed" and isinstance(value, DiffersError):
+            log.warning("Work of kind %s is done by the server: %s", task.kind, value)
+            return task.run(report, tell, on_problem)
         if kind == "failed":
             raise value
         return value

@@ -67,7 +67,7 @@ def draw(runs: Sequence[Run]) -> None:
         rows = {words(name): [written(one) for one in values] for name, values in settings.items()}
         st.dataframe(_frame(rows, letters, "setting"), hide_index=True, key="differing-settings")
     else:
-        st.caption("None: the runs differ only in when, or by which version, they were made.")
+        st.caption("None: the runs differ only in when they were made, or in the version of their figures.")
     st.header("Results", anchor=False)
     st.dataframe(_results(letters), hide_index=True, key="compared-figures")
     if runs[0].facts.kind == "analysis":

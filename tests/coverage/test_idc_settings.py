@@ -9,10 +9,11 @@ import torch
 from torch import nn
 
 from idc_core import IDC
+from idc_core.analysis.layer_sweep import sweep
 from idc_core.cli import analyze as command
 from idc_core.coverage.idc_settings import OPTIONS, IdcOptions, IdcSettings
 from idc_core.errors import SettingError
-from idc_core.experiments.rq6 import RQ6Settings
+from idc_core.experiments.rq6 import RQ6Settings, prepare_rq6
 from idc_core.gate.settings import Settings
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.runs import PlannedAnalysis
@@ -58,3 +59,14 @@ def test_parameters_go_where_they_belong():
     with pytest.raises(SettingError, match="zeal"):
         IDC(NETWORK, "0", 2, zeal=True)
     assert IDC(NETWORK, "0", 2, found).fit(torch.rand(20, 4, generator=torch.Generator().manual_seed(0))).total > 1
+
+
+def test_what_does_not_follow_the_original_program_says_so():
+    with pytest.raises(SettingError, match="A sweep follows the method, not the original program: leave original out"):
+        sweep(NETWORK, None, {"tests": None}, ["0"], [2], original=True)
+    with pytest.raises(SettingError, match="RQ6 follows the method"):
+        prepare_rq6(NETWORK, None, None, None, RQ6Settings("0", original=True))
+
+
+def test_a_parameter_that_is_none_is_not_given():
+    assert IdcSettings.of(settings := IdcSettings.of(clusters=3), epsilon=None) is settings
