@@ -329,6 +329,3 @@ def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
 )
 def _value_path(place: Place, bias: Bias, epsilon: float) -> Rule:
     return epsilon_rule(epsilon, bias, FAINT)
-
-
-from idc_core.lrp import composites  # noqa: E402, F401 - it enters the composites of the field, made of what is above

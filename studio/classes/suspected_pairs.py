@@ -21,7 +21,7 @@ from studio.engine.results import View
 from studio.state.selection import Selection, picked_row
 from studio.text import literal, plural
 from studio.widgets import layout
-from studio.widgets.downloads import csv
+from studio.widgets.charts import csv
 
 MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file for download."""

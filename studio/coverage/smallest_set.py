@@ -11,7 +11,7 @@ from studio.coverage.cell_details import is_pictures
 from studio.engine.results import View
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
-from studio.widgets.downloads import csv
+from studio.widgets.charts import csv
 
 SHOWN, SHOWN_TEXTS = 60, 6
 """Tests shown of the set, and the same for texts."""

@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import IdcError
 from studio.state import visitor
 from studio.text import literal, plural
-from studio.widgets.downloads import csv
+from studio.widgets.charts import csv
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured

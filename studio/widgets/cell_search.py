@@ -19,7 +19,7 @@ from studio.state import address
 from studio.state.selection import selected
 from studio.text import cell_name, literal, plural, times
 from studio.widgets import gallery
-from studio.widgets.downloads import csv
+from studio.widgets.charts import csv
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:

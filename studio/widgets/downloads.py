@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from idc_core.figures import input_images
 from studio.engine.results import View
 from studio.engine.wording import feature_names, is_series
 from studio.text import count
+from studio.widgets.charts import csv
 from studio.widgets.gallery import caption, digest, written
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 MOST_PICTURES = 600
 """Pictures on a contact sheet at most."""
-
-_FORMULA = re.compile(r"[=+\-@\t\r](?!\d*\.?\d+([eE][+-]?\d+)?$)")
-"""What a spreadsheet takes for a formula; a number with its sign is none."""
 
 
 def take_away(
@@ -85,21 +82,6 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
                 on_click="ignore",
                 key=f"{key}-csv",
             )
-
-
-def csv(table: pd.DataFrame) -> str:
-    """Write a table so that its numbers can be read again exactly; the index is left out.
-
-    A text that a spreadsheet would run as a formula gets an apostrophe in front: names may be somebody else's.
-    """
-    shown = table.map(_inert).rename(columns=_inert)
-    text: str = shown.to_csv(index=False)
-    return text
-
-
-def _inert(value: Any) -> Any:
-    """Return a cell as a spreadsheet shows it and does not run it."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def npz(view: View, positions: NDArray[np.int64]) -> bytes:

@@ -13,7 +13,8 @@ from idc_core.figures.input_texts import words_of
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, Setup
-from studio.widgets import downloads
+from studio.widgets import charts, downloads
+from studio.widgets.charts import csv
 from studio.widgets.gallery import caption, marked_words
 from tests.pages.reading import RETRAINED, TABS, read_page, until_drawn
 
@@ -60,7 +61,7 @@ def view():
 def test_names_of_others_are_no_formulas_of_a_spreadsheet():
     names = ["=1+1", "+cmd|' /c calc'!A1", "@SUM(A1)", "-2+3", "\t=1", "cat", "-0.5", "+1e-3", "a=b", ""]
     table = pd.DataFrame({"=name": names, "score": np.linspace(-1, 1, len(names))})
-    again = pd.read_csv(io.StringIO(downloads.csv(table)), keep_default_na=False, dtype={"'=name": str})
+    again = pd.read_csv(io.StringIO(csv(table)), keep_default_na=False, dtype={"'=name": str})
     assert list(again.columns) == ["'=name", "score"]
     assert list(again["'=name"]) == [f"'{name}" for name in names[:5]] + names[5:]
     np.testing.assert_array_equal(again["score"], table["score"])
@@ -86,14 +87,15 @@ OF_TABLES = [one for one in TABS if PAGES[one[0]].setup != "none"] + [("robustne
 @pytest.mark.parametrize(("name", "tab"), OF_TABLES, ids=str)
 def test_tables_read_again_as_they_were(open_page, monkeypatch, name, tab):
     written = []
-    monkeypatch.setattr(downloads, "csv", lambda table: written.append(table) or "")
+    for module in (charts, downloads):
+        monkeypatch.setattr(module, "csv", lambda table: written.append(table) or "")
     monkeypatch.setattr("streamlit.download_button", _at_once("streamlit.download_button"))
     app = until_drawn(open_page(name, **tab))
     assert not app.exception
     monkeypatch.undo()
     assert written or (tab != RETRAINED if tab else name in ("relevance", "robustness"))
     for table in written:
-        again = pd.read_csv(io.StringIO(downloads.csv(table)), keep_default_na=False, na_values=[""])
+        again = pd.read_csv(io.StringIO(csv(table)), keep_default_na=False, na_values=[""])
         assert list(again.columns) == list(table.columns)
         assert len(again) == len(table)
         for column in table:
@@ -173,7 +175,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     wanted = ["", "against", "for", "for"]
     assert marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
     assert "Texts (CSV)" in [button.label for button in buttons(app)]
-    table = pd.read_csv(io.StringIO(downloads.csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
+    table = pd.read_csv(io.StringIO(csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
     assert table["test"].tolist() == view.test.ids[view.chosen[:40]].tolist()
     assert table["true"].tolist() == [view.test.class_names[i] for i in view.test.targets[view.chosen[:40]]]
     words = [len(text.split()) for text in table["text"]]
