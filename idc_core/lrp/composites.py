@@ -25,7 +25,7 @@ from idc_core.lrp.layer_rules import (
     gamma_rule,
     pass_rule,
 )
-from idc_core.lrp.rules import relevance_rule
+from idc_core.lrp.rule_registry import relevance_rule
 
 
 def _by_kind(place: Place, bias: Bias, rules: Mapping[str, Rule], first: Rule | None = None) -> Rule:

@@ -14,8 +14,8 @@ from idc_core.attribution.methods import METHODS
 from idc_core.cli import main
 from idc_core.errors import SettingError
 from idc_core.gate.settings import Settings
-from idc_core.lrp.layer_rules import LAYER_RULES, layer_rule
-from idc_core.lrp.rules import RULES, composite, epsilon_rule, relevance_rule
+from idc_core.lrp.layer_rules import LAYER_RULES, epsilon_rule, layer_rule
+from idc_core.lrp.rules import RULES, composite, relevance_rule
 from tests.lrp.networks import IMAGES, ROWS, Written, numbers, settle, total
 from tests.lrp.test_equation import unrolled
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from idc_core.lrp.rules import Bias, epsilon_rule, gamma_rule, relevance_rule
+from idc_core.lrp.layer_rules import Bias, epsilon_rule, gamma_rule
+from idc_core.lrp.rules import relevance_rule
 from idc_core.parameters import Parameter
 
 
