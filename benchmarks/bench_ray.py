@@ -16,9 +16,9 @@ import idc_core
 from benchmarks.measure import Row, few, medians
 from benchmarks.networks import resnet18, settle
 from idc_core.datasets import DATASETS, Items, load_dataset
-from idc_core.engines import ENGINES, Source
-from idc_core.engines.class_errors import count_on
-from idc_core.engines.traces import collect_on
+from idc_core.engines import EXECUTORS, Source
+from idc_core.engines.class_errors import count_classes
+from idc_core.engines.traces import trace_inputs
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import load_model
 from idc_core.tracing.trace import collect
@@ -55,12 +55,12 @@ def measure(workers: int) -> list[Row]:
     ray.init("local", num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
         torch.set_num_threads(workers)
-        with ENGINES["ray"].open("") as engine:
-            count_on(engine, source, (LAYER,), batch_size=BATCH)
+        with EXECUTORS["ray"].open("") as engine:
+            count_classes(engine, source, (LAYER,), batch_size=BATCH)
             opened = time.perf_counter() - begun
             settings, asked = RelevanceSettings(), {"batch_size": BATCH}
             theirs, ours = medians(
-                partial(collect_on, engine, source, (LAYER,), settings, **asked),
+                partial(trace_inputs, engine, source, (LAYER,), settings, **asked),
                 partial(collect, model, data, (LAYER,), settings, **asked),
                 repeats=5,
             )

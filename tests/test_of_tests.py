@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from idc_core.engines import ENGINES
+from idc_core.engines import EXECUTORS
 from tests import process_state, waiting
 from tests.process_state import REGISTRIES, ProcessState
 
@@ -50,9 +50,9 @@ def test_an_environment_variable_is_seen(monkeypatch):
 
 def test_a_changed_entry_of_a_registry_is_seen(monkeypatch):
     before = ProcessState()
-    monkeypatch.setitem(ENGINES, "local", ENGINES["ray"])
-    monkeypatch.setitem(ENGINES, "toy", ENGINES["ray"])
-    assert before.changed() == ["the registry ENGINES has other entries: ['local', 'toy']"]
+    monkeypatch.setitem(EXECUTORS, "local", EXECUTORS["ray"])
+    monkeypatch.setitem(EXECUTORS, "toy", EXECUTORS["ray"])
+    assert before.changed() == ["the registry EXECUTORS has other entries: ['local', 'toy']"]
 
 
 def test_every_registry_of_the_plan_is_there():

@@ -8,13 +8,13 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import Field, replace
+from dataclasses import Field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
-from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.cli.engines import add_engine, executor_of, source_of
 from idc_core.coverage.idc_settings import OPTIONS, IdcSettings
 from idc_core.errors import DataError
 from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.clustering.kmeans import Clusters
     from idc_core.datasets import Dataset
-    from idc_core.engines import Engine
     from idc_core.models import ModelCard, Network
     from idc_core.progress import Progress
     from idc_core.runs import PlannedAnalysis
+    from idc_core.runs.analysis_run import Sources
 
 _JSON_FORMAT = 1
 """Raised whenever a field of the JSON document is renamed, removed or changes its meaning."""
@@ -95,13 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Analyse, print the result, write it where asked, and return the exit status."""
     started = time.perf_counter()
     import_module("idc_core.models")
-    engine = engine_of(arguments)
+    open_executor = executor_of(arguments)
     seconds = {"import": time.perf_counter() - started}
     with ProgressLine() as progress:
         model, train, test, layer = open_setup(arguments, seconds, progress)
-        plan = planned(arguments, model.card, train, test, layer).planned(lambda: model)
-        if engine is not None:
-            plan = replace(plan, make=made_on(arguments, engine, model, train, test, layer))
+        sources = sources_of(arguments, model, train, test)
+        plan = planned(arguments, model.card, train, test, layer).planned(sources, open_executor)
         started = time.perf_counter()
         found = None if arguments.fresh else plan.found()
         if found is None:
@@ -120,27 +119,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def made_on(
-    arguments: argparse.Namespace,
-    open_engine: Callable[[], Engine],
-    model: Network,
-    train: Dataset,
-    test: Dataset,
-    layer: str,
-) -> Callable[[Progress | None], Analysis]:
-    """Return what makes the analysis on an engine; sums differ from those of one process by 1e-6 at most."""
-    learnt = source_of(arguments, model, train, "train", arguments.limit_train)
-    tests = source_of(arguments, model, test, "test", arguments.limit_test)
-
-    def make(progress: Progress | None) -> Analysis:
-        from idc_core.coverage.idc import IDC
-        from idc_core.engines.analysis import analyze_on
-
-        criterion = IDC(model, layer, arguments.m, _chosen(arguments))
-        with open_engine() as engine:
-            return analyze_on(engine, criterion, learnt, tests, test, on_progress=progress)
-
-    return make
+def sources_of(arguments: argparse.Namespace, model: Network, train: Dataset, test: Dataset) -> Sources:
+    """Return training inputs and tests, as they were opened here and as workers open them."""
+    return (
+        source_of(arguments, model, train, arguments.limit_train),
+        source_of(arguments, model, test, arguments.limit_test),
+    )
 
 
 def open_setup(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.cli.arguments import FileToRead, FileToWrite
 from idc_core.cli.console import ProgressLine, Subparsers, table, write_whole
-from idc_core.cli.engines import add_engine, engine_of
+from idc_core.cli.engines import add_engine, executor_of
 from idc_core.errors import IdcError, SettingError
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.gate.baseline import write_baseline
     from idc_core.gate.github import annotation, to_annotations
 
-    open_engine = engine_of(arguments)
+    open_executor = executor_of(arguments)
     annotated = arguments.github or bool(os.environ.get("GITHUB_ACTIONS"))
     try:
         gate = read_gate(arguments.file)
         with ProgressLine() as progress:
-            report = run_gate(gate, renew=arguments.write_baseline, open_engine=open_engine, on_progress=progress)
+            report = run_gate(gate, renew=arguments.write_baseline, open_executor=open_executor, on_progress=progress)
     except IdcError as error:
         if annotated:
             print(annotation(str(arguments.file), "The check could not run", str(error)))

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
-from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.cli.engines import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import INPUTS, ROWS, SCALED
 from idc_core.parameters import Parameter, shown
-from idc_core.runs import ADDRESS, ErrorSettings, digest, planned_class_errors, planned_statistics, query, settings_of
+from idc_core.runs import ADDRESS, ErrorSettings, class_evidence, digest, planned_class_errors, query, settings_of
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
     from idc_core.datasets import Dataset
-    from idc_core.engines import Engine
     from idc_core.models import ModelCard, Network
     from idc_core.progress import Progress
     from idc_core.runs import ErrorSettings, Planned
@@ -107,16 +106,15 @@ def run(arguments: argparse.Namespace) -> int:
             plan = planned_class_errors(lambda _: evidence.grouped(groups), _settings(arguments, ()), ())
             found = plan.make(progress)
         else:
-            open_engine = engine_of(arguments)
+            open_executor = executor_of(arguments)
             model, data, layers = _opened(arguments, progress)
             names = DATASETS[model.card.dataset].class_names
             groups, limits = _asked(arguments, names)
 
+            source = source_of(arguments, model, data, arguments.limit_test)
+
             def gather(on_progress: Progress | None) -> Evidence:
-                if open_engine is None:
-                    found = _of_network(model, data, layers, names, on_progress)
-                else:
-                    found = _counted(arguments, open_engine, model, data, layers, names, on_progress)
+                found = class_evidence(source, layers, arguments.threshold, names, open_executor, on_progress)
                 return found.grouped(groups)
 
             found = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
@@ -158,35 +156,6 @@ def _opened(arguments: argparse.Namespace, progress: ProgressLine) -> tuple[Netw
     check_layers(model, layers)
     _asked(arguments, DATASETS[model.card.dataset].class_names)
     return model, load_dataset(name, "test", arguments.limit_test, on_progress=progress), layers
-
-
-def _of_network(
-    model: Network, data: Dataset, layers: tuple[str, ...], names: tuple[str, ...], progress: Progress | None
-) -> Evidence:
-    """Return a network's predictions with what its neurons showed."""
-    from idc_core.confusion import network_evidence
-
-    statistics = planned_statistics(model.card, lambda: model, data, layers).kept(progress)
-    return network_evidence(statistics, data, names)
-
-
-def _counted(
-    arguments: argparse.Namespace,
-    open_engine: Callable[[], Engine],
-    model: Network,
-    data: Dataset,
-    layers: tuple[str, ...],
-    names: tuple[str, ...],
-    progress: Progress | None,
-) -> Evidence:
-    """Return what `_of_network` returns, of counts that an engine has made."""
-    from idc_core.confusion import counted_evidence
-    from idc_core.engines.class_errors import count_on
-
-    source = source_of(arguments, model, data, "test", arguments.limit_test)
-    with open_engine() as engine:
-        found = count_on(engine, source, layers, arguments.threshold, on_progress=progress)
-    return counted_evidence(found.counts, found.predicted.joined(), data, names)
 
 
 def _title(model: Network, data: Dataset, layers: tuple[str, ...], found: ClassErrors) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
-from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.cli.engines import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
 from idc_core.parameters import MOST_WHOLE, Parameter, shown
@@ -108,13 +108,13 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search, print the result, write it where asked, and return the exit status."""
     from idc_core.datasets import load_dataset
-    from idc_core.generation import differential_search
+    from idc_core.engines.searches import search_seeds
     from idc_core.generation.constraints import as_seeds
     from idc_core.runs import Planned, settings_of
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")
-    settings, open_engine = _settings(arguments), engine_of(arguments)
+    settings, open_executor = _settings(arguments), executor_of(arguments)
     _check_cell(arguments)
     with ProgressLine() as progress:
         models = [_open_named(name) for name in arguments.models]
@@ -126,16 +126,18 @@ def run(arguments: argparse.Namespace) -> int:
 
         def search(on_progress: Progress | None) -> Disagreements:
             guidance = _guidance(arguments, models, test, progress)
-            if open_engine is None:
-                seeds, chosen = test.inputs[positions], vars(settings)
-                return differential_search(models, seeds, **chosen, guidance=guidance, on_progress=on_progress)
-            from idc_core.engines.searches import search_on
-
             named = [_anywhere(name) for name in arguments.models]
-            opened = source_of(arguments, models[0], test, "test", None)
-            source = replace(opened, model=named[0], open_model=_open_named)
-            with open_engine() as engine:
-                return search_on(engine, source, named, models, positions, settings, guidance, on_progress=on_progress)
+            opened = dict(zip(named, models, strict=True))
+            source = replace(
+                source_of(arguments, models[0], test, None),
+                model=named[0],
+                open_model=_open_named,
+                live=(opened.__getitem__, test),
+            )
+            with open_executor() as executor:
+                return search_seeds(
+                    executor, source, named, models, positions, settings, guidance, on_progress=on_progress
+                )
 
         told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         prints = tuple(model.card.fingerprint for model in models)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,8 @@ from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.datasets.dataset import Split
-    from idc_core.engines import Engine, Source
+    from idc_core.engines import Source
+    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import Network
 
 
@@ -26,24 +25,27 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     add("--address", type=address, metavar="HOST:PORT", help="of a Ray cluster; without it, the cores of this machine")
 
 
-def engine_of(arguments: argparse.Namespace) -> Callable[[], Engine] | None:
-    """Return what opens the engine that the options name; None where they name none."""
-    if arguments.engine is None:
-        if arguments.address is not None:
-            raise SettingError("--address is for a cluster: add --engine ray, or leave it out.")
-        return None
-    from idc_core.engines import ENGINES
+def executor_of(arguments: argparse.Namespace) -> OpenExecutor:
+    """Return what opens the executor that the options name; where they name none, that of this process."""
+    from idc_core.engines import EXECUTORS, Here
 
-    return partial(ENGINES[arguments.engine].open, arguments.address or "")
+    if arguments.engine is not None:
+        return partial(EXECUTORS[arguments.engine].open, arguments.address or "")
+    if arguments.address is not None:
+        raise SettingError("--address is for a cluster: add --engine ray, or leave it out.")
+    return Here
 
 
-def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, split: Split, limit: int | None) -> Source:
-    """Return what the workers open, with the setup files and paths of this command line: what was opened here."""
+def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, limit: int | None) -> Source:
+    """Return network and data as they were opened here, and how workers open them: setup files and paths first."""
     from idc_core.engines import Source
 
     setups, words = tuple(str(path.absolute()) for path in arguments.setup), tuple(arguments.paths)
-    prepare = SameFiles(setups, words) if setups or words else None
-    return Source(model.card.name, data.name, split, limit, prepare, (model.card.fingerprint, data.fingerprint))
+    return replace(
+        Source.here(model.card, lambda: model, data),
+        limit=limit,
+        prepare=SameFiles(setups, words) if setups or words else None,
+    )
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
-from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.cli.engines import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.engines import Engine
     from idc_core.inspection import Hypothesis, Inspection
-    from idc_core.models import Network
     from idc_core.progress import Progress
 
 _TOLD = ("split", "limit", "layers", "families", "measures", "error", "seed")
@@ -66,7 +64,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Inspect, print the strongest associations, keep and write what was asked for, and return the exit status."""
     from idc_core.datasets import load_dataset
-    from idc_core.inspection import discoveries, inspect, library
+    from idc_core.engines.inspections import inspect_units
+    from idc_core.inspection import discoveries, library
     from idc_core.models import MODELS, load_model
     from idc_core.runs import Planned, settings_of
 
@@ -79,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingError(
             f"{arguments.model} comes with its weights alone, without epochs of a training: leave --epochs out."
         )
-    engine = engine_of(arguments)
-    if engine is not None and (arguments.error is not None or arguments.epochs):
+    open_executor = executor_of(arguments)
+    if arguments.engine is not None and (arguments.error is not None or arguments.epochs):
         raise SettingError("--error and --epochs read records in order, in one process: leave them out, or --engine.")
     model = load_model(arguments.model)
     check_layers(model, arguments.layers or ())
@@ -93,19 +92,20 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.epochs:
             return _follow(arguments, data, hypotheses, progress)
 
+        source = source_of(arguments, model, data, arguments.limit)
+
         def measure(on_progress: Progress | None) -> Inspection:
-            if engine is not None:
-                return _on_engine(arguments, engine, model, data, on_progress)
-            return inspect(
-                model,
-                data,
-                hypotheses,
-                arguments.measures,
-                arguments.layers,
-                error=arguments.error,
-                seed=arguments.seed,
-                on_progress=on_progress,
-            )
+            with open_executor() as executor:
+                return inspect_units(
+                    executor,
+                    source,
+                    arguments.families,
+                    arguments.measures,
+                    arguments.layers,
+                    error=arguments.error,
+                    seed=arguments.seed,
+                    on_progress=on_progress,
+                )
 
         told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         key = (
@@ -136,30 +136,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.out, found.frame().to_csv(index=False), "--out")
         print(f"written to {arguments.out}")
     return 0
-
-
-def _on_engine(
-    arguments: argparse.Namespace,
-    open_engine: Callable[[], Engine],
-    model: Network,
-    data: Dataset,
-    progress: Progress | None,
-) -> Inspection:
-    from idc_core.engines.inspections import inspect_on
-
-    source = source_of(arguments, model, data, arguments.split, arguments.limit)
-    with open_engine() as engine:
-        return inspect_on(
-            engine,
-            source,
-            model,
-            data,
-            arguments.families,
-            arguments.measures,
-            arguments.layers,
-            seed=arguments.seed,
-            on_progress=progress,
-        )
 
 
 def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[Hypothesis], progress: Progress) -> int:

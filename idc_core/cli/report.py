@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
-from idc_core.cli.analyze import add_options, made_on, open_setup, planned
+from idc_core.cli.analyze import add_options, open_setup, planned, sources_of
 from idc_core.cli.arguments import FileToWrite, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, write_whole
-from idc_core.cli.engines import add_engine, engine_of, source_of
+from idc_core.cli.engines import add_engine, executor_of
 
 if TYPE_CHECKING:
     from idc_core.analysis.filtering import Conditions
-    from idc_core.engines import Engine
-    from idc_core.models import Network
-    from idc_core.progress import Progress
-    from idc_core.runs import PlannedAnalysis
 
 _OUT = "report.html"
 
@@ -65,15 +59,14 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.report.remarks import notes_on
     from idc_core.report.writing import make_files
 
-    open_engine, own = engine_of(arguments), MODELS[arguments.model].dataset
+    open_executor, own = executor_of(arguments), MODELS[arguments.model].dataset
     check_classes(arguments.classes, DATASETS[arguments.data or own].class_names)
     check_classes(arguments.predicted, DATASETS[own].class_names)
     with ProgressLine() as progress:
         model, train, test, layer = open_setup(arguments, {}, progress)
         plan = planned(arguments, model.card, train, test, layer)
-        if open_engine is not None:
-            _pass_on(arguments, open_engine, plan, model, progress)
-        material = gather(plan, lambda: model, _conditions(arguments), progress)
+        sources = sources_of(arguments, model, train, test)
+        material = gather(plan, sources, _conditions(arguments), open_executor, progress)
         files = make_files(
             material,
             date=datetime.now(UTC).date().isoformat(),
@@ -87,27 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(arguments.json, files.json, "--json")
         print(f"written to {arguments.json}")
     return 0
-
-
-def _pass_on(
-    arguments: argparse.Namespace,
-    open_engine: Callable[[], Engine],
-    plan: PlannedAnalysis,
-    model: Network,
-    progress: Progress,
-) -> None:
-    """Make on an engine, and keep, passes and analysis that a report needs; what is kept is not made again."""
-    from idc_core.engines.traces import usual_traces
-    from idc_core.runs import planned_traces
-
-    train = source_of(arguments, model, plan.train, "train", arguments.limit_train)
-    tests = source_of(arguments, model, plan.test, "test", arguments.limit_test)
-    for source, data in ((train, plan.train), (tests, plan.test)):
-        make = partial(usual_traces, open_engine, source, plan.layer)
-        replace(planned_traces(model.card, lambda: model, data, plan.layer), make=make).kept(progress)
-    if not plan.traced_alike:
-        make_all = made_on(arguments, open_engine, model, plan.train, plan.test, plan.layer)
-        replace(plan.planned(lambda: model), make=make_all).kept(progress)
 
 
 def _conditions(arguments: argparse.Namespace) -> Conditions:

@@ -1,45 +1,55 @@
-"""The whole method on an engine: an `Analysis` as `analyze` makes it, of inputs that the workers read."""
+"""The whole method: an `Analysis` as `analyze` makes it, of inputs that the executor reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from idc_core.analysis.analysis import Measured, assembled, timed
-from idc_core.engines.importance import fit_and_rank
-from idc_core.engines.traces import collect_on
+from idc_core.analysis.analysis import Measured, analyze, assembled, timed
+from idc_core.coverage.idc import IDC
+from idc_core.engines.importance import fit_idc
+from idc_core.engines.local import Here
+from idc_core.engines.traces import trace_inputs
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
-    from idc_core.coverage.idc import IDC
-    from idc_core.datasets import Dataset
-    from idc_core.engines.engine import Engine
+    from idc_core.coverage.idc_settings import IdcSettings
+    from idc_core.engines.executor import Executor
     from idc_core.engines.source import Source
+    from idc_core.importance.training_pass import RankedLayer
     from idc_core.progress import Progress
+    from idc_core.store import Unfinished
+    from idc_core.tracing.traces import Traces
 
 
-def analyze_on(
-    engine: Engine,
-    criterion: IDC,
+def analyze_tests(
+    executor: Executor,
     train: Source,
     tests: Source,
-    test: Dataset,
+    layer: str,
+    m: int | None,
+    settings: IdcSettings,
     *,
+    traces: tuple[Traces, Traces] | None = None,
+    unfinished: tuple[Unfinished, Unfinished] | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Analysis:
     """Analyse as `analyze` does.
 
+    In one piece relevance is summed over all inputs at once; by blocks only the important neurons' rows come here, and
+    sums differ by 1e-6 at most.
+
     Parameters
     ----------
-    engine : Engine
-    criterion : IDC
-        Not fitted; the layer, m and all settings.
+    executor : Executor
     train, tests : Source
-        What the workers open: training inputs and tests.
-    test : Dataset
-        The tests that `tests` names, for their classes.
-    batch_size : int, optional
+        Training inputs and tests.
+    layer, m, settings
         As in `IDC`.
+    traces, unfinished
+        In one piece, as `analyze` takes them.
+    batch_size : int, optional
+        By blocks, as in `IDC`.
     on_progress : Progress, optional
 
     Raises
@@ -47,18 +57,32 @@ def analyze_on(
     IdcError
         As `analyze`.
     """
-    seconds: dict[str, float] = {}
+    here = Here()
+    opened = here.open(tests)
+    if isinstance(executor, Here):
+        return analyze(
+            opened.model,
+            here.open(train).data,
+            opened.data,
+            layer,
+            m,
+            settings,
+            traces=traces,
+            unfinished=unfinished,
+            on_progress=on_progress,
+        )
+    criterion, seconds = IDC(opened.model, layer, m, settings), dict[str, float]()
     with timed(seconds, "run the training inputs and cluster"):
-        ranked = fit_and_rank(engine, criterion, train, batch_size, on_progress)
+        ranked = cast("RankedLayer", fit_idc(executor, criterion, train, batch_size, on_progress, rows=True))
     with timed(seconds, "run the tests"):
-        found = collect_on(
-            engine,
+        found = trace_inputs(
+            executor,
             tests,
-            (criterion.layer,),
-            criterion.settings,
+            (layer,),
+            settings.relevance,
             only=criterion.important,
             batch_size=batch_size,
             on_progress=on_progress,
         )
-    measured = Measured(found.scores, found.activations[criterion.layer], found.relevance[criterion.layer])
-    return assembled(criterion, ranked, test, measured, seconds)
+    measured = Measured(found.scores, found.activations[layer], found.relevance[layer])
+    return assembled(criterion, ranked, opened.data, measured, seconds)

@@ -1,4 +1,4 @@
-"""Counts of which neurons the inputs of each class activate, on an engine."""
+"""Which neurons the inputs of each class activate: counts, and what is known of the predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from idc_core.confusion.probability_matrix import THRESHOLD, ActivationCounts
 from idc_core.confusion.scaled_activation import stream_statistics
-from idc_core.engines.engine import Block, Engine
+from idc_core.engines.executor import Block, Executor, Work
 from idc_core.engines.rows import Rows
 from idc_core.engines.sizes import find_blocks
 from idc_core.engines.source import Opened, Source
@@ -31,8 +31,8 @@ class ClassCounts:
         return self
 
 
-def count_on(
-    engine: Engine,
+def count_classes(
+    executor: Executor,
     source: Source,
     layers: Sequence[str],
     threshold: float = THRESHOLD,
@@ -41,25 +41,26 @@ def count_on(
     on_progress: Progress | None = None,
 ) -> ClassCounts:
     """Count which neurons the inputs that a source names activate, as `activation_probability` does."""
-    cutting = find_blocks(engine, source, layers, None, batch_size)
+    cutting = find_blocks(executor, source, layers, None, batch_size)
     work = _Count(tuple(layers), threshold, cutting.batch_size)
-    return engine.run(source, work, cutting.blocks, on_progress)
+    return executor.run(source, work, cutting.blocks, on_progress)
 
 
 @dataclass(frozen=True)
-class _Count:
+class _Count(Work[ClassCounts]):
     """Work: the counts of a block."""
 
     layers: tuple[str, ...]
     threshold: float
-    batch_size: int
-    keeps: str = ""
+    batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> ClassCounts:
         """Count a block of inputs."""
         found: ClassCounts | None = None
-        inputs = opened.data.inputs[slice(*block)]
-        for parts, scores in stream_statistics(opened.model, inputs, self.layers, batch_size=self.batch_size):
+        batches = stream_statistics(
+            opened.model, opened.inputs(block), self.layers, batch_size=self.batch_size, on_progress=opened.on_progress
+        )
+        for parts, scores in batches:
             predicted = np.asarray(scores.argmax(1), np.int64)
             if found is None:
                 found = ClassCounts(ActivationCounts(scores.shape[1], self.threshold), Rows([]))

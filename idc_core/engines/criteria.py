@@ -1,4 +1,4 @@
-"""Coverage criteria on an engine: learning from training inputs, and what tests cover."""
+"""Coverage criteria: learning from training inputs, and what tests cover."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import nn
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.registry import Criterion, all_or_nothing
 from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
-from idc_core.engines.engine import Block, Engine
+from idc_core.engines.executor import Block, Executor, Work
 from idc_core.engines.importance import fit_idc
 from idc_core.engines.sizes import find_blocks
 from idc_core.engines.source import Opened, Source
 from idc_core.progress import Progress
 
 
-def fit_on(
-    engine: Engine,
+def fit_criteria(
+    executor: Executor,
     criteria: Sequence[Criterion],
     source: Source,
     *,
@@ -31,18 +31,18 @@ def fit_on(
     with all_or_nothing(*criteria):
         streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
         if streamed:
-            cutting = find_blocks(engine, source, _layers(streamed), None, batch_size)
+            cutting = find_blocks(executor, source, _layers(streamed), None, batch_size)
             learns = any(one.learns for one in streamed)
             blocks = cutting.blocks if learns else cutting.blocks[:1]
             work = _Learn([without(one, "model") for one in streamed], cutting.batch_size)
-            adopt_all(streamed, engine.run(source, work, blocks, on_progress))
+            adopt_all(streamed, executor.run(source, work, blocks, on_progress))
         for one in criteria:
             if isinstance(one, IDC):
-                fit_idc(engine, one, source, batch_size or one.batch_size, on_progress)
+                fit_idc(executor, one, source, batch_size or one.batch_size, on_progress)
 
 
-def update_on(
-    engine: Engine,
+def update_criteria(
+    executor: Executor,
     criteria: Sequence[Criterion],
     source: Source,
     *,
@@ -53,19 +53,26 @@ def update_on(
 
     Criteria whose score depends on the order of the tests see all of them in one block, which one worker runs.
     """
-    seen: list[tuple[Criterion, Criterion]] = []
-    for ordered in (False, True):
-        some = [one for one in criteria if one.card.order_matters == ordered]
-        if not some:
-            continue
-        layers = dict.fromkeys(layer for one in some for layer in _layers([one]))
-        cutting = find_blocks(engine, source, tuple(layers), None, batch_size)
-        blocks = [(0, cutting.blocks[-1][1])] if ordered else cutting.blocks
-        work = _Update([without(one.fresh(), "model") for one in some], cutting.batch_size)
-        seen += zip(some, engine.run(source, work, blocks, on_progress).criteria, strict=True)
+    cutting = find_blocks(executor, source, _layers(criteria), None, batch_size)
+    parted = [one for one in criteria if len(cutting.blocks) > 1 and not one.card.order_matters]
+    whole = [one for one in criteria if one not in parted]
+
+    def seen(begun: Sequence[Criterion], blocks: Sequence[Block]) -> list[Any]:
+        work = _Update([without(one, "model") for one in begun], cutting.batch_size)
+        return executor.run(source, work, blocks, on_progress).criteria if begun else []
+
+    more = seen([one.fresh() for one in parted], cutting.blocks)
+    later = seen(whole, [(0, cutting.count)])
     with all_or_nothing(*criteria):
-        for one, more in seen:
-            one.merge(more)
+        for criterion, other in zip(parted, more, strict=True):
+            criterion.merge(other)
+        for criterion, other in zip(whole, later, strict=True):
+            vars(criterion).update({name: vars(other)[name] for name in vars(other).keys() - _own(criterion)})
+
+
+def _own(criterion: Criterion) -> set[str]:
+    """Return the attributes that a copy which has seen more does not tell."""
+    return {*criterion.unmerged, "batch_size"}
 
 
 def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
@@ -90,17 +97,16 @@ def with_model(criterion: Any, model: nn.Module) -> Any:
 
 
 @dataclass(frozen=True)
-class _Learn:
+class _Learn(Work[Learned]):
     """Work: what streamed criteria learn from a block."""
 
     criteria: list[Any]
-    batch_size: int
-    keeps: str = ""
+    batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> Learned:
         """Learn from a block of the training inputs."""
         criteria = [with_model(one, opened.model) for one in self.criteria]
-        return learn_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
+        return learn_all(criteria, opened.inputs(block), batch_size=self.batch_size, on_progress=opened.on_progress)
 
 
 @dataclass(eq=False)
@@ -117,18 +123,17 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class _Update:
+class _Update(Work[_Seen]):
     """Work: what a block of tests covers."""
 
     criteria: list[Any]
-    batch_size: int
-    keeps: str = ""
+    batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
         """Account for a block of the tests."""
-        criteria = [with_model(one.fresh(), opened.model) for one in self.criteria]
+        criteria = [with_model(one, opened.model) for one in self.criteria]
         for one in criteria:
             if isinstance(one, IDC):
                 one.batch_size = self.batch_size
-        update_all(criteria, opened.data.inputs[slice(*block)], batch_size=self.batch_size)
+        update_all(criteria, opened.inputs(block), batch_size=self.batch_size, on_progress=opened.on_progress)
         return _Seen([without(one, *one.unmerged) for one in criteria])

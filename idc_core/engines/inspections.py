@@ -1,4 +1,4 @@
-"""Inspection on an engine: the sums over blocks of records, from which the scores of single units follow."""
+"""Inspection: in one piece, or by sums over blocks of records, from which the scores of single units follow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idc_core.engines.engine import MOST_BLOCKS, Block, Engine
+from idc_core.engines.executor import MOST_BLOCKS, Block, Executor, Work
+from idc_core.engines.local import Here
 from idc_core.engines.source import Opened, Source
 from idc_core.errors import SettingError
 from idc_core.inspection import library
@@ -20,9 +21,6 @@ from idc_core.inspection.resume import ExtractionState, Reading, StateSums
 from idc_core.inspection.running import inspect_as_planned, state_of
 
 if TYPE_CHECKING:
-    from torch import nn
-
-    from idc_core.datasets import Dataset
     from idc_core.inspection.result import Inspection
     from idc_core.progress import Progress
 
@@ -30,40 +28,47 @@ _FEWEST = 4
 """Blocks of records that a worker reads at a time, at least."""
 
 
-def inspect_on(
-    engine: Engine,
+def inspect_units(
+    executor: Executor,
     source: Source,
-    model: nn.Module,
-    dataset: Dataset,
     families: Sequence[str] | None = None,
     measures: Sequence[str] = ("pearson",),
     layers: Sequence[str] | None = None,
     *,
+    error: float | None = None,
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> Inspection:
-    """Score single units by families of hypotheses on all records, as `inspect` does.
+    """Score units by families of hypotheses on the records that a source names, as `inspect` does.
 
-    `model` and `dataset` are what `source` names. Every worker reads the pilot, for the same thresholds. Scores
-    and intervals are those of `inspect`; for these a worker sends the sums of every 4,096 rows.
+    By blocks, every worker reads the pilot, for the same thresholds, and sends the sums of every 4,096 rows, from which
+    intervals follow.
 
     Raises
     ------
     SettingError
-        If a measure is of groups of units: probes read records again and again.
+        By blocks, if records are to be read in order, or again and again: for `error`, or a measure of groups of units.
     IdcError
         As `inspect`.
     """
+    opened = Here().open(source)
+    work = _Sum(_tuple(families), tuple(measures), _tuple(layers), seed)
+    if isinstance(executor, Here):
+        return inspect_as_planned(work.planned(opened, error, on_progress))
     for name in measures:
         if not isinstance(find_measure(name), PairMeasure):
             raise SettingError(
                 f"The measure {name!r} is of groups of units, which no engine runs: leave the engine out."
             )
-    asked = tuple(families) if families is not None else None
-    work = _Sum(asked, tuple(measures), tuple(layers) if layers is not None else None, seed)
-    job, state = work.prepared(model, dataset)
-    state.take(engine.run(source, work, _cut(state), on_progress))
+    if error is not None:
+        raise SettingError("error reads records in order, in one process: leave it out, or the engine.")
+    job, state = work.begun(opened)
+    state.take(executor.run(source, work, _cut(state), on_progress))
     return inspect_as_planned(job, Reading({**job.about, "hypotheses": names_of(job.hypotheses)}, {0: state}))
+
+
+def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
 
 
 def _cut(state: ExtractionState) -> list[Block]:
@@ -75,24 +80,36 @@ def _cut(state: ExtractionState) -> list[Block]:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class _Sum(Work[StateSums]):
     """Work: the sums over some of the blocks in which records are read."""
 
     families: tuple[str, ...] | None
     measures: tuple[str, ...]
     layers: tuple[str, ...] | None
     seed: int
-    keeps: str = ""
 
-    def prepared(self, model: nn.Module, dataset: Dataset) -> tuple[Job, ExtractionState]:
-        """Return the plan of the inspection, and its state before anything is read."""
-        hypotheses = library(dataset, self.families)
-        job = plan(model, dataset, hypotheses, self.measures, self.layers, seed=self.seed)
+    def planned(self, opened: Opened, error: float | None = None, on_progress: Progress | None = None) -> Job:
+        """Return the plan of the inspection."""
+        hypotheses = library(opened.data, self.families)
+        return plan(
+            opened.model,
+            opened.data,
+            hypotheses,
+            self.measures,
+            self.layers,
+            error=error,
+            seed=self.seed,
+            on_progress=on_progress,
+        )
+
+    def begun(self, opened: Opened) -> tuple[Job, ExtractionState]:
+        """Return the plan, and its state before anything is read."""
+        job = self.planned(opened)
         return job, state_of(job, job.hypotheses, job.measures)
 
     def __call__(self, opened: Opened, block: Block) -> StateSums:
         """Sum over a block of the records, in the order in which they are read."""
-        state = opened.kept.of((self, opened), lambda: self.prepared(opened.model, opened.data)[1])
+        state = opened.kept.of((self, opened), lambda: self.begun(opened)[1])
         first = int(np.searchsorted(state.stream.ends, block[0], "right"))
         last = int(np.searchsorted(state.stream.ends, block[1], "left"))
         return state.sum_blocks(range(first, last + 1), PILOT)

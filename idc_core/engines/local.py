@@ -1,20 +1,52 @@
-"""The engine that is this process: one block after the other."""
+"""The executors that are this process: all inputs in one piece, or one block after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from idc_core.engines.engine import Block, Engine, Found, Work, engine
-from idc_core.engines.source import Opener, Source
+from idc_core.engines.executor import Block, Cut, Cutting, Executor, Found, Work, executor
+from idc_core.engines.source import Opened, Opener, Source
 from idc_core.engines.tree import Tree
 from idc_core.errors import SettingError
 from idc_core.progress import Progress, report
 
 
-@engine("local", label="This process", help="Runs block by block in this process, with the result of a cluster.")
-class LocalEngine(Engine):
+class Here(Executor):
+    """The caller's process, in one piece: all inputs are one block, which streams; what it has is not opened again."""
+
+    def __init__(self) -> None:
+        self._opener = Opener()
+
+    def open(self, source: Source, on_progress: Progress | None = None) -> Opened:
+        """Return what a source names, or what this process has of it."""
+        if source.live is None:
+            return replace(self._opener(source), on_progress=on_progress, whole=True)
+        open_model, data = source.live
+        return Opened(open_model(source.model), data, self._opener.kept, open_model, on_progress, whole=True)
+
+    def run(
+        self,
+        source: Source,
+        work: Work[Found],
+        blocks: Sequence[Block],
+        on_progress: Progress | None = None,
+        *,
+        moving: bool = False,
+    ) -> Found:
+        """Return what the one block gives."""
+        (block,) = blocks
+        return work(self.open(source, on_progress), block)
+
+    def cut(self, source: Source, how: Cut) -> Cutting:
+        """Return the one block."""
+        return Cutting([(0, how.count(self.open(source)))], how.batch_size)
+
+
+@executor("local", label="This process", help="Runs block by block in this process, with the result of a cluster.")
+class ByBlocks(Executor):
     """Run blocks in order, with the merges of a cluster."""
 
     def __init__(self, address: str = "") -> None:
@@ -42,6 +74,3 @@ class LocalEngine(Engine):
                 report(on_progress, blocks[node.index][1], total, "inputs done")
         found: Found = tree.found[tree.top]
         return found
-
-    def close(self) -> None:
-        """Do nothing: there is no worker to end."""

@@ -1,4 +1,4 @@
-"""Ray as an engine: workers on all machines of a cluster; those that die are replaced, those that join are used."""
+"""Ray as an executor: workers on all machines of a cluster; those that die are replaced, those that join are used."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from idc_core import devices
-from idc_core.engines.engine import Block, Engine, Found, Work, engine
+from idc_core.engines.executor import Block, Executor, Found, Work, executor
 from idc_core.engines.source import Opener, Source
 from idc_core.engines.tree import Node, Tree
 from idc_core.errors import EngineError, IdcError, SettingError, needing
@@ -90,15 +90,17 @@ class _Hired:
         return self.signal is not None and self.job is None
 
 
-@engine("ray", label="Ray", help="Runs on the machines of a Ray cluster, by its address, or on the cores of this one.")
-class RayEngine(Engine):
+@executor(
+    "ray", label="Ray", help="Runs on the machines of a Ray cluster, by its address, or on the cores of this one."
+)
+class RayCluster(Executor):
     """Run blocks on a Ray cluster: one worker per CPU, or per GPU where another device than the processor is chosen.
 
     Parameters
     ----------
     address : str
         Of a cluster: HOST:PORT, or "auto" for the one that this machine is part of. Empty: the connection that this
-        process has, or else a cluster of this machine's own cores, for this engine alone.
+        process has, or else a cluster of this machine's own cores, for this executor alone.
 
     Raises
     ------
@@ -219,18 +221,18 @@ class _Run:
 
     def __init__(
         self,
-        engine: RayEngine,
+        executor: RayCluster,
         source: Source,
         work: Work[Any],
         blocks: Sequence[Block],
         on_progress: Progress | None,
         moving: bool,
     ) -> None:
-        self._engine, self._ray, self._errors = engine, engine.ray, engine.ray.exceptions
+        self._executor, self._ray, self._errors = executor, executor.ray, executor.ray.exceptions
         self._blocks, self._on_progress = blocks, on_progress
-        self._homes = engine.homes[work.keeps] if work.keeps else {}
+        self._homes = executor.homes[work.keeps] if work.keeps else {}
         self._tree: Tree[Any] = Tree(len(blocks), self._homes, moving)
-        self._source, self._work = source, [self._ray.put(work)]
+        self._source, self._work = replace(source, live=None), [self._ray.put(work)]
         self._did: dict[int, int] = {}  # the worker that did each block
         self._failures: Counter[Node | None] = Counter()  # by job; None: before a worker had one
 
@@ -244,15 +246,15 @@ class _Run:
             top = self._tree.top
             try:
                 while not self._ray.wait([self._tree.found[top]], timeout=_LOOK_S)[0]:
-                    self._engine.hire()
+                    self._executor.hire()
                     self._tell()
                 return _own(self._ray.get(self._tree.found[top]))
             except self._errors.ObjectLostError as error:
                 self._redo(top, error)
 
     def _hand_out(self) -> None:
-        workers = self._engine.workers
-        self._engine.hire()
+        workers = self._executor.workers
+        self._executor.hire()
         for worker in workers.values():
             node = None if worker.signal is not None else self._tree.take(worker.number, set(workers))
             if node is None:
@@ -266,7 +268,7 @@ class _Run:
 
     def _hear(self) -> None:
         """Wait until a worker answers, but not for long."""
-        awaited = {one.signal: one for one in self._engine.workers.values() if one.signal is not None}
+        awaited = {one.signal: one for one in self._executor.workers.values() if one.signal is not None}
         if not awaited:
             time.sleep(_LOOK_S)
             return
@@ -295,7 +297,7 @@ class _Run:
 
     def _ended(self, worker: _Hired, node: Node | None, error: Exception) -> None:
         """Put back the job of a worker that has ended; another one is hired in its place."""
-        self._engine.dismiss([worker])
+        self._executor.dismiss([worker])
         if node is not None:
             self._tree.put_back(node)
         self._failed(node, error)
@@ -316,7 +318,7 @@ class _Run:
             )
 
     def _tell(self) -> None:
-        counts = dict.fromkeys(self._engine.workers, 0)
+        counts = dict.fromkeys(self._executor.workers, 0)
         for index, number in self._did.items():
             start, end = self._blocks[index]
             counts[number] = counts.get(number, 0) + end - start

@@ -1,26 +1,32 @@
-"""Rows that blocks give: one after the other, in the order of the inputs."""
+"""What blocks give, one after the other, in the order of the inputs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.clustering.sketch import CELLS, Sketch
 
+Part = TypeVar("Part")
+
 
 @dataclass(eq=False)
-class Rows:
-    """Rows of several blocks, in order."""
+class Parts(Generic[Part]):
+    """What several blocks have given, in order."""
 
-    parts: list[NDArray[Any]]
+    parts: list[Part]
 
-    def merge(self, other: Rows) -> Self:
-        """Take in the rows of the next block."""
+    def merge(self, other: Self) -> Self:
+        """Take in what the next blocks have given."""
         self.parts += other.parts
         return self
+
+
+class Rows(Parts[NDArray[Any]]):
+    """Rows of several blocks."""
 
     def joined(self) -> NDArray[Any]:
         """Return all rows, read-only."""

@@ -1,4 +1,4 @@
-"""A differential search on an engine: every worker has blocks of the seeds, and all take each step together."""
+"""A differential search: every worker has blocks of the seeds, and all take each step together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.engines.criteria import with_model, without
-from idc_core.engines.engine import Block, Engine, cut
+from idc_core.engines.executor import Block, Cut, Executor, Work
 from idc_core.engines.source import Opened, Source
 from idc_core.errors import DataError, SettingError
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, said_steps
@@ -36,8 +36,8 @@ It makes their earlier steps again while the others wait: that pays in the first
 there, in the first third where one joins two."""
 
 
-def search_on(
-    engine: Engine,
+def search_seeds(
+    executor: Executor,
     source: Source,
     names: Sequence[str],
     models: Sequence[Network],
@@ -51,13 +51,13 @@ def search_on(
 
     Parameters
     ----------
-    engine : Engine
+    executor : Executor
     source : Source
         What the workers open: the first network, and the tests that hold the seeds.
     names : sequence of str
         Names of all networks, as the source's `open_model` takes them.
     models : sequence of Network
-        The same, opened here: the workers' are to have their fingerprints.
+        The same, opened here: those of workers are to have their fingerprints.
     positions : ndarray of int64, shape (n,)
         Which of the tests are the seeds.
     settings : AscentSettings
@@ -81,7 +81,8 @@ def search_on(
     settings.check_models(models)
     if not len(positions):
         raise DataError("A search starts from pictures: expected at least one seed, got none.")
-    blocks, count = cut(len(positions), SEEDS), len(positions)
+    count = len(positions)
+    blocks = executor.cut(source, Cut(_seeds_at_once, most=count)).blocks
     firsts = [next(at for at, one in enumerate(models) if one is model) for model in models]
     work = _Step(
         source,
@@ -97,17 +98,21 @@ def search_on(
     def tell(done: int) -> Progress:
         return partial(_tell, on_progress, len(work.told), settings.iterations, said_steps(done, count))
 
-    seen = engine.run(source, work, blocks, tell(0))
+    seen = executor.run(source, work, blocks, tell(0))
     while seen.active and len(work.told) < settings.iterations:
         early, now = len(work.told) < _EARLY * settings.iterations, tell(count - seen.active)
         work = replace(work, told=(*work.told, seen.covered))
-        seen = engine.run(source, work, blocks, now, moving=early)
-    arrived = engine.run(source, _Gather(work), blocks, tell(count - seen.active))
+        seen = executor.run(source, work, blocks, now, moving=early)
+    arrived = executor.run(source, _Gather(work, work.keeps), blocks, tell(count - seen.active))
     return disagreements(arrived, settings, guidance, False, time.perf_counter() - started)
 
 
+def _seeds_at_once(opened: Opened) -> int:
+    return SEEDS
+
+
 def _tell(on_progress: Progress | None, taken: int, iterations: int, said: str, *_: object) -> bool | None:
-    """Tell how many steps are taken, whenever an engine tells how many inputs are done in one; return its answer."""
+    """Tell how many steps are taken, whenever an executor tells how many inputs are done in one; return its answer."""
     return on_progress is None or on_progress(taken, iterations, said)
 
 
@@ -149,7 +154,7 @@ class _Ascents:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _Step(Work[_Seen]):
     """Work: one more step of a block's seeds; `told` is what all seeds together had newly covered before each step.
 
     How far the seeds are stays with the worker. One that takes over from another makes all steps again. `firsts` are
@@ -163,7 +168,7 @@ class _Step:
     positions: NDArray[np.int64]
     settings: AscentSettings
     guidance: list[tuple[int, Any]] | None
-    keeps: str
+    keeps: str = ""
     told: tuple[list[list[Targets]], ...] = ()
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
@@ -199,21 +204,17 @@ class _Step:
             if first < at:
                 models.append(models[first])
                 continue
-            models.append(self.source.open_model(name) if at else opened.model)
+            models.append(opened.open_model(name) if at else opened.model)
             replace(self.source, model=name, prints=(fingerprint, "")).check(Opened(models[at], opened.data))
         return models
 
 
 @dataclass(frozen=True)
-class _Gather:
+class _Gather(Work[Arrived]):
     """Work: what a block's seeds have led to."""
 
     last: _Step
-
-    @property
-    def keeps(self) -> str:
-        """The word of all rounds."""
-        return self.last.keeps
+    keeps: str = ""
 
     def __call__(self, opened: Opened, block: Block) -> Arrived:
         """Return it, and forget the block."""

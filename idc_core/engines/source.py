@@ -1,20 +1,27 @@
-"""What a worker opens: a network and data by name, so that neither is sent to it."""
+"""What work is on: a network and data by name, so that neither is sent to a worker, or those that this process has."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
-from idc_core.models import load_model
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.datasets.dataset import Split
-    from idc_core.models import Network
+    from idc_core.models import ModelCard, Network
+    from idc_core.progress import Progress
+
+
+def _load_model(name: str) -> Network:
+    """Load a network by its name; torch is imported no sooner."""
+    from idc_core.models import load_model
+
+    return load_model(name)
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,8 @@ class Source:
         Fingerprints of network and data, empty where any will do; a worker that finds others ends the run.
     open_model : callable
         A function of a module, `load_model` unless named.
+    live : pair of callable and Dataset, optional
+        What gives the network by its name in this process, and the data, where it has them; never sent to a worker.
     """
 
     model: str
@@ -42,11 +51,19 @@ class Source:
     limit: int | None = None
     prepare: Callable[[], None] | None = None
     prints: tuple[str, str] = ("", "")
-    open_model: Callable[[str], Network] = load_model
+    open_model: Callable[[str], Network] = _load_model
+    live: tuple[Callable[[str], Network], Dataset] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def here(cls, card: ModelCard, open_model: Callable[[], Network], data: Dataset) -> Source:
+        """Return what this process has alone; `open_model` gives the network where it is needed."""
+        prints = card.fingerprint, data.fingerprint
+        return cls(card.name, data.name, cast("Split", data.split), prints=prints, live=(lambda _: open_model(), data))
 
     def of(self, split: Split, limit: int | None = None, data: str = "") -> Source:
         """Return the same network with other inputs."""
-        return replace(self, split=split, limit=limit, data=data or self.data, prints=(self.prints[0], ""))
+        data = data or self.data
+        return replace(self, split=split, limit=limit, data=data, prints=(self.prints[0], ""), live=None)
 
     def check(self, opened: Opened) -> None:
         """Refuse a network or data that are not those of the caller."""
@@ -81,11 +98,20 @@ class Kept:
 
 @dataclass(eq=False)
 class Opened:
-    """A network and data that a worker holds."""
+    """A network and data that a worker, or this process, holds."""
 
     model: Network
     data: Dataset
     kept: Kept = field(default_factory=Kept)
+    open_model: Callable[[str], Network] = _load_model
+    on_progress: Progress | None = None
+    """What is told how many inputs are done; None where an executor tells it block by block."""
+    whole: bool = False
+    """Whether all inputs are one block, in the process of the caller."""
+
+    def inputs(self, block: tuple[int, int]) -> Any:
+        """Return the inputs of a block; all of them as they are, so that they can stream."""
+        return self.data.inputs if block == (0, len(self.data)) else self.data.inputs[slice(*block)]
 
 
 class Opener:
@@ -107,7 +133,7 @@ class Opener:
             if name not in self._models:
                 self._models[name] = source.open_model(source.model)
             data = load_dataset(source.data, source.split, source.limit)
-            opened = Opened(self._models[name], data, self.kept)
+            opened = Opened(self._models[name], data, self.kept, source.open_model)
             source.check(opened)
             self._opened[source] = opened
         return self._opened[source]

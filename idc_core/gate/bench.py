@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from idc_core.analysis.analysis import usual_m
 from idc_core.analysis.predictions import Predictions, predictions_of
 from idc_core.analysis.result import Analysis
-from idc_core.confusion import ClassErrors, Evidence, countable_layers, find_errors, network_evidence
-from idc_core.coverage.registry import Criterion
-from idc_core.coverage.streamed import fit_all, update_all
+from idc_core.confusion import ClassErrors, countable_layers, find_errors
 from idc_core.datasets import DATASETS, Dataset, load_dataset
+from idc_core.engines import Executor, Source
+from idc_core.engines.attacks import attack_inputs
+from idc_core.engines.criteria import fit_criteria, update_criteria
+from idc_core.engines.traces import trace_inputs
 from idc_core.errors import SettingError
 from idc_core.gate.on_coverage import Coverage
 from idc_core.gate.opening import open_names
-from idc_core.gate.settings import Check
+from idc_core.gate.settings import Gate, read_gate
 from idc_core.lrp.session import check_layers
 from idc_core.models import load_model
 from idc_core.models.network import Network
-from idc_core.perturbation import AttackResult, attack
+from idc_core.perturbation import AttackResult
 from idc_core.progress import Progress
-from idc_core.runs import Planned, PlannedAnalysis, planned_statistics
+from idc_core.runs import PlannedAnalysis, class_evidence
 from idc_core.runs.planned import Fingerprints
-from idc_core.tracing.trace import collect
+from idc_core.setup_files import open_setup
 
 
 class Bench:
@@ -36,15 +37,21 @@ class Bench:
 
     Parameters
     ----------
-    check : Check
-    folder : Path
-        Where paths in the check start from.
+    gate : Gate
+    number : int
+        Which of its checks.
+    find_executor : callable
+        Gives what runs its passes, open as long as the gate runs.
     on_progress : Progress, optional
     """
 
-    def __init__(self, check: Check, folder: Path, on_progress: Progress | None = None) -> None:
-        self.check, self.settings, self.on_progress = check, check.settings, on_progress
-        self.model_name, self.tests_name = open_names(check, folder)
+    def __init__(
+        self, gate: Gate, number: int, find_executor: Callable[[], Executor], on_progress: Progress | None = None
+    ) -> None:
+        self.check = gate.checks[number]
+        self.settings, self.find_executor, self.on_progress = self.check.settings, find_executor, on_progress
+        self._opens = _Opens(str(gate.file.absolute()), number)
+        self.model_name, self.tests_name = open_names(self.check, gate.folder)
         self.model: Network = load_model(self.model_name)
         self.layer = self.settings.layer or self.model.card.default_layer
         check_layers(self.model, [self.layer])
@@ -58,6 +65,24 @@ class Bench:
     def test(self) -> Dataset:
         """The tests."""
         return load_dataset(self.tests_name, "test", self.settings.limit_test, on_progress=self.on_progress)
+
+    @property
+    def learnt(self) -> Source:
+        """The training inputs, and how workers open them."""
+        return self._source(self.train, self.settings.limit_train)
+
+    @property
+    def tests(self) -> Source:
+        """The tests, and how workers open them."""
+        return self._source(self.test, self.settings.limit_test)
+
+    def _source(self, data: Dataset, limit: int | None) -> Source:
+        source = Source.here(self.model.card, lambda: self.model, data)
+        return replace(source, model=self.model_name, limit=limit, prepare=self._opens)
+
+    def _shared(self) -> AbstractContextManager[Executor]:
+        """Return the executor, which stays open behind a `with` block."""
+        return nullcontext(self.find_executor())
 
     @cached_property
     def m(self) -> int:
@@ -101,55 +126,39 @@ class Bench:
         one, card = self.settings, self.model.card
         parts = one.limit_test is not None or one.limit_train != DATASETS[card.dataset].learns_from
         plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, one.idc, parts)
-        return self.planned(plan).kept(self.on_progress)
-
-    def planned(self, plan: PlannedAnalysis) -> Planned[Analysis]:
-        """Return how the analysis is made."""
-        return plan.planned(lambda: self.model)
+        return plan.planned((self.learnt, self.tests), self._shared).kept(self.on_progress)
 
     @cached_property
     def predictions(self) -> Predictions:
         """The network's predictions for the tests."""
-        return predictions_of(self.predict(), self.test.targets, self.test.task)
-
-    def predict(self) -> NDArray[np.float32]:
-        """Return the network's scores of the tests."""
-        return collect(self.model, self.test, (), on_progress=self.on_progress).scores
+        scores = trace_inputs(self.find_executor(), self.tests, (), on_progress=self.on_progress).scores
+        return predictions_of(scores, self.test.targets, self.test.task)
 
     @cached_property
     def scores(self) -> Mapping[str, float]:
         """The score of every criterion but IDC that the check limits, by the limit's label: in one pass for all."""
         limits = [one for one in self.check.limits if isinstance(one, Coverage) and not one.is_idc]
         criteria = [one.made(self.model, self.layer, self.model.card.layers) for one in limits]
-        self.measure(criteria)
+        fit_criteria(self.find_executor(), criteria, self.learnt, on_progress=self.on_progress)
+        update_criteria(self.find_executor(), criteria, self.tests, on_progress=self.on_progress)
         return {one.label: float(made.score) for one, made in zip(limits, criteria, strict=True)}
-
-    def measure(self, criteria: Sequence[Criterion]) -> None:
-        """Let criteria learn from the training inputs and see the tests."""
-        fit_all(criteria, self.train, on_progress=self.on_progress)
-        update_all(criteria, self.test, on_progress=self.on_progress)
 
     def class_errors(self, layers: tuple[str, ...], threshold: float) -> ClassErrors:
         """Return the errors of pairs of classes, from activations of some layers, by default all that count."""
         names = layers or countable_layers(self.model)
         check_layers(self.model, names)
-        return find_errors(self.evidence(names, threshold), threshold, on_progress=self.on_progress)
+        evidence = class_evidence(self.tests, names, threshold, self.class_names, self._shared, self.on_progress)
+        return find_errors(evidence, threshold, on_progress=self.on_progress)
 
     @property
     def class_names(self) -> tuple[str, ...]:
         """Names of the network's classes."""
         return DATASETS[self.model.card.dataset].class_names
 
-    def evidence(self, layers: tuple[str, ...], threshold: float) -> Evidence:
-        """Return what errors of classes are found in: predictions, and which neurons of some layers are active."""
-        statistics = planned_statistics(self.model.card, lambda: self.model, self.test, layers).kept(self.on_progress)
-        return network_evidence(statistics, self.test, self.class_names)
-
     def attack(self, name: str, count: int, seed: int, parameters: Mapping[str, Any]) -> AttackResult:
         """Attack the first tests, so many of them."""
-        inputs, targets, numbers = self.test.inputs[:count], self.test.targets[:count], self.test.ids[:count]
-        return attack(
-            self.model, inputs, targets, name, seed=seed, numbers=numbers, on_progress=self.on_progress, **parameters
+        return attack_inputs(
+            self.find_executor(), self.tests, name, most=count, seed=seed, on_progress=self.on_progress, **parameters
         )
 
     def check_classes(self, kind: str) -> None:
@@ -158,3 +167,18 @@ class Bench:
             raise SettingError(f"{kind} is for classification, and the tests are for {self.test.task}.")
         if self.test.class_names != self.class_names:
             raise SettingError(f"{kind} is not defined: the tests have other classes than the network.")
+
+
+@dataclass(frozen=True)
+class _Opens:
+    """Opens in a worker the setup files of a gate, and what one of its checks names by a path."""
+
+    file: str
+    number: int
+
+    def __call__(self) -> None:
+        """Open them."""
+        gate = read_gate(Path(self.file))
+        for setup in gate.setups:
+            open_setup(setup)
+        open_names(gate.checks[self.number], gate.folder)

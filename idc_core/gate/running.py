@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 
-from idc_core.engines import Engine
+from idc_core.engines import Executor, Here
+from idc_core.engines.executor import OpenExecutor
 from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
-from idc_core.gate.engine_bench import EngineBench
 from idc_core.gate.limits import Limit
 from idc_core.gate.opening import open_names
 from idc_core.gate.settings import Gate, place
@@ -22,11 +22,7 @@ from idc_core.setup_files import open_setup
 
 
 def run_gate(
-    gate: Gate,
-    *,
-    renew: bool = False,
-    open_engine: Callable[[], Engine] | None = None,
-    on_progress: Progress | None = None,
+    gate: Gate, *, renew: bool = False, open_executor: OpenExecutor = Here, on_progress: Progress | None = None
 ) -> GateReport:
     """Run every check of a gate, and judge its limits.
 
@@ -38,8 +34,8 @@ def run_gate(
         From `read_gate`.
     renew : bool
         Compare what is measured with itself instead of a baseline, for `write_baseline`.
-    open_engine : callable, optional
-        Opens the engine on which passes run, where one is needed; by default they run in one piece.
+    open_executor : callable, optional
+        Opens what passes run on, where one is needed; by default they run here, in one piece.
     on_progress : Progress, optional
 
     Returns
@@ -59,9 +55,9 @@ def run_gate(
     needed = any(limit.needs_baseline for check in gate.checks for limit in check.limits)
     baseline = read_baseline(gate.baseline) if needed and not renew else None
     with ExitStack() as stack:
-        find_engine = None if open_engine is None else cache(lambda: stack.enter_context(open_engine()))
+        find_executor = cache(lambda: stack.enter_context(open_executor()))
         numbers = range(len(gate.checks))
-        checks = tuple(_run_check(gate, number, baseline, find_engine, on_progress) for number in numbers)
+        checks = tuple(_run_check(gate, number, baseline, find_executor, on_progress) for number in numbers)
     return GateReport(str(gate.file), checks)
 
 
@@ -80,15 +76,12 @@ def _run_check(
     gate: Gate,
     number: int,
     baseline: Baseline | None,
-    find_engine: Callable[[], Engine] | None,
+    find_executor: Callable[[], Executor],
     on_progress: Progress | None,
 ) -> CheckReport:
     started, check = time.perf_counter(), gate.checks[number]
     try:
-        if find_engine is None:
-            bench = Bench(check, gate.folder, on_progress)
-        else:
-            bench = EngineBench(gate, number, find_engine, on_progress)
+        bench = Bench(gate, number, find_executor, on_progress)
         facts, settings = bench.facts, bench.decisive
     except CancelledError:
         raise

@@ -159,11 +159,14 @@ def sum_relevance(
     priority: str,
     truth: NDArray[np.int64] | PairedTargets | None,
     m: int,
-    batch_size: int,
+    batch_size: int | None,
     keep: Callable[[Floats], None],
+    on_progress: Progress | None = None,
 ) -> RelevanceSums:
     """Sum relevance over a part of the training inputs; `keep` gets its activations (k, neurons), batch by batch."""
-    return _summed(model, train, [layer], settings, priority, truth, m, batch_size, None, lambda _, rows: keep(rows))
+    return _summed(
+        model, train, [layer], settings, priority, truth, m, batch_size, on_progress, lambda _, rows: keep(rows)
+    )
 
 
 def _summed(

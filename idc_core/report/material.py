@@ -14,6 +14,8 @@ from idc_core.analysis.overview import Overview, overview_of
 from idc_core.analysis.result import Analysis
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.datasets import Dataset
+from idc_core.engines import Here
+from idc_core.engines.executor import OpenExecutor
 from idc_core.errors import SettingError
 from idc_core.importance.important_neurons import check_m
 from idc_core.lrp.rules import RelevanceSettings
@@ -21,6 +23,7 @@ from idc_core.models import ModelCard, Network
 from idc_core.parameters import shown
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis
+from idc_core.runs.analysis_run import Sources
 from idc_core.runs.planned import Fingerprints
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
@@ -100,8 +103,9 @@ class Material:
 
 def gather(
     plan: PlannedAnalysis,
-    open_model: Callable[[], Network],
+    sources: Sources,
     conditions: Conditions = ALL,
+    open_executor: OpenExecutor = Here,
     on_progress: Progress | None = None,
 ) -> Material:
     """Gather what a report is made from: results that are kept, and others that are kept from then on.
@@ -109,10 +113,12 @@ def gather(
     Parameters
     ----------
     plan : PlannedAnalysis
-    open_model : callable
-        Gives the network.
+    sources : pair of Source
+        The plan's training inputs and tests, as this process has them.
     conditions : Conditions, optional
         What a test must meet to be looked at; by default all are.
+    open_executor : callable, optional
+        Opens what runs the passes.
     on_progress : Progress, optional
 
     Returns
@@ -126,14 +132,18 @@ def gather(
     """
     check_classes(conditions.classes, plan.test.class_names)
     check_classes(conditions.predicted, plan.train.class_names)
-    analysis = plan.planned(open_model).found()
+    here, analysis = Here(), plan.planned(sources).found()
+
+    def open_model() -> Network:
+        return here.open(sources[1]).model
+
     if analysis is None:
         # One input tells how many neurons the layer has, so a mistake need not wait for all of them.
         first = collect(open_model(), plan.train.inputs[:1], [plan.layer], RelevanceSettings())
         check_m(plan.m, first.activations[plan.layer].shape[1])
-    traces = plan.traces(open_model, on_progress)
+    traces = plan.traces(sources, open_executor, on_progress)
     if analysis is None:
-        analysis = plan.planned(open_model, traces if plan.traced_alike else None).kept(on_progress)
+        analysis = plan.planned(sources, open_executor, traces if plan.traced_alike else None).kept(on_progress)
     material = Material(plan, open_model, *traces, analysis, conditions)
     if not len(material.chosen):
         raise SettingError(f"There are no tests {conditions.words}: choose others, or use more tests.")

@@ -2,7 +2,7 @@
 
 from idc_core.runs.analysis_run import PlannedAnalysis
 from idc_core.runs.attack_run import AttackRun
-from idc_core.runs.class_errors_run import ErrorSettings, planned_class_errors
+from idc_core.runs.class_errors_run import ErrorSettings, class_evidence, planned_class_errors
 from idc_core.runs.comparing import CellChange, cell_change, differing_settings, figures
 from idc_core.runs.importing import Imported, import_runs
 from idc_core.runs.index import find_run, find_runs
@@ -27,6 +27,7 @@ __all__ = [
     "Score",
     "VersionLine",
     "cell_change",
+    "class_evidence",
     "criterion_key",
     "differing_settings",
     "digest",

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core import store
 from idc_core.coverage.idc_settings import IdcSettings
+from idc_core.engines import Here, Source
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_traces
 from idc_core.runs.run import ADDRESS, query
 from idc_core.runs.settings import settings_of
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from idc_core.analysis.result import Analysis
     from idc_core.datasets import Dataset
-    from idc_core.models import ModelCard
+    from idc_core.engines.executor import OpenExecutor
+    from idc_core.models import ModelCard, Network
     from idc_core.tracing.traces import Traces
 
-    OpenModel = Callable[[], nn.Module]
+    OpenModel = Callable[[], Network]
+
+Sources = tuple[Source, Source]
+"""Training inputs and tests."""
 
 KIND = "analysis"
 
@@ -80,36 +83,46 @@ class PlannedAnalysis:
         """Whether relevance follows the usual rule, so that the traces of `traces` are its own."""
         return not self.idc.unusual.keys() - self.idc.options.keys()
 
-    def traces(self, open_model: OpenModel, on_progress: Progress | None = None) -> tuple[Traces, Traces]:
+    def sources(self, open_model: OpenModel) -> Sources:
+        """Return training inputs and tests as this process has them; `open_model` gives the network."""
+        return Source.here(self.card, open_model, self.train), Source.here(self.card, open_model, self.test)
+
+    def traces(
+        self, sources: Sources, open_executor: OpenExecutor = Here, on_progress: Progress | None = None
+    ) -> tuple[Traces, Traces]:
         """Return what the layer shows on the training inputs and on the tests, with the usual rule; kept, or made."""
-        train, test = (planned_traces(self.card, open_model, data, self.layer) for data in (self.train, self.test))
+        train, test = (planned_traces(source, self.layer, open_executor) for source in sources)
         return train.kept(on_progress), test.kept(on_progress)
 
-    def planned(self, open_model: OpenModel, traces: tuple[Traces, Traces] | None = None) -> Planned[Analysis]:
+    def planned(
+        self, sources: Sources, open_executor: OpenExecutor = Here, traces: tuple[Traces, Traces] | None = None
+    ) -> Planned[Analysis]:
         """Plan the analysis.
 
         Parameters
         ----------
-        open_model : callable
-            Gives the network, where it is needed.
+        sources : pair of Source
+            Training inputs and tests, as this process has them.
+        open_executor : callable, optional
+            Opens what runs them where the analysis is not kept.
         traces : pair of Traces, optional
             As `analyze` takes them.
         """
 
         def make(on_progress: Progress | None) -> Analysis:
-            from idc_core.analysis.analysis import analyze
+            from idc_core.engines.analysis import analyze_tests
 
             result = store.place(KIND, self.key)
-            return analyze(
-                open_model(),
-                self.train,
-                self.test,
-                self.layer,
-                self.m,
-                self.idc,
-                traces=traces,
-                unfinished=(store.Unfinished(result, "train"), store.Unfinished(result, "test")),
-                on_progress=on_progress,
-            )
+            with (Here if traces else open_executor)() as executor:  # nothing runs again
+                return analyze_tests(
+                    executor,
+                    *sources,
+                    self.layer,
+                    self.m,
+                    self.idc,
+                    traces=traces,
+                    unfinished=(store.Unfinished(result, "train"), store.Unfinished(result, "test")),
+                    on_progress=on_progress,
+                )
 
         return Planned(KIND, self.key, make, self.settings)

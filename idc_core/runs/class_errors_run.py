@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from idc_core.engines import Here, Source
 from idc_core.progress import Progress
-from idc_core.runs.planned import Planned
+from idc_core.runs.planned import Planned, planned_statistics
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evidence
     from idc_core.confusion.report import Kind
+    from idc_core.engines.executor import OpenExecutor
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,31 @@ class ErrorSettings:
         told = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
         told["counted_layers"] = told.pop("layers")
         return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+def class_evidence(
+    source: Source,
+    layers: tuple[str, ...],
+    threshold: float,
+    class_names: Sequence[str],
+    open_executor: OpenExecutor = Here,
+    on_progress: Progress | None = None,
+) -> Evidence:
+    """Return predictions for tests, and which neurons of some layers they activate, of what this process has.
+
+    In one piece, what the neurons showed is kept, for any other threshold; by blocks only the counts come here.
+    """
+    from idc_core.confusion import counted_evidence, network_evidence
+    from idc_core.engines.class_errors import count_classes
+
+    with open_executor() as executor:
+        opened = Here().open(source)
+        model, data = opened.model, opened.data
+        if isinstance(executor, Here):
+            statistics = planned_statistics(model.card, lambda: model, data, layers).kept(on_progress)
+            return network_evidence(statistics, data, class_names)
+        found = count_classes(executor, source, layers, threshold, on_progress=on_progress)
+    return counted_evidence(found.counts, found.predicted.joined(), data, class_names)
 
 
 def planned_class_errors(

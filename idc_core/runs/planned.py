@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core import store
+from idc_core.engines import Here, Source
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 from idc_core.runs.kinds import RUN_KINDS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from idc_core.confusion import Statistics
     from idc_core.datasets import Dataset
+    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import ModelCard
     from idc_core.tracing.traces import Traces
 
@@ -75,16 +77,19 @@ def digest(positions: NDArray[np.int64]) -> str:
     return hashlib.sha256(positions.tobytes()).hexdigest()[:16]
 
 
-def planned_traces(card: ModelCard, open_model: Callable[[], nn.Module], data: Dataset, layer: str) -> Planned[Traces]:
+def planned_traces(source: Source, layer: str, open_executor: OpenExecutor = Here) -> Planned[Traces]:
     """Plan what a layer shows on inputs, with the usual rule of relevance."""
-    key = (card.fingerprint, data.fingerprint, layer)
+    key = (*source.prints, layer)
 
     def make(on_progress: Progress | None) -> Traces:
+        from idc_core.engines.traces import trace_inputs
         from idc_core.lrp.rules import RelevanceSettings
-        from idc_core.tracing.trace import collect
 
         unfinished = store.Unfinished(store.place("trace", key), "pass")
-        return collect(open_model(), data, [layer], RelevanceSettings(), unfinished=unfinished, on_progress=on_progress)
+        with open_executor() as executor:
+            return trace_inputs(
+                executor, source, (layer,), RelevanceSettings(), unfinished=unfinished, on_progress=on_progress
+            )
 
     return Planned("trace", key, make)
 

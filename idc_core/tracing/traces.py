@@ -32,6 +32,8 @@ class Traces:
     @classmethod
     def joined(cls, *parts: "Traces") -> "Traces":
         """Return the traces of several sets of inputs, one after the other; layers that a part lacks are left out."""
+        if len(parts) == 1:
+            return parts[0]
         activations, relevance = (
             {
                 layer: np.concatenate([values[layer] for values in held])

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from idc_core import setup_files
 from idc_core.cli import own_server_files
 from idc_core.config import config
-from idc_core.progress import Progress
+from idc_core.engines import EXECUTORS, Executor, Here, Source
 from studio.engine import workers
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.datasets.dataset import Split
-    from idc_core.models import ModelCard
-    from idc_core.tracing.traces import Traces
+    from idc_core.engines.executor import OpenExecutor
+    from idc_core.models import ModelCard, Network
+
+    Passes = tuple[Source, OpenExecutor]
 
 _TOLD = (setup_files.VARIABLE, own_server_files.VARIABLE)
 """Environment variables that name what this server has opened."""
@@ -38,25 +39,17 @@ class SameServer:
         follow()
 
 
-def engine_traces(
-    card: ModelCard, data: Dataset, split: Split, limit: int | None, layer: str
-) -> Callable[[Progress], Traces] | None:
-    """Return what makes a layer's traces on the engine of the config file; None where this server makes them.
+def passes(card: ModelCard, open_model: Callable[[], Network], data: Dataset, limit: int | None) -> Passes:
+    """Return a pass's network and inputs, and what opens the executor of the config file.
 
-    Networks and data of a running program are in no other process, so that no engine runs them.
+    Networks and data of a running program are in no other process, so that they run in this server's own.
     """
-    name, address = config().engine, config().address
+    name, address, source = config().engine, config().address, Source.here(card, open_model, data)
     if not name or workers.alone():
-        return None
-    prints = (card.fingerprint, data.fingerprint)
+        return source, Here
     environment = tuple((one, os.environ[one]) for one in _TOLD if one in os.environ)
-    model, inputs = card.name, data.name
+    return replace(source, limit=limit, prepare=SameServer(environment), live=None), partial(_open, name, address)
 
-    def make(report: Progress) -> Traces:
-        from idc_core.engines import ENGINES, Source
-        from idc_core.engines.traces import usual_traces
 
-        source = Source(model, inputs, split, limit, SameServer(environment), prints)
-        return usual_traces(partial(ENGINES[name].open, address), source, layer, report)
-
-    return make
+def _open(name: str, address: str) -> Executor:
+    return EXECUTORS[name].open(address)

@@ -219,7 +219,8 @@ def _analysis(
 ) -> Analysis:
     m = min(m, traces[0].activations[setup.layer].shape[1])
     card, open_model = network
-    plan = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup)).planned(open_model, traces)
+    analysis = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup))
+    plan = analysis.planned(analysis.sources(open_model), traces=traces)
     found: Analysis = waiting.get(plan.kind, plan.key, "clustering the neurons", plan.make, settings=plan.settings)
     return found
 
@@ -316,9 +317,10 @@ def _limit(name: str, split: Split) -> int | None:
 
 def _open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split, layer: str) -> Traces:
     """Return what a layer shows on one split of a data set, passed through the network once."""
-    plan, what = planned_traces(*network, data, layer), "training inputs" if split == "train" else "tests"
-    make = cluster.engine_traces(network[0], data, split, _limit(data.name, split), layer) or plan.make
-    found: Traces = waiting.get(plan.kind, plan.key, f"running {what} through the network", make, kept=8)
+    source, open_executor = cluster.passes(*network, data, _limit(data.name, split))
+    plan = planned_traces(source, layer, open_executor)
+    what = "training inputs" if split == "train" else "tests"
+    found: Traces = waiting.get(plan.kind, plan.key, f"running {what} through the network", plan.make, kept=8)
     return found
 
 

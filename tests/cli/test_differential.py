@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
-from idc_core.engines import ENGINES
-from idc_core.engines.local import LocalEngine
+from idc_core.engines import EXECUTORS
+from idc_core.engines.local import ByBlocks
 from idc_core.generation import differential_search, rounded
 from idc_core.models import load_model
 from idc_core.models.card import WEIGHTS_FOLDER
@@ -86,7 +86,7 @@ def test_a_persons_own_weights(capsys, own):
     assert str(own) in out
 
 
-class Elsewhere(LocalEngine):
+class Elsewhere(ByBlocks):
     """Works in another folder than the command."""
 
     def run(self, *work, **options):
@@ -95,7 +95,7 @@ class Elsewhere(LocalEngine):
 
 
 def test_workers_find_weights_that_a_relative_path_names(capsys, own, monkeypatch):
-    monkeypatch.setitem(ENGINES, "local", replace(ENGINES["local"], open=lambda _: Elsewhere()))
+    monkeypatch.setitem(EXECUTORS, "local", replace(EXECUTORS["local"], open=lambda _: Elsewhere()))
     monkeypatch.chdir(own.parent)
     words = (*FEW, "--models", f"lenet5-digits={own.name}", "lenet5-digits", "--constraint", "linf")
     outs = []

@@ -10,17 +10,18 @@ import psutil
 
 from idc_core.analysis.analysis import analyze
 from idc_core.confusion import collect_statistics, count_again
-from idc_core.coverage import CRITERIA, IDC
+from idc_core.coverage import CRITERIA
+from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.streamed import fit_all, update_all
 from idc_core.datasets import load_dataset
 from idc_core.engines import Source
-from idc_core.engines.analysis import analyze_on
-from idc_core.engines.attacks import attack_on
-from idc_core.engines.class_errors import count_on
-from idc_core.engines.criteria import fit_on, update_on
-from idc_core.engines.inspections import inspect_on
+from idc_core.engines.analysis import analyze_tests
+from idc_core.engines.attacks import attack_inputs
+from idc_core.engines.class_errors import count_classes
+from idc_core.engines.criteria import fit_criteria, update_criteria
+from idc_core.engines.inspections import inspect_units
 from idc_core.engines.rows import Rows
-from idc_core.engines.searches import search_on
+from idc_core.engines.searches import search_seeds
 from idc_core.generation import differential_search
 from idc_core.generation.ascent import AscentSettings
 from idc_core.inspection import inspect, library
@@ -76,8 +77,8 @@ def in_one_process(names=tuple(CRITERIA)):
 def on_engine(engine, names=tuple(CRITERIA), **progress):
     """The same on an engine."""
     found = criteria(names)
-    fit_on(engine, found, TRAIN, batch_size=BATCH, **progress)
-    update_on(engine, found, TEST, batch_size=BATCH, **progress)
+    fit_criteria(engine, found, TRAIN, batch_size=BATCH, **progress)
+    update_criteria(engine, found, TEST, batch_size=BATCH, **progress)
     return found
 
 
@@ -104,13 +105,13 @@ def assert_others_equal(engine):
     """Counts for confusion, an attack with random starts, a search, inspection, an analysis, equal to one process."""
     test = load_dataset(DATA, "test")
     statistics = collect_statistics(network(), test, LAYERS, batch_size=BATCH)
-    counted = count_on(engine, TEST, LAYERS, 0.4, batch_size=BATCH)
+    counted = count_classes(engine, TEST, LAYERS, 0.4, batch_size=BATCH)
     expected = count_again(statistics.values, statistics.predictions, 10, 0.4)
     assert np.array_equal(counted.counts.active, expected.active)
     assert np.array_equal(counted.counts.images, expected.images)
     assert np.array_equal(counted.predicted.joined(), statistics.predictions)
 
-    found = attack_on(engine, TEST.of("test", 200), "pgd", seed=3, batch_size=64, steps=3)
+    found = attack_inputs(engine, TEST, "pgd", most=200, seed=3, batch_size=64, steps=3)
     one = attack(network(), load_dataset(DATA, "test", 200), name="pgd", seed=3, batch_size=64, steps=3)
     assert found.settings == one.settings
     assert found.complete
@@ -121,7 +122,7 @@ def assert_others_equal(engine):
     assert_searches_equal(searched(engine, settings), settings)
 
     families, measures = ("labels", "regions"), ("pearson", "iou")
-    seen = inspect_on(engine, TEST, network(), test, families, measures, ("conv2", "fc2"))
+    seen = inspect_units(engine, TEST, families, measures, ("conv2", "fc2"))
     whole = inspect(network(), test, library(test, families), measures, ("conv2", "fc2"))
     assert len(seen) == len(whole) > 0
     for name, column in whole.table.items():
@@ -133,7 +134,7 @@ def assert_others_equal(engine):
         np.testing.assert_allclose(seen.units[place], units, rtol=1e-6)
 
     options = {"original": True, "priority": "absolute"}
-    analysis = analyze_on(engine, IDC(network(), "fc1", 5, **options), TRAIN, TEST, test)
+    analysis = analyze_tests(engine, TRAIN, TEST, "fc1", 5, IdcSettings.of(**options))
     assert_analyses_equal(analysis, analyze(network(), load_dataset(DATA, "train"), test, "fc1", 5, **options))
 
 
@@ -148,7 +149,7 @@ def search_settings(**changed):
 def searched(engine, settings, guidance=None, count=120, **progress):
     """A search on an engine from the first tests."""
     models = [network(), companion()]
-    return search_on(engine, TEST, SEARCHED, models, np.arange(count), settings, guidance, **progress)
+    return search_seeds(engine, TEST, SEARCHED, models, np.arange(count), settings, guidance, **progress)
 
 
 @cache

@@ -10,8 +10,8 @@ import pytest
 from idc_core import setup_files, store
 from idc_core.cli import main
 from idc_core.confusion import ClassErrors
-from idc_core.engines import ENGINES, class_errors
-from idc_core.engines.local import LocalEngine
+from idc_core.engines import EXECUTORS, class_errors
+from idc_core.engines.local import ByBlocks
 from idc_core.store.values import pack
 
 SETUP = """
@@ -46,8 +46,8 @@ def test_analyze_finds_the_same(tmp_path):
 
 def test_what_an_engine_found_is_kept_for_every_engine(capsys, tmp_path, monkeypatch):
     opened = []
-    one = replace(ENGINES["ray"], open=lambda address: opened.append(address) or LocalEngine())
-    monkeypatch.setitem(ENGINES, "ray", one)
+    one = replace(EXECUTORS["ray"], open=lambda address: opened.append(address) or ByBlocks())
+    monkeypatch.setitem(EXECUTORS, "ray", one)
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     words, there = ("analyze", "--layer", "fc2", "--limit-train", "300"), ("--engine", "ray", "--address", "10.0.0.1:1")
     made = document(tmp_path, *words, *there)
@@ -73,7 +73,7 @@ def test_confusion_finds_the_same_and_keeps_it(tmp_path, monkeypatch, groups):
     assert made[0] == made[1]
     assert len(kept[0]) == 1
     np.testing.assert_equal(kept[1], kept[0])
-    monkeypatch.setattr(class_errors, "count_on", None)
+    monkeypatch.setattr(class_errors, "count_classes", None)
     assert document(tmp_path, *words, "--engine", "local") == made[0]
 
 
@@ -101,8 +101,8 @@ def test_differential_writes_the_same(capsys, tmp_path, monkeypatch, models):
 
 @pytest.mark.parametrize(("rule", "runs"), [("epsilon", 2), ("z", 3)])
 def test_report_writes_the_same(tmp_path, monkeypatch, rule, runs):
-    opened, local = [], ENGINES["local"]
-    monkeypatch.setitem(ENGINES, "local", replace(local, open=lambda address: opened.append(1) or LocalEngine()))
+    opened, local = [], EXECUTORS["local"]
+    monkeypatch.setitem(EXECUTORS, "local", replace(local, open=lambda address: opened.append(1) or ByBlocks()))
     monkeypatch.chdir(tmp_path)
     words = ("report", "--layer", "fc2", "--m", "3", "--limit-train", "500", "--rule", rule)
     here, there = tmp_path / "here", tmp_path / "there"

@@ -5,8 +5,10 @@ import pytest
 
 from idc_core.config import config
 from idc_core.datasets import load_dataset
+from idc_core.engines import Here
 from idc_core.errors import SettingError
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.runs import planned_traces
 from idc_core.tracing.trace import collect
 from studio.engine import cluster, workers
 from studio.engine.sending import packed, unpacked
@@ -22,10 +24,12 @@ def write_section(monkeypatch, tmp_path):
 
 def test_traces_by_the_engine_of_the_config_file_are_those_of_the_dashboard(write_section):
     test = load_dataset(DATA, "test", 300)
-    assert cluster.engine_traces(network().card, test, "test", 300, "fc1") is None
+    assert cluster.passes(network().card, network, test, 300)[1] is Here
     write_section('engine = "local"')
     told = []
-    make = unpacked(packed(cluster.engine_traces(network().card, test, "test", 300, "fc1")), None)  # as workers get it
+    source, open_executor = cluster.passes(network().card, network, test, 300)
+    assert source.live is None
+    make = unpacked(packed(planned_traces(source, "fc1", open_executor).make), None)  # as workers get it
     found, expected = make(lambda *now: told.append(now)), collect(network(), test, ["fc1"], RelevanceSettings())
     assert np.array_equal(found.scores, expected.scores)
     assert np.array_equal(found.activations["fc1"], expected.activations["fc1"])
@@ -38,7 +42,7 @@ def test_traces_by_the_engine_of_the_config_file_are_those_of_the_dashboard(writ
 def test_no_engine_runs_a_network_of_a_running_program(write_section, monkeypatch):
     write_section('engine = "local"')
     monkeypatch.setattr(workers, "alone", lambda: True)
-    assert cluster.engine_traces(network().card, load_dataset(DATA, "test", 10), "test", 10, "fc1") is None
+    assert cluster.passes(network().card, network, load_dataset(DATA, "test", 10), 10)[1] is Here
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from idc_core import devices
-from idc_core.engines import ENGINES, ray_cluster
-from idc_core.engines.criteria import update_on
+from idc_core.engines import EXECUTORS, ray_cluster
+from idc_core.engines.criteria import update_criteria
 from idc_core.errors import CancelledError, DataError, EngineError, SettingError
 from tests.engines.setups import (
     HEAD,
@@ -35,7 +35,7 @@ def engine():
     made = Cluster(initialize_head=True, head_node_args={**MACHINE, **HEAD, "num_cpus": 2, "num_gpus": 1})
     try:
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-        with ENGINES["ray"].open("") as opened:
+        with EXECUTORS["ray"].open("") as opened:
             yield opened
     finally:
         ray.shutdown()
@@ -44,7 +44,7 @@ def engine():
 
 def test_a_second_cluster_is_refused(engine):
     with pytest.raises(SettingError, match="leave the address out"):
-        ENGINES["ray"].open("127.0.0.1:9")
+        EXECUTORS["ray"].open("127.0.0.1:9")
 
 
 def test_every_worker_computes_with_one_thread(engine):
@@ -70,7 +70,7 @@ def test_two_workers_of_which_one_is_killed_find_what_one_process_finds(engine):
 
 def test_a_mistake_in_a_worker_is_told_as_it_is(engine):
     with pytest.raises(DataError, match="no dataset 'absent'"):
-        update_on(engine, criteria(("nc",)), TEST.of("test", data="absent"))
+        update_criteria(engine, criteria(("nc",)), TEST.of("test", data="absent"))
 
 
 def test_stop_ends_the_workers(engine):
@@ -86,7 +86,7 @@ def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
     def short_runs():
         """Runs that are shorter than that, as those of a search."""
         for _ in range(1_000):
-            update_on(engine, criteria(("nc",)), TEST)
+            update_criteria(engine, criteria(("nc",)), TEST)
 
     with pytest.raises(EngineError, match=r"cluster is lost: its head at 127\.0\.0\.1:9"):
         short_runs()
@@ -96,7 +96,7 @@ def test_gpus_that_come_later_change_nothing(engine, monkeypatch):
     monkeypatch.setenv(devices.VARIABLE, "auto")
     with monkeypatch.context() as before:
         before.setattr(engine.ray, "cluster_resources", lambda: {"CPU": 2.0})
-        late = ENGINES["ray"].open("")
+        late = EXECUTORS["ray"].open("")
     late.hire()
     assert len(late.workers) == 2  # one per CPU, of the cluster whose one GPU is known by now
     late.close()
@@ -105,7 +105,7 @@ def test_gpus_that_come_later_change_nothing(engine, monkeypatch):
 def test_a_worker_has_a_gpu_of_its_own_where_one_is_asked_for(engine, monkeypatch):
     engine.dismiss(list(engine.workers.values()))  # they would keep the CPUs
     monkeypatch.setenv(devices.VARIABLE, "auto")
-    with ENGINES["ray"].open("") as on_gpus:
+    with EXECUTORS["ray"].open("") as on_gpus:
         assert_equal(on_engine(on_gpus, ("nc",)), ("nc",))
         (worker,) = on_gpus.workers.values()  # of two CPUs, and a GPU that is there for Ray alone
         names = (devices.VARIABLE, "CUDA_VISIBLE_DEVICES")

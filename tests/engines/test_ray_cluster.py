@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from idc_core.cli import main
-from idc_core.engines import ENGINES
-from idc_core.engines.criteria import update_on
+from idc_core.engines import EXECUTORS
+from idc_core.engines.criteria import update_criteria
 from tests.engines.setups import (
     BATCH,
     HEAD,
@@ -37,7 +37,7 @@ CALLS = 160
 """How often a run of `SOME` tells its progress, at least."""
 HEAD_DIES = """
 import psutil
-from idc_core.engines import ENGINES, ray_cluster
+from idc_core.engines import EXECUTORS, ray_cluster
 from idc_core.errors import EngineError
 from tests.engines.setups import on_engine
 
@@ -49,7 +49,7 @@ def kill(*now):
         [one.kill() for one in psutil.Process().children(recursive=True) if "gcs_server" in one.name()]
 
 try:
-    with ENGINES["ray"].open("") as engine:
+    with EXECUTORS["ray"].open("") as engine:
         while len(calls) < 5_000:
             on_engine(engine, ("kmnc", "nlc"), on_progress=kill)
 except EngineError as error:
@@ -76,7 +76,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def engine(cluster):
-    with ENGINES["ray"].open("") as opened:
+    with EXECUTORS["ray"].open("") as opened:
         yield opened
 
 
@@ -109,7 +109,7 @@ def kill_the_other_machine(cluster):
 def both_used(engine):
     """Measure something small; whether two workers had a part in it."""
     told = []
-    update_on(engine, criteria(("nc",)), TEST, batch_size=BATCH, on_progress=lambda *now: told.append(now[2]))
+    update_criteria(engine, criteria(("nc",)), TEST, batch_size=BATCH, on_progress=lambda *now: told.append(now[2]))
     each = [int(count) for count in told[-1].partition(": ")[2].rstrip(")").split(", ")]
     return len(each) == 2 and min(each) > 0
 

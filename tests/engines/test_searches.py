@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from idc_core.engines import ENGINES
-from idc_core.engines.local import LocalEngine
-from idc_core.engines.searches import search_on
+from idc_core.engines import EXECUTORS
+from idc_core.engines.local import ByBlocks
+from idc_core.engines.searches import search_seeds
 from idc_core.engines.source import Opener
 from idc_core.engines.tree import Tree
 from idc_core.errors import CancelledError, DataError, SettingError
@@ -38,26 +38,26 @@ def guidance(name):
 @pytest.mark.parametrize("constraint", ["blackout", "light", "linf", "occlusion"])
 def test_the_pictures_are_those_of_one_process(constraint):
     settings = search_settings(constraint=constraint)
-    with ENGINES["local"].open("") as engine:
+    with EXECUTORS["local"].open("") as engine:
         assert_searches_equal(searched(engine, settings), settings)
 
 
 @pytest.mark.parametrize("guide", ["idc", "kmnc"])
 def test_so_they_are_with_a_guide(guide):
     settings, guides = search_settings(), guidance(guide)
-    with ENGINES["local"].open("") as engine:
+    with EXECUTORS["local"].open("") as engine:
         assert_searches_equal(searched(engine, settings, guides), settings, guides)
 
 
 def test_the_others_steer_each_seed():
     settings = search_settings()
-    with ENGINES["local"].open("") as engine:
+    with EXECUTORS["local"].open("") as engine:
         few, many = searched(engine, settings, count=16), searched(engine, settings, count=120)
     own = many.inputs[: (many.seed_index < 16).sum()]
     assert few.inputs.shape != own.shape or (few.inputs != own).any()
 
 
-class Forgetful(LocalEngine):
+class Forgetful(ByBlocks):
     """Loses a part of what it has kept before every other run, as if workers had been replaced."""
 
     runs = lost = 0
@@ -81,15 +81,15 @@ def test_a_worker_that_takes_over_makes_the_steps_again():
     assert not engine.left()
 
 
-class Joined(LocalEngine):
-    """Two workers take turns, of whom the second comes with the third run."""
+class Joined(ByBlocks):
+    """Two workers take turns, of whom the second comes with the third step."""
 
     def __init__(self):
         super().__init__()
         self.openers, self.homes, self.runs = [self._open, Opener()], {}, 0
 
     def run(self, source, work, blocks, on_progress=None, *, moving=False):
-        tree, turn, self.runs = Tree(len(blocks), self.homes, moving), 0, self.runs + 1
+        tree, turn, self.runs = Tree(len(blocks), self.homes, moving), 0, self.runs + bool(work.keeps)
         while not tree.finished:
             worker, turn = (turn % 2 if self.runs > 2 else 0), turn + 1
             node = tree.take(worker, {0, 1} if self.runs > 2 else {0})
@@ -110,7 +110,7 @@ def test_a_worker_that_joins_has_its_share_while_the_search_is_young(iterations,
 
 def test_progress_counts_steps_and_stop_is_heard_within_one():
     told = []
-    with ENGINES["local"].open("") as engine:
+    with EXECUTORS["local"].open("") as engine:
         searched(engine, search_settings(), on_progress=lambda *now: told.append(now) or True)
         steps = [now[:2] for now in dict.fromkeys(told)]
         assert steps == [(taken, 5) for taken in range(6)]
@@ -123,7 +123,7 @@ def test_progress_counts_steps_and_stop_is_heard_within_one():
 
 
 def test_a_stopped_search_leaves_nothing_when_other_work_begins():
-    engine = LocalEngine()
+    engine = ByBlocks()
     with pytest.raises(CancelledError):
         searched(engine, search_settings(), on_progress=lambda taken, *_: taken < 2)
     assert engine._open.kept.left.by_block
@@ -131,7 +131,7 @@ def test_a_stopped_search_leaves_nothing_when_other_work_begins():
     assert not engine._open.kept.left.by_block
 
 
-class Listened(LocalEngine):
+class Listened(ByBlocks):
     """Notes how many targets it is told with each step."""
 
     def __init__(self):
@@ -169,8 +169,8 @@ def both_ways(names, guided=False, count=40, **changed):
     settings, seeds = search_settings(**changed), load_dataset(DATA, "test", count)
     guides = make_guidance("nc", models, seeds) if guided else None
     source = replace(TEST, model=names[0], open_model=small)
-    with ENGINES["local"].open("") as engine:
-        found = search_on(engine, source, names, models, np.arange(count), settings, guides, on_progress=tell(told))
+    with EXECUTORS["local"].open("") as engine:
+        found = search_seeds(engine, source, names, models, np.arange(count), settings, guides, on_progress=tell(told))
     return found, differential_search(models, seeds, **vars(settings), guidance=guides), told[-1]
 
 
@@ -204,8 +204,8 @@ def test_regression_and_a_network_given_twice():
 def test_two_networks_of_one_name_have_a_criterion_each():
     models, settings = [network(), load_model(SEARCHED[0])], search_settings(iterations=2)
     guides, seeds = make_guidance("nc", models, load_dataset(DATA, "test", 16)), load_dataset(DATA, "test", 40)
-    with ENGINES["local"].open("") as engine:
-        found = search_on(engine, TEST, SEARCHED[:1] * 2, models, np.arange(40), settings, guides)
+    with EXECUTORS["local"].open("") as engine:
+        found = search_seeds(engine, TEST, SEARCHED[:1] * 2, models, np.arange(40), settings, guides)
     assert_same(found, differential_search(models, seeds, **vars(settings), guidance=guides))
 
 
@@ -219,11 +219,11 @@ def test_a_search_ends_when_every_seed_has_led_to_a_disagreement():
 def test_what_does_not_fit_is_refused():
     models, settings = [network(), companion()], search_settings()
     strangers = make_guidance("nc", [load_model("lenet4-digits")], None)
-    with ENGINES["local"].open("") as engine:
+    with EXECUTORS["local"].open("") as engine:
         with pytest.raises(SettingError, match="at least two models"):
-            search_on(engine, TEST, SEARCHED[:1], models[:1], np.arange(4), settings)
+            search_seeds(engine, TEST, SEARCHED[:1], models[:1], np.arange(4), settings)
         with pytest.raises(DataError, match="has another network 'lenet4-digits'"):
-            search_on(engine, TEST, (SEARCHED[0], "lenet4-digits"), models, np.arange(4), settings)
+            search_seeds(engine, TEST, (SEARCHED[0], "lenet4-digits"), models, np.arange(4), settings)
         with pytest.raises(DataError, match="at least one seed"):
             searched(engine, settings, count=0)
         with pytest.raises(SettingError, match="belongs to none of the models"):

@@ -14,8 +14,8 @@ from idc_core.cli import main
 from idc_core.confusion import collect_statistics, countable_layers, find_errors, network_evidence
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.streamed import measure
-from idc_core.engines import ENGINES
-from idc_core.engines.local import LocalEngine
+from idc_core.engines import EXECUTORS
+from idc_core.engines.local import ByBlocks
 from idc_core.gate.limits import LIMITS
 from tests.library.small_files import digits_onnx
 
@@ -252,8 +252,8 @@ def test_networks_and_data_from_files(check, tmp_path):
 
 
 def test_an_engine_finds_the_same_and_is_opened_once(check, tmp_path, monkeypatch):
-    opened, local = [], ENGINES["local"]
-    monkeypatch.setitem(ENGINES, "local", replace(local, open=lambda address: opened.append(1) or LocalEngine()))
+    opened, local = [], EXECUTORS["local"]
+    monkeypatch.setitem(EXECUTORS, "local", replace(local, open=lambda address: opened.append(1) or ByBlocks()))
     (tmp_path / "setup.py").write_text(SETUP)
     (tmp_path / "net.onnx").write_bytes(digits_onnx())
     text = WHOLE + SMALL.replace("lenet1-digits", "net.onnx").replace("\nlimit", '\ndata = "digits"\nlimit', 1)

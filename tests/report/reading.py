@@ -14,7 +14,8 @@ SCHEMA = json.loads((ROOT / "idc_core" / "report" / "report.schema.json").read_t
 
 def gathered(model, train, test, layer, m, **conditions):
     """What a report of a network is made from, where all other settings are as usual."""
-    return gather(PlannedAnalysis(model.card, train, test, layer, m), lambda: model, Conditions(**conditions))
+    plan = PlannedAnalysis(model.card, train, test, layer, m)
+    return gather(plan, plan.sources(lambda: model), Conditions(**conditions))
 
 
 class Page(HTMLParser):

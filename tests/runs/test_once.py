@@ -110,7 +110,8 @@ def test_a_stopped_analysis_and_its_traces_go_on_where_they_were(home, monkeypat
     ran = []
     model.register_forward_pre_hook(lambda _, given: ran.append(len(given[0])))
     plan = PlannedAnalysis(model.card, train, test, "conv2", 3, IdcSettings.of("z"), parts=True)
-    planned = (plan.planned(lambda: model), planned_traces(model.card, lambda: model, test, "conv2"))
+    sources = plan.sources(lambda: model)
+    planned = (plan.planned(sources), planned_traces(sources[1], "conv2"))
     expected = [one.make(None) for one in planned]
     store.clean()  # takes nothing away that a stopped run could go on with
     assert len(list((home / "unfinished").iterdir())) > 3
