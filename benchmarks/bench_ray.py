@@ -16,12 +16,12 @@ import idc_core
 from benchmarks.measure import Row, few, medians
 from benchmarks.networks import resnet18, settle
 from idc_core.datasets import DATASETS, Items, load_dataset
-from idc_core.engines import EXECUTORS, Source
-from idc_core.engines.class_errors import count_classes
-from idc_core.engines.traces import trace_inputs
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import load_model
 from idc_core.tracing.trace import collect
+from idc_core.work import EXECUTORS, Source
+from idc_core.work.class_errors import count_classes
+from idc_core.work.traces import trace_inputs
 
 NOTE = "" if find_spec("ray") else "Ray is not installed: nothing was measured here."
 

@@ -23,8 +23,8 @@ from idc_core.clustering.sketch import CELLS, Sketch
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage.cells import CellCounts
 from idc_core.coverage.moments import Moments
-from idc_core.engines.executor import MOST_BLOCKS
-from idc_core.engines.tree import FAN_IN, Tree
+from idc_core.work.executor import MOST_BLOCKS
+from idc_core.work.tree import FAN_IN, Tree
 
 KEPT = Path(__file__).with_name("scale.json")
 PAGE = Path(__file__).parents[1] / "docs" / "SCALE.md"

@@ -45,7 +45,7 @@ class Config:
     device : str
         Where networks run unless something else is chosen: a name as `idc_core.devices.choose` takes it.
     engine, address : str
-        Engine that runs the dashboard's passes over all inputs, a name in `idc_core.engines.EXECUTORS`, and the address
+        Engine that runs the dashboard's passes over all inputs, a name in `idc_core.work.EXECUTORS`, and the address
         of its cluster, where it has one; empty: the dashboard's own processes.
     activations_mib : int
         Most mebibytes of activations that a pass over inputs holds in memory; more go to files in the cache folder.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from idc_core.engines import EXECUTORS
+from idc_core.work import EXECUTORS
 from tests import process_state, waiting
 from tests.process_state import REGISTRIES, ProcessState
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
-from idc_core.cli.engines import add_engine, executor_of, source_of
+from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.coverage.idc_settings import OPTIONS, IdcSettings
 from idc_core.errors import DataError
 from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M

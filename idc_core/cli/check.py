@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.cli.arguments import FileToRead, FileToWrite
 from idc_core.cli.console import ProgressLine, Subparsers, table, write_whole
-from idc_core.cli.engines import add_engine, executor_of
+from idc_core.cli.executors import add_engine, executor_of
 from idc_core.errors import IdcError, SettingError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
-from idc_core.cli.engines import add_engine, executor_of, source_of
+from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import INPUTS, ROWS, SCALED
 from idc_core.parameters import Parameter, shown

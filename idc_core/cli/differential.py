@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
-from idc_core.cli.engines import add_engine, executor_of, source_of
+from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
 from idc_core.parameters import MOST_WHOLE, Parameter, shown
@@ -108,9 +108,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search, print the result, write it where asked, and return the exit status."""
     from idc_core.datasets import load_dataset
-    from idc_core.engines.searches import search_seeds
     from idc_core.generation.constraints import as_seeds
     from idc_core.runs import Planned, settings_of
+    from idc_core.work.searches import search_seeds
 
     if len(arguments.models) < 2:
         raise SettingError("A difference needs at least two models; name them behind --models.")

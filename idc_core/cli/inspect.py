@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
-from idc_core.cli.engines import add_engine, executor_of, source_of
+from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
 
@@ -64,10 +64,10 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Inspect, print the strongest associations, keep and write what was asked for, and return the exit status."""
     from idc_core.datasets import load_dataset
-    from idc_core.engines.inspections import inspect_units
     from idc_core.inspection import discoveries, library
     from idc_core.models import MODELS, load_model
     from idc_core.runs import Planned, settings_of
+    from idc_core.work.inspections import inspect_units
 
     several = len(arguments.measures) > 1 or len(arguments.layers or ()) > 1
     if arguments.epochs and (several or arguments.keep is not None):

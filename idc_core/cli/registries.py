@@ -87,7 +87,7 @@ KINDS = {
     "families": Registered("idc_core.inspection", "FAMILIES", "family"),
     "measures": Registered("idc_core.inspection", "MEASURES", "measure"),
     "limits": Registered("idc_core.gate", "LIMITS", "kind of limit", _limit),
-    "engines": Registered("idc_core.engines", "EXECUTORS", "engine"),
+    "engines": Registered("idc_core.work", "EXECUTORS", "engine"),
     "runs": Registered("idc_core.runs", "RUN_KINDS", "kind of run", _run_kind),
     "experiments": Registered("idc_core.cli.experiments", "EXPERIMENTS", "experiment", _experiment),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from idc_core.cli.analyze import add_options, open_setup, planned, sources_of
 from idc_core.cli.arguments import FileToWrite, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, write_whole
-from idc_core.cli.engines import add_engine, executor_of
+from idc_core.cli.executors import add_engine, executor_of
 
 if TYPE_CHECKING:
     from idc_core.analysis.filtering import Conditions

@@ -14,10 +14,6 @@ from idc_core.analysis.predictions import Predictions, predictions_of
 from idc_core.analysis.result import Analysis
 from idc_core.confusion import ClassErrors, countable_layers, find_errors
 from idc_core.datasets import DATASETS, Dataset, load_dataset
-from idc_core.engines import Executor, Source
-from idc_core.engines.attacks import attack_inputs
-from idc_core.engines.criteria import fit_criteria, update_criteria
-from idc_core.engines.traces import trace_inputs
 from idc_core.errors import SettingError
 from idc_core.gate.on_coverage import Coverage
 from idc_core.gate.opening import open_names
@@ -30,6 +26,10 @@ from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, class_evidence
 from idc_core.runs.planned import Fingerprints
 from idc_core.setup_files import open_setup
+from idc_core.work import Executor, Source
+from idc_core.work.attacks import attack_inputs
+from idc_core.work.criteria import fit_criteria, update_criteria
+from idc_core.work.traces import trace_inputs
 
 
 class Bench:

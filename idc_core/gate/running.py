@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 
-from idc_core.engines import Executor, Here
-from idc_core.engines.executor import OpenExecutor
 from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
@@ -19,6 +17,8 @@ from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Ver
 from idc_core.progress import Progress
 from idc_core.runs import Planned
 from idc_core.setup_files import open_setup
+from idc_core.work import Executor, Here
+from idc_core.work.executor import OpenExecutor
 
 
 def run_gate(

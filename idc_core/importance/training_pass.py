@@ -127,7 +127,18 @@ def rank_layers(
     ``activations_mib`` of the config file) in files. Relevance is summed on the way.
     """
     held = GrowingArrays(in_memory)
-    sums = _summed(model, train, layers, settings, priority, truth, least, batch_size, on_progress, held.append)
+    sums = sum_relevance(
+        model,
+        train,
+        layers,
+        settings,
+        held.append,
+        priority=priority,
+        truth=truth,
+        least=least,
+        batch_size=batch_size,
+        on_progress=on_progress,
+    )
     found = {}
     for layer, total in sums.importance.items():
         blocks, m = held.blocks(layer), min(most, len(total))
@@ -153,35 +164,20 @@ class RelevanceSums:
 def sum_relevance(
     model: nn.Module,
     train: Inputs,
-    layer: str,
-    settings: RelevanceSettings,
-    *,
-    priority: str,
-    truth: NDArray[np.int64] | PairedTargets | None,
-    m: int,
-    batch_size: int | None,
-    keep: Callable[[Floats], None],
-    on_progress: Progress | None = None,
-) -> RelevanceSums:
-    """Sum relevance over a part of the training inputs; `keep` gets its activations (k, neurons), batch by batch."""
-    return _summed(
-        model, train, [layer], settings, priority, truth, m, batch_size, on_progress, lambda _, rows: keep(rows)
-    )
-
-
-def _summed(
-    model: nn.Module,
-    train: Inputs,
     layers: Sequence[str],
     settings: RelevanceSettings | None,
+    keep: Callable[[str, Floats], None],
+    *,
     priority: str,
     truth: NDArray[np.int64] | PairedTargets | None,
     least: int | None,
     batch_size: int | None,
     on_progress: Progress | None,
-    keep: Callable[[str, Floats], None],
 ) -> RelevanceSums:
-    """Sum relevance over inputs; `keep` gets activations by layer; a layer of fewer than `least` neurons is refused."""
+    """Sum relevance over training inputs, or over a part of them.
+
+    `keep` gets each layer's activations (k, neurons), batch by batch. Others are as in `rank_layers`.
+    """
     ranked, axes = PRIORITIES[priority], neuron_axes(model, layers)
     importance: dict[str, NDArray[np.float64]] = {layer: np.zeros(()) for layer in layers}
     dense: dict[str, bool] = {}

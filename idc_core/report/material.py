@@ -14,8 +14,6 @@ from idc_core.analysis.overview import Overview, overview_of
 from idc_core.analysis.result import Analysis
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.datasets import Dataset
-from idc_core.engines import Here
-from idc_core.engines.executor import OpenExecutor
 from idc_core.errors import SettingError
 from idc_core.importance.important_neurons import check_m
 from idc_core.lrp.rules import RelevanceSettings
@@ -27,6 +25,8 @@ from idc_core.runs.analysis_run import Sources
 from idc_core.runs.planned import Fingerprints
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
+from idc_core.work import Here
+from idc_core.work.executor import OpenExecutor
 
 ALL = Conditions()
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from idc_core import store
 from idc_core.coverage.idc_settings import IdcSettings
-from idc_core.engines import Here, Source
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_traces
 from idc_core.runs.run import ADDRESS, query
 from idc_core.runs.settings import settings_of
+from idc_core.work import Here, Source
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.datasets import Dataset
-    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import ModelCard, Network
     from idc_core.tracing.traces import Traces
+    from idc_core.work.executor import OpenExecutor
 
     OpenModel = Callable[[], Network]
 
@@ -110,7 +110,7 @@ class PlannedAnalysis:
         """
 
         def make(on_progress: Progress | None) -> Analysis:
-            from idc_core.engines.analysis import analyze_tests
+            from idc_core.work.analysis import analyze_tests
 
             result = store.place(KIND, self.key)
             with (Here if traces else open_executor)() as executor:  # nothing runs again

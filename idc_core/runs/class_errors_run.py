@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from idc_core.engines import Here, Source
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_statistics
+from idc_core.work import Here, Source
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evidence
     from idc_core.confusion.report import Kind
-    from idc_core.engines.executor import OpenExecutor
+    from idc_core.work.executor import OpenExecutor
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def class_evidence(
     In one piece, what the neurons showed is kept, for any other threshold; by blocks only the counts come here.
     """
     from idc_core.confusion import counted_evidence, network_evidence
-    from idc_core.engines.class_errors import count_classes
+    from idc_core.work.class_errors import count_classes
 
     with open_executor() as executor:
         opened = Here().open(source)

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core import store
-from idc_core.engines import Here, Source
 from idc_core.errors import DataError
 from idc_core.progress import Progress
 from idc_core.runs.kinds import RUN_KINDS
+from idc_core.work import Here, Source
 
 if TYPE_CHECKING:
     from torch import nn
 
     from idc_core.confusion import Statistics
     from idc_core.datasets import Dataset
-    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import ModelCard
     from idc_core.tracing.traces import Traces
+    from idc_core.work.executor import OpenExecutor
 
 T = TypeVar("T")
 
@@ -82,8 +82,8 @@ def planned_traces(source: Source, layer: str, open_executor: OpenExecutor = Her
     key = (*source.prints, layer)
 
     def make(on_progress: Progress | None) -> Traces:
-        from idc_core.engines.traces import trace_inputs
         from idc_core.lrp.rules import RelevanceSettings
+        from idc_core.work.traces import trace_inputs
 
         unfinished = store.Unfinished(store.place("trace", key), "pass")
         with open_executor() as executor:

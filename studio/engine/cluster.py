@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from idc_core import setup_files
 from idc_core.cli import own_server_files
 from idc_core.config import config
-from idc_core.engines import EXECUTORS, Executor, Here, Source
+from idc_core.work import EXECUTORS, Executor, Here, Source
 from studio.engine import workers
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import ModelCard, Network
+    from idc_core.work.executor import OpenExecutor
 
     Passes = tuple[Source, OpenExecutor]
 

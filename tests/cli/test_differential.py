@@ -12,12 +12,12 @@ from safetensors.torch import save_file
 
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
-from idc_core.engines import EXECUTORS
-from idc_core.engines.local import ByBlocks
 from idc_core.generation import differential_search, rounded
 from idc_core.models import load_model
 from idc_core.models.card import WEIGHTS_FOLDER
 from idc_core.models.weights import fingerprint
+from idc_core.work import EXECUTORS
+from idc_core.work.local import ByBlocks
 
 FEW = ("--seeds", "12", "--iterations", "15")
 

@@ -11,15 +11,15 @@ import pytest
 
 from idc_core import library
 from idc_core.cli import main, make_parser, own_server_files
-from idc_core.cli.engines import SameFiles
+from idc_core.cli.executors import SameFiles
 from idc_core.cli.own_paths import open_paths
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.remote import local_path
-from idc_core.engines.source import Opener, Source
 from idc_core.errors import CancelledError, DataError
 from idc_core.gate.opening import open_names
 from idc_core.gate.settings import read_gate
 from idc_core.models import MODELS
+from idc_core.work.source import Opener, Source
 from studio.state.setup import parse
 from tests.datasets.test_picture_folders import loaded, made, write
 from tests.library.small_files import digits_onnx

@@ -14,9 +14,9 @@ from idc_core.cli import main
 from idc_core.confusion import collect_statistics, countable_layers, find_errors, network_evidence
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.streamed import measure
-from idc_core.engines import EXECUTORS
-from idc_core.engines.local import ByBlocks
 from idc_core.gate.limits import LIMITS
+from idc_core.work import EXECUTORS
+from idc_core.work.local import ByBlocks
 from tests.library.small_files import digits_onnx
 
 WEIGHTS = Path(__file__).resolve().parents[2] / "assets" / "weights"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from idc_core.cli import main
-from idc_core.engines import EXECUTORS
-from idc_core.engines.criteria import update_criteria
-from tests.engines.setups import (
+from idc_core.work import EXECUTORS
+from idc_core.work.criteria import update_criteria
+from tests.work.setups import (
     BATCH,
     HEAD,
     MACHINE,
@@ -37,9 +37,9 @@ CALLS = 160
 """How often a run of `SOME` tells its progress, at least."""
 HEAD_DIES = """
 import psutil
-from idc_core.engines import EXECUTORS, ray_cluster
+from idc_core.work import EXECUTORS, ray_cluster
 from idc_core.errors import EngineError
-from tests.engines.setups import on_engine
+from tests.work.setups import on_engine
 
 ray_cluster.LOST_S, calls = 3.0, []
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.engines.executor import Block, Executor, Work
-from idc_core.engines.rows import Parts
-from idc_core.engines.sizes import find_blocks
-from idc_core.engines.source import Opened, Source
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.progress import Progress
 from idc_core.store import Unfinished
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
+from idc_core.work.executor import Block, Executor, Work
+from idc_core.work.rows import Parts
+from idc_core.work.sizes import find_blocks
+from idc_core.work.source import Opened, Source
 
 
 def trace_inputs(

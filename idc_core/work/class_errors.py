@@ -10,11 +10,11 @@ import numpy as np
 
 from idc_core.confusion.probability_matrix import THRESHOLD, ActivationCounts
 from idc_core.confusion.scaled_activation import stream_statistics
-from idc_core.engines.executor import Block, Executor, Work
-from idc_core.engines.rows import Rows
-from idc_core.engines.sizes import find_blocks
-from idc_core.engines.source import Opened, Source
 from idc_core.progress import Progress
+from idc_core.work.executor import Block, Executor, Work
+from idc_core.work.rows import Rows
+from idc_core.work.sizes import find_blocks
+from idc_core.work.source import Opened, Source
 
 
 @dataclass(eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from idc_core.engines.executor import Cut, Cutting, Executor
-from idc_core.engines.source import Opened, Source
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.batch_size import inputs_at_once
 from idc_core.tracing.batching import place, probe, whole
+from idc_core.work.executor import Cut, Cutting, Executor
+from idc_core.work.source import Opened, Source
 
 
 def find_blocks(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from idc_core.engines.source import Opened, Source
 from idc_core.progress import Progress
 from idc_core.registry import Registry
+from idc_core.work.source import Opened, Source
 
 Block = tuple[int, int]
 """Positions of the first input, and of the one after the last."""

@@ -12,11 +12,11 @@ from torch import nn
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.registry import Criterion, all_or_nothing
 from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
-from idc_core.engines.executor import Block, Executor, Work
-from idc_core.engines.importance import fit_idc
-from idc_core.engines.sizes import find_blocks
-from idc_core.engines.source import Opened, Source
 from idc_core.progress import Progress
+from idc_core.work.executor import Block, Executor, Work
+from idc_core.work.importance import fit_idc
+from idc_core.work.sizes import find_blocks
+from idc_core.work.source import Opened, Source
 
 
 def fit_criteria(

@@ -10,14 +10,14 @@ import pytest
 from idc_core import growing
 from idc_core.coverage.streamed import fit_all
 from idc_core.datasets import load_dataset
-from idc_core.engines import EXECUTORS, Here, Source, rows, source
-from idc_core.engines.class_errors import count_classes
-from idc_core.engines.criteria import fit_criteria
-from idc_core.engines.executor import MOST_BLOCKS, cut
-from idc_core.engines.traces import trace_inputs
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.tracing.trace import collect
-from tests.engines.setups import (
+from idc_core.work import EXECUTORS, Here, Source, rows, source
+from idc_core.work.class_errors import count_classes
+from idc_core.work.criteria import fit_criteria
+from idc_core.work.executor import MOST_BLOCKS, cut
+from idc_core.work.traces import trace_inputs
+from tests.work.setups import (
     BATCH,
     DATA,
     LAYERS,

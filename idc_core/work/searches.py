@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.engines.criteria import with_model, without
-from idc_core.engines.executor import Block, Cut, Executor, Work
-from idc_core.engines.source import Opened, Source
 from idc_core.errors import DataError, SettingError
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, said_steps
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Targets
 from idc_core.generation.search import Disagreements, disagreements
 from idc_core.progress import Progress
+from idc_core.work.criteria import with_model, without
+from idc_core.work.executor import Block, Cut, Executor, Work
+from idc_core.work.source import Opened, Source
 
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
-from idc_core.engines.executor import Block, Executor, Work
-from idc_core.engines.rows import ColumnSketches, Rows
-from idc_core.engines.sizes import find_blocks
-from idc_core.engines.source import Opened, Source
 from idc_core.growing import ShelvedRows
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
 from idc_core.progress import Progress
+from idc_core.work.executor import Block, Executor, Work
+from idc_core.work.rows import ColumnSketches, Rows
+from idc_core.work.sizes import find_blocks
+from idc_core.work.source import Opened, Source
 
 
 def fit_idc(
@@ -65,19 +64,19 @@ class _Relevance(Work[RelevanceSums]):
 
     def __call__(self, opened: Opened, block: Block) -> RelevanceSums:
         """Return the sums."""
-        rows, shelf = slice(*block), self.shelf(opened)
+        shelf = self.shelf(opened)
         for _ in shelf.take(block):
             pass  # an earlier answer did not arrive
         return sum_relevance(
             opened.model,
             opened.inputs(block),
-            self.layer,
+            [self.layer],
             self.settings.relevance,
+            lambda _, rows: shelf.put(block, rows),
             priority=self.settings.priority,
-            truth=opened.data.targets[rows] if self.settings.original else None,
-            m=self.least,
+            truth=opened.data.targets[slice(*block)] if self.settings.original else None,
+            least=self.least,
             batch_size=self.batch_size,
-            keep=partial(shelf.put, block),
             on_progress=opened.on_progress,
         )
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, cast
 
 from idc_core.analysis.analysis import Measured, analyze, assembled, timed
 from idc_core.coverage.idc import IDC
-from idc_core.engines.importance import fit_idc
-from idc_core.engines.local import Here
-from idc_core.engines.traces import trace_inputs
+from idc_core.work.importance import fit_idc
+from idc_core.work.local import Here
+from idc_core.work.traces import trace_inputs
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.coverage.idc_settings import IdcSettings
-    from idc_core.engines.executor import Executor
-    from idc_core.engines.source import Source
     from idc_core.importance.training_pass import RankedLayer
     from idc_core.progress import Progress
     from idc_core.store import Unfinished
     from idc_core.tracing.traces import Traces
+    from idc_core.work.executor import Executor
+    from idc_core.work.source import Source
 
 
 def analyze_tests(

@@ -15,12 +15,12 @@ from functools import reduce
 from typing import Any
 
 from idc_core import devices
-from idc_core.engines.executor import Block, Executor, Found, Work, executor
-from idc_core.engines.source import Opener, Source
-from idc_core.engines.tree import Node, Tree
 from idc_core.errors import EngineError, IdcError, SettingError, needing
 from idc_core.progress import Progress, report
 from idc_core.threads import one_thread
+from idc_core.work.executor import Block, Executor, Found, Work, executor
+from idc_core.work.source import Opener, Source
+from idc_core.work.tree import Node, Tree
 
 _MOST_FAILURES = 5
 """How often workers may end at one block, or its results be lost, before the work is given up."""

@@ -12,9 +12,9 @@ from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
-    from idc_core.engines import Source
-    from idc_core.engines.executor import OpenExecutor
     from idc_core.models import Network
+    from idc_core.work import Source
+    from idc_core.work.executor import OpenExecutor
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 def executor_of(arguments: argparse.Namespace) -> OpenExecutor:
     """Return what opens the executor that the options name; where they name none, that of this process."""
-    from idc_core.engines import EXECUTORS, Here
+    from idc_core.work import EXECUTORS, Here
 
     if arguments.engine is not None:
         return partial(EXECUTORS[arguments.engine].open, arguments.address or "")
@@ -38,7 +38,7 @@ def executor_of(arguments: argparse.Namespace) -> OpenExecutor:
 
 def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, limit: int | None) -> Source:
     """Return network and data as they were opened here, and how workers open them: setup files and paths first."""
-    from idc_core.engines import Source
+    from idc_core.work import Source
 
     setups, words = tuple(str(path.absolute()) for path in arguments.setup), tuple(arguments.paths)
     return replace(

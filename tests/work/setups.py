@@ -1,4 +1,4 @@
-"""What the tests of engines compare: every criterion on a LeNet and digits, fitted and measured in one process."""
+"""What the tests of executors compare: every criterion on a LeNet and digits, fitted and measured in one process."""
 
 import os
 from contextlib import suppress
@@ -14,20 +14,20 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.streamed import fit_all, update_all
 from idc_core.datasets import load_dataset
-from idc_core.engines import Source
-from idc_core.engines.analysis import analyze_tests
-from idc_core.engines.attacks import attack_inputs
-from idc_core.engines.class_errors import count_classes
-from idc_core.engines.criteria import fit_criteria, update_criteria
-from idc_core.engines.inspections import inspect_units
-from idc_core.engines.rows import Rows
-from idc_core.engines.searches import search_seeds
 from idc_core.generation import differential_search
 from idc_core.generation.ascent import AscentSettings
 from idc_core.inspection import inspect, library
 from idc_core.models import load_model
 from idc_core.perturbation import attack
 from idc_core.threads import number
+from idc_core.work import Source
+from idc_core.work.analysis import analyze_tests
+from idc_core.work.attacks import attack_inputs
+from idc_core.work.class_errors import count_classes
+from idc_core.work.criteria import fit_criteria, update_criteria
+from idc_core.work.inspections import inspect_units
+from idc_core.work.rows import Rows
+from idc_core.work.searches import search_seeds
 
 MODEL, DATA, LAYERS, BATCH = "lenet5-digits", "digits", ("conv2", "fc1", "fc2"), 32
 TRAIN, TEST = Source(MODEL, DATA, "train"), Source(MODEL, DATA, "test")

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from idc_core.engines.executor import MOST_BLOCKS, Block, Executor, Work
-from idc_core.engines.local import Here
-from idc_core.engines.source import Opened, Source
 from idc_core.errors import SettingError
 from idc_core.inspection import library
 from idc_core.inspection.measures import PairMeasure
@@ -19,6 +16,9 @@ from idc_core.inspection.planning import PILOT, Job, find_measure, plan
 from idc_core.inspection.result import names_of
 from idc_core.inspection.resume import ExtractionState, Reading, StateSums
 from idc_core.inspection.running import inspect_as_planned, state_of
+from idc_core.work.executor import MOST_BLOCKS, Block, Executor, Work
+from idc_core.work.local import Here
+from idc_core.work.source import Opened, Source
 
 if TYPE_CHECKING:
     from idc_core.inspection.result import Inspection

@@ -10,9 +10,9 @@ import pytest
 from idc_core import setup_files, store
 from idc_core.cli import main
 from idc_core.confusion import ClassErrors
-from idc_core.engines import EXECUTORS, class_errors
-from idc_core.engines.local import ByBlocks
 from idc_core.store.values import pack
+from idc_core.work import EXECUTORS, class_errors
+from idc_core.work.local import ByBlocks
 
 SETUP = """
 import torch

@@ -5,14 +5,14 @@ import pytest
 
 from idc_core.config import config
 from idc_core.datasets import load_dataset
-from idc_core.engines import Here
 from idc_core.errors import SettingError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.runs import planned_traces
 from idc_core.tracing.trace import collect
+from idc_core.work import Here
 from studio.engine import cluster, workers
 from studio.engine.sending import packed, unpacked
-from tests.engines.setups import DATA, network
+from tests.work.setups import DATA, network
 
 
 @pytest.fixture

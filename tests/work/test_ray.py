@@ -5,10 +5,10 @@ import os
 import pytest
 
 from idc_core import devices
-from idc_core.engines import EXECUTORS, ray_cluster
-from idc_core.engines.criteria import update_criteria
 from idc_core.errors import CancelledError, DataError, EngineError, SettingError
-from tests.engines.setups import (
+from idc_core.work import EXECUTORS, ray_cluster
+from idc_core.work.criteria import update_criteria
+from tests.work.setups import (
     HEAD,
     MACHINE,
     TEST,

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import nn
 
-from idc_core.engines import EXECUTORS
-from idc_core.engines.local import ByBlocks
-from idc_core.engines.searches import search_seeds
-from idc_core.engines.source import Opener
-from idc_core.engines.tree import Tree
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.generation import differential_search, make_guidance
 from idc_core.models import load_model
-from tests.engines.setups import (
+from idc_core.work import EXECUTORS
+from idc_core.work.local import ByBlocks
+from idc_core.work.searches import search_seeds
+from idc_core.work.source import Opener
+from idc_core.work.tree import Tree
+from tests.work.setups import (
     DATA,
     SEARCHED,
     TEST,

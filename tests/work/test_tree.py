@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.engines.tree import FAN_IN, Node, Tree
+from idc_core.work.tree import FAN_IN, Node, Tree
 
 
 def merged(tree, node):
