@@ -17,7 +17,7 @@ from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, sai
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Targets
 from idc_core.generation.search import Disagreements, disagreements
-from idc_core.progress import Progress
+from idc_core.progress import Progress, report
 from idc_core.work.criteria import with_model, without
 from idc_core.work.executor import Block, Cut, Executor, Work
 from idc_core.work.source import Opened, Source
@@ -85,7 +85,7 @@ def search_seeds(
     blocks = executor.cut(source, Cut(_seeds_at_once, most=count)).blocks
     firsts = [next(at for at, one in enumerate(models) if one is model) for model in models]
     work = _Step(
-        source,
+        replace(source, live=None),
         tuple(names),
         tuple(model.card.fingerprint for model in models),
         tuple(firsts),
@@ -186,6 +186,7 @@ class _Step(Work[_Seen]):
             ascent.cover(covered)
             ascent.covered = [[] for _ in self.names]
             ascent.step()
+        report(opened.on_progress, block[1], len(self.positions), "seeds")
         return ascent
 
     def kept(self, opened: Opened) -> _Ascents:

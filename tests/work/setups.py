@@ -146,10 +146,10 @@ def search_settings(**changed):
     return AscentSettings(**{"constraint": "linf", "step": 10.0, "iterations": 5, "weight_coverage": 0.5, **changed})
 
 
-def searched(engine, settings, guidance=None, count=120, **progress):
+def searched(engine, settings, guidance=None, count=120, source=TEST, **progress):
     """A search on an engine from the first tests."""
     models = [network(), companion()]
-    return search_seeds(engine, TEST, SEARCHED, models, np.arange(count), settings, guidance, **progress)
+    return search_seeds(engine, source, SEARCHED, models, np.arange(count), settings, guidance, **progress)
 
 
 @cache

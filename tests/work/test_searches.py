@@ -12,7 +12,7 @@ from torch import nn
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.generation import differential_search, make_guidance
 from idc_core.models import load_model
-from idc_core.work import EXECUTORS
+from idc_core.work import EXECUTORS, Here
 from idc_core.work.local import ByBlocks
 from idc_core.work.searches import search_seeds
 from idc_core.work.source import Opener
@@ -122,6 +122,16 @@ def test_progress_counts_steps_and_stop_is_heard_within_one():
     assert 0 < told[-1][0] < 5
 
 
+def test_in_one_piece_progress_counts_steps_and_stop_is_heard_too():
+    settings, told = search_settings(), []
+    with Here() as executor:
+        found = searched(executor, settings, on_progress=lambda *now: told.append(now[:2]) or True)
+        assert_searches_equal(found, settings)
+        assert told == [(taken, 5) for taken in (0, 0, 1, 2, 3, 4, 5)]
+        with pytest.raises(CancelledError):
+            searched(executor, settings, on_progress=lambda taken, *_: taken < 2)
+
+
 def test_a_stopped_search_leaves_nothing_when_other_work_begins():
     engine = ByBlocks()
     with pytest.raises(CancelledError):
@@ -140,13 +150,15 @@ class Listened(ByBlocks):
 
     def run(self, source, work, *more, **options):
         if hasattr(work, "told"):
+            assert work.source.live is None  # neither network nor data are sent
             self.told.append([sum(map(len, parts)) for step in work.told for parts in step])
         return super().run(source, work, *more, **options)
 
 
 def test_each_step_is_told_what_is_new():
     engine, guides = Listened(), guidance("kmnc")
-    searched(engine, search_settings(), guides)
+    live = replace(TEST, live=({network().card.name: network()}.__getitem__, load_dataset(DATA)))
+    searched(engine, search_settings(), guides, source=live)
     assert len(engine.told) == 6
     assert all(sum(told) <= sum((~one.reached).sum() for one in guides) for told in engine.told)
     assert engine.told[-1][: len(engine.told[-2])] == engine.told[-2]
