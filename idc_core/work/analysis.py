@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from idc_core.analysis.analysis import Measured, analyze, assembled, timed
 from idc_core.coverage.idc import IDC
-from idc_core.work.importance import fit_idc
+from idc_core.work.criteria import fit_idc
 from idc_core.work.local import Here
 from idc_core.work.traces import trace_inputs
 

@@ -18,13 +18,13 @@ from idc_core.work.source import Opened, Source
 
 
 @dataclass(eq=False)
-class ClassCounts:
+class _ClassCounts:
     """Counts of active neurons by predicted class, and the prediction of every input, int64 (n,)."""
 
     counts: ActivationCounts
     predicted: Rows
 
-    def merge(self, other: ClassCounts) -> Self:
+    def merge(self, other: _ClassCounts) -> Self:
         """Take in the counts of the next inputs."""
         self.counts.merge(other.counts)
         self.predicted.merge(other.predicted)
@@ -39,7 +39,7 @@ def count_classes(
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> ClassCounts:
+) -> _ClassCounts:
     """Count which neurons the inputs that a source names activate, as `activation_probability` does."""
     cutting = find_blocks(executor, source, layers, None, batch_size)
     work = _Count(tuple(layers), threshold, cutting.batch_size)
@@ -47,23 +47,23 @@ def count_classes(
 
 
 @dataclass(frozen=True)
-class _Count(Work[ClassCounts]):
+class _Count(Work[_ClassCounts]):
     """Work: the counts of a block."""
 
     layers: tuple[str, ...]
     threshold: float
     batch_size: int | None
 
-    def __call__(self, opened: Opened, block: Block) -> ClassCounts:
+    def __call__(self, opened: Opened, block: Block) -> _ClassCounts:
         """Count a block of inputs."""
-        found: ClassCounts | None = None
+        found: _ClassCounts | None = None
         batches = stream_statistics(
             opened.model, opened.inputs(block), self.layers, batch_size=self.batch_size, on_progress=opened.on_progress
         )
         for parts, scores in batches:
             predicted = np.asarray(scores.argmax(1), np.int64)
             if found is None:
-                found = ClassCounts(ActivationCounts(scores.shape[1], self.threshold), Rows([]))
+                found = _ClassCounts(ActivationCounts(scores.shape[1], self.threshold), Rows([]))
             found.counts.update(np.concatenate(parts, axis=1), predicted)
             found.predicted.parts.append(predicted)
         assert found is not None  # a block has inputs, or the pass has refused it

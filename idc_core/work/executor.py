@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from idc_core.progress import Progress
 from idc_core.registry import Registry
@@ -20,18 +20,13 @@ MOST_BLOCKS = 512
 """Blocks that inputs are cut into at most: what is lost with a worker is at most so small a part."""
 
 
-class State(Protocol):
-    """What work on a block has found: can be pickled, and holds no network."""
-
-    def merge(self, other: Any) -> Any:
-        """Take in what the next block has found."""
-
-
 Found = TypeVar("Found")
 
 
 class Work(ABC, Generic[Found]):
     """Work on blocks of inputs: can be pickled, and holds neither network nor data.
+
+    What it finds can be pickled too, and has a method `merge` that takes in what the next block has found.
 
     Attributes
     ----------
@@ -128,7 +123,7 @@ OpenExecutor = Callable[[], AbstractContextManager[Executor]]
 
 
 @dataclass(frozen=True)
-class ExecutorEntry:
+class _Entry:
     """What a menu says of an executor, and what opens it; `open` takes the address of a cluster, empty for none."""
 
     name: str
@@ -137,17 +132,17 @@ class ExecutorEntry:
     open: Callable[[str], Executor]
 
 
-EXECUTORS: Registry[ExecutorEntry] = Registry("engine")
+EXECUTORS: Registry[_Entry] = Registry("engine")
 """Executors by the name that `--engine` and the config file take, entered by `executor`."""
 
-Made = TypeVar("Made", bound=Callable[[str], Executor])
+_Made = TypeVar("_Made", bound=Callable[[str], Executor])
 
 
-def executor(name: str, *, label: str, help: str) -> Callable[[Made], Made]:
+def executor(name: str, *, label: str, help: str) -> Callable[[_Made], _Made]:
     """Enter an executor into `EXECUTORS`; the decorated class is called with an address."""
 
-    def enter(made: Made) -> Made:
-        EXECUTORS.enter(name, ExecutorEntry(name, label, help, made))
+    def enter(made: _Made) -> _Made:
+        EXECUTORS.enter(name, _Entry(name, label, help, made))
         return made
 
     return enter

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from idc_core.clustering.sketch import CELLS, Sketch
 
-Part = TypeVar("Part")
+_Part = TypeVar("_Part")
 
 
 @dataclass(eq=False)
-class Parts(Generic[Part]):
+class Parts(Generic[_Part]):
     """What several blocks have given, in order."""
 
-    parts: list[Part]
+    parts: list[_Part]
 
     def merge(self, other: Self) -> Self:
         """Take in what the next blocks have given."""

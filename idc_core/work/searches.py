@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
     from idc_core.models import Network
 
-SEEDS = 16
+_SEEDS = 16
 """Seeds of a block: few, so that a search of hundreds has work for many workers."""
 
 _EARLY = 0.25
@@ -108,7 +108,7 @@ def search_seeds(
 
 
 def _seeds_at_once(opened: Opened) -> int:
-    return SEEDS
+    return _SEEDS
 
 
 def _tell(on_progress: Progress | None, taken: int, iterations: int, said: str, *_: object) -> bool | None:

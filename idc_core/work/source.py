@@ -76,23 +76,23 @@ class Source:
                 )
 
 
-Left = TypeVar("Left")
+_Left = TypeVar("_Left")
 
 
 @dataclass(eq=False)
-class Kept:
+class _Kept:
     """What blocks leave with a worker for later blocks or rounds of the same work."""
 
     word: Hashable = None
     left: Any = None
 
-    def of(self, word: Hashable, begin: Callable[[], Left]) -> Left:
+    def of(self, word: Hashable, begin: Callable[[], _Left]) -> _Left:
         """Return what work of this word has left, at first what `begin` gives; what other work has left goes."""
         if word != self.word:
             self.word = self.left = None
             self.left = begin()
             self.word = word
-        left: Left = self.left
+        left: _Left = self.left
         return left
 
 
@@ -102,7 +102,7 @@ class Opened:
 
     model: Network
     data: Dataset
-    kept: Kept = field(default_factory=Kept)
+    kept: _Kept = field(default_factory=_Kept)
     open_model: Callable[[str], Network] = _load_model
     on_progress: Progress | None = None
     """What is told how many inputs are done; None where an executor tells it block by block."""
@@ -118,7 +118,7 @@ class Opener:
     """Opens what sources name, each network and each data set once."""
 
     def __init__(self) -> None:
-        self.kept = Kept()
+        self.kept = _Kept()
         self._prepared: set[Hashable] = set()
         self._models: dict[tuple[Hashable, str], Network] = {}
         self._opened: dict[Source, Opened] = {}
