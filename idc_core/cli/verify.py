@@ -6,6 +6,7 @@ import argparse
 
 from idc_core.cli.arguments import FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
+from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.files import COMMAND
 from idc_core.limits import INPUTS, PAIRS, SEED, SETS, UNITS
 
@@ -43,17 +44,20 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--sets", type=Number(SETS), default=99, metavar="N", help="random sets of as many units (%(default)s)")
     add("--seed", type=Number(SEED), default=0, metavar="N", help="fixes swaps and random sets (%(default)s)")
     add("--out", type=FileToWrite(), metavar="FILE", help="also write the silhouette of every set to FILE as CSV")
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify, print and write the result, and return the exit status."""
     from idc_core.datasets import load_dataset
     from idc_core.errors import SettingError
-    from idc_core.inspection import inspect, library
+    from idc_core.inspection import library
     from idc_core.inspection.result import grid
     from idc_core.inspection.verification import CONFIRMED, swapped_by_grammar, verify
     from idc_core.models import load_model
+    from idc_core.work.inspections import inspect_units
 
+    open_executor = executor_of(arguments)
     model = load_model(arguments.model)
     layer = arguments.layer or model.card.default_layer
     check_layers(model, [layer])
@@ -70,9 +74,17 @@ def run(arguments: argparse.Namespace) -> int:
             )
         hypothesis = known[arguments.hypothesis]
         swapped_by_grammar(data, hypothesis, arguments.swaps)
-        found = inspect(
-            model, data, [hypothesis], [arguments.measure], [layer], seed=arguments.seed, on_progress=progress
-        )
+        with open_executor() as executor:
+            found = inspect_units(
+                executor,
+                source_of(arguments, model, data, arguments.limit),
+                None,
+                [arguments.measure],
+                [layer],
+                only=hypothesis.name,
+                seed=arguments.seed,
+                on_progress=progress,
+            )
         ranked = grid(found, arguments.measure, model.card.name, layer).units_of(0)
         if 2 * arguments.units > len(ranked):
             raise SettingError(

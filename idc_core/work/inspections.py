@@ -35,11 +35,12 @@ def inspect_units(
     measures: Sequence[str] = ("pearson",),
     layers: Sequence[str] | None = None,
     *,
+    only: str | None = None,
     error: float | None = None,
     seed: int = 0,
     on_progress: Progress | None = None,
 ) -> Inspection:
-    """Score units by families of hypotheses on the records that a source names, as `inspect` does.
+    """Score units by families of hypotheses, or `only` one by its name, on a source's records, as `inspect` does.
 
     By blocks, every worker reads the pilot, for the same thresholds, and sends the sums of every 4,096 rows, from which
     intervals follow.
@@ -52,7 +53,7 @@ def inspect_units(
         As `inspect`.
     """
     opened = Here().open(source)
-    work = _Sum(_tuple(families), tuple(measures), _tuple(layers), seed)
+    work = _Sum(_tuple(families), tuple(measures), _tuple(layers), only, seed)
     if isinstance(executor, Here):
         return inspect_as_planned(work.planned(opened, error, on_progress))
     for name in measures:
@@ -86,11 +87,13 @@ class _Sum(Work[StateSums]):
     families: tuple[str, ...] | None
     measures: tuple[str, ...]
     layers: tuple[str, ...] | None
+    only: str | None
     seed: int
 
     def planned(self, opened: Opened, error: float | None = None, on_progress: Progress | None = None) -> Job:
         """Return the plan of the inspection."""
-        hypotheses = library(opened.data, self.families)
+        known = library(opened.data, self.families)
+        hypotheses = [one for one in known if self.only in (None, one.name)]
         return plan(
             opened.model,
             opened.data,

@@ -86,6 +86,14 @@ def test_inspect_prints_the_same(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == here
 
 
+def test_verify_prints_the_same(capsys):
+    words, outs = ("verify", "charlstm-sql", "is a digit", "--limit", "200", "--pairs", "20", "--sets", "9"), []
+    for engine in ((), ("--engine", "local")):
+        assert main((*words, *engine)) == 0
+        outs.append(capsys.readouterr().out)
+    assert outs[0] == outs[1]
+
+
 @pytest.mark.parametrize("models", [("lenet5-digits", "lenet1-digits"), ("lenet5-digits", "lenet5-digits:4")])
 def test_differential_writes_the_same(capsys, tmp_path, monkeypatch, models):
     words = ("differential", "--models", *models, "--seeds", "40", "--constraint", "linf", "--guide", "tknc", "--csv")
