@@ -16,19 +16,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from idc_core.documents import read_sealed
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, keeping, make_room, write_whole
-from idc_core.guarded import (
-    check_sealed_zip,
-    damaged,
-    open_sealed_text,
-    pack_arrays,
-    read_arrays,
-    read_content,
-    read_json,
-    seal_text,
-    seal_zip,
-)
+from idc_core.guarded import check_sealed_zip, damaged, pack_arrays, read_arrays, seal_text, seal_zip
 
 Record = dict[str, Any]
 """Text, numbers, None, and lists and dicts of these."""
@@ -120,7 +111,7 @@ def _read(path: Path, key: Record) -> Record | None:
     if not os.path.lexists(path):
         return None
     try:
-        content = read_json(open_sealed_text(read_content(path, str(path)), str(path)), str(path), dict[str, Record])
+        content = read_sealed(path, str(path), dict[str, Record])
         if content.get("key") != key or "record" not in content:
             raise DataError(f"{path} holds another record than its name says.")
     except DataError as error:

@@ -6,18 +6,16 @@ In the folder "notes" of IDC_HOME, or of the platform's cache folder, one small 
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
+from idc_core.documents import Documents, may_change
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, keeping, partial_file
 from idc_core.guarded import read_json
-from idc_core.people import may_change, may_see
 
 LONGEST = 2_000
 """Characters of a note at most."""
@@ -25,7 +23,6 @@ LONGEST = 2_000
 MOST = 1_000
 """Notes at most."""
 
-_NAME = re.compile(r"note-[0-9a-f]{16}")
 _LONGEST_LINE = 300
 
 
@@ -44,11 +41,37 @@ class Note:
     text: str
     place: dict[str, str]
     owner: str = ""
+    shared: ClassVar[bool] = False
 
 
-def notes_folder() -> Path:
-    """Return the folder of the notes; it need not exist."""
-    return cache_folder() / "notes"
+def _read(path: Path) -> Note:
+    """Read a note; `DataError` where its file holds what this program does not write."""
+    note = read_json(path, f"The note {path}", Note)
+    lines = (note.subject, note.setup, note.written, note.owner, *note.place, *note.place.values())
+    fits = (
+        note.name == path.stem
+        and 0 < len(note.text) <= LONGEST
+        and _printable(note.text) == note.text
+        and all(_line(line) == line for line in lines)
+    )
+    try:
+        aware = datetime.fromisoformat(note.written).tzinfo is not None
+    except ValueError:
+        aware = False
+    if not fits or not aware:
+        raise DataError(f"The note {path} was not written by this program, or was changed: delete it.")
+    return note
+
+
+NOTES = Documents(
+    "notes",
+    "note-[0-9a-f]{16}",
+    _read,
+    unknown="Expected the name of a note, got {id!r}.",
+    what="The note",
+    order=lambda note: note.written,
+)
+"""The notes that are kept, by name."""
 
 
 def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], owner: str = "") -> Note:
@@ -81,27 +104,18 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
         raise SettingError("A note needs a text.")
     if len(text) > LONGEST:
         raise SettingError(f"A note has at most {LONGEST:,} characters, this one has {len(text):,}: shorten it.")
-    if len(_files()) >= MOST:
+    if len(NOTES.state()) >= MOST:
         raise SettingError(f"{MOST:,} notes are kept, which is the limit: delete some first.")
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     name = f"note-{secrets.token_hex(8)}"
     note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner)
-    folder = notes_folder()
-    with keeping(folder, "The note"), partial_file(folder) as partial:
-        partial.write_text(json.dumps(asdict(note), ensure_ascii=False), encoding="utf-8")
-        partial.replace(folder / f"{name}.json")
+    NOTES.write(name, json.dumps(asdict(note), ensure_ascii=False).encode())
     return note
 
 
 def kept_notes(asker: str | None = None) -> list[Note]:
     """Return the notes that can be read, the latest first: those that somebody may see, all for None."""
-    found = [one for one in map(_listed, _files()) if isinstance(one, Note) and may_see(one.owner, asker)]
-    return sorted(found, key=lambda note: (note.written, note.name), reverse=True)
-
-
-def damaged_notes() -> dict[str, str]:
-    """Return why a note cannot be read, by name: those that `kept_notes` leaves out."""
-    return {path.stem: str(one) for path in _files() if isinstance(one := _listed(path), DataError)}
+    return list(reversed(NOTES.listed(asker).values()))
 
 
 def delete_note(name: str, asker: str | None = None) -> None:
@@ -120,63 +134,16 @@ def delete_note(name: str, asker: str | None = None) -> None:
     DataError
         If it cannot be deleted.
     """
-    if not _NAME.fullmatch(name):
-        raise SettingError(f"Expected the name of a note, got {name!r}.")
-    path = notes_folder() / f"{name}.json"
-    if asker is not None and path.exists():
-        note = _listed(path)
-        if isinstance(note, DataError) or not may_change(note.owner, asker):
-            raise SettingError("This note is somebody else's: only they can delete it.")
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(f"The note {path} cannot be deleted ({error}).") from error
+    path, note = NOTES.path(name), NOTES.listed().get(name)
+    if asker is not None and path.exists() and (note is None or not may_change(note.owner, asker)):
+        raise SettingError("This note is somebody else's: only they can delete it.")
+    NOTES.delete(name, missing_ok=True)
 
 
 def notes_json(notes: Sequence[Note]) -> str:
     """Write notes as JSON, without their owners."""
     rows = [{name: value for name, value in asdict(note).items() if name != "owner"} for note in notes]
     return json.dumps(rows, ensure_ascii=False, indent=1)
-
-
-def _files() -> list[Path]:
-    return [path for path in sorted(notes_folder().glob("note-*.json")) if _NAME.fullmatch(path.stem)]
-
-
-def _listed(path: Path) -> Note | DataError:
-    """Read a note once, as long as its file stays as it is; why that fails, where it does."""
-    try:
-        state = path.stat()
-    except OSError as error:
-        return DataError(f"The note {path} cannot be read ({error}).")
-    return _read(path, state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=MOST)
-def _read(path: Path, changed: int, size: int) -> Note | DataError:
-    try:
-        note = read_json(path, f"The note {path}", Note)
-        _check(note, path)
-    except DataError as error:
-        return error
-    return note
-
-
-def _check(note: Note, path: Path) -> None:
-    """Raise `DataError` where a file holds what this program does not write."""
-    lines = (note.subject, note.setup, note.written, note.owner, *note.place, *note.place.values())
-    fits = (
-        note.name == path.stem
-        and 0 < len(note.text) <= LONGEST
-        and _printable(note.text) == note.text
-        and all(_line(one) == one for one in lines)
-    )
-    try:
-        aware = datetime.fromisoformat(note.written).tzinfo is not None
-    except ValueError:
-        aware = False
-    if not fits or not aware:
-        raise DataError(f"The note {path} was not written by this program, or was changed: delete it.")
 
 
 def _line(text: str) -> str:

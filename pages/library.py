@@ -25,8 +25,8 @@ try:
                     details.draw(entry)
                     if entries.may_change(entry):
                         entries.manage(entry)
-    for one in damaged:
-        entries.draw_damaged(one)
+    for id, reason in damaged.items():
+        entries.draw_damaged(id, reason)
     st.header("Test sets", anchor=False)
     test_sets.draw()
 except IdcError as error:

@@ -90,21 +90,21 @@ def changed(**parts):
 )
 def test_a_file_that_was_changed_is_left_out_and_named(change):
     one = write()
-    path = notes.notes_folder() / f"{one.name}.json"
+    path = notes.NOTES.path(one.name)
     path.write_text(change(path.read_text()))
     assert notes.kept_notes() == []
-    ((name, reason),) = notes.damaged_notes().items()
+    ((name, reason),) = notes.NOTES.damaged().items()
     assert name == one.name
     assert str(path) in reason
     notes.delete_note(name)
-    assert notes.damaged_notes() == {}
+    assert notes.NOTES.damaged() == {}
 
 
 def test_other_files_are_left_alone(home):
     write()
     (home / "notes" / "readme.json").write_text("{}")
     assert len(notes.kept_notes()) == 1
-    assert notes.damaged_notes() == {}
+    assert notes.NOTES.damaged() == {}
 
 
 def test_a_folder_that_cannot_be_written_is_a_sentence(home):

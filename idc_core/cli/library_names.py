@@ -60,8 +60,7 @@ def enter_library(kind: str) -> None:
 def _entries(kind: str) -> list[Entry]:
     from idc_core import library
 
-    found = (one for one in library.listed() if isinstance(one, library.Entry))
-    return [one for one in found if one.kind == _KINDS[kind][0]]
+    return [entry for entry in library.ENTRIES.listed().values() if entry.kind == _KINDS[kind][0]]
 
 
 def _reason(entry: Entry) -> str:

@@ -5,15 +5,15 @@ torch before something is read.
 """
 
 from idc_core.library.adding import accepted, add_path, add_upload, kind_of
+from idc_core.library.contents import used
 from idc_core.library.entry import DataFacts, DataSettings, Entry, NetworkFacts, NetworkSettings, Stamp, plain_name
 from idc_core.library.opening import HIDDEN, enter_all, hidden, named, owners, remedy
-from idc_core.library.places import used
-from idc_core.library.store import Damaged, delete, find, listed, listing, own, rename, replaced, share
+from idc_core.library.store import ENTRIES, delete, rename, replaced, share
 from idc_core.library.understanding import checked, connect, fitting, understand
 
 __all__ = [
+    "ENTRIES",
     "HIDDEN",
-    "Damaged",
     "DataFacts",
     "DataSettings",
     "Entry",
@@ -27,14 +27,10 @@ __all__ = [
     "connect",
     "delete",
     "enter_all",
-    "find",
     "fitting",
     "hidden",
     "kind_of",
-    "listed",
-    "listing",
     "named",
-    "own",
     "owners",
     "plain_name",
     "remedy",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
@@ -12,7 +14,6 @@ from idc_core.datasets.formats import DATA_FORMATS
 from idc_core.errors import DataError
 from idc_core.library import contents, store
 from idc_core.library.entry import Entry, Kind, Stamp, plain_name, slug
-from idc_core.library.places import FOLDER, measure
 from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
 from idc_core.progress import Progress
@@ -51,7 +52,7 @@ def add_path(path: str, kind: Kind, *, owner: str = "", label: str = "") -> Entr
         raise DataError(f"{plain_name(path)} names a person whose folder is not known; give the whole path.") from error
     if not place.is_absolute():
         raise DataError(f"Give the whole path, from the root of the disk; {plain_name(path) or 'nothing'} came.")
-    stamp = Stamp(*measure(place))
+    stamp = Stamp.of(place)
     _check_ending("/" if place.is_dir() else _ending(place.name, kind), place.name, kind)
     return store.write(_entry(kind, str(place), "", stamp, owner, label or place.stem or place.name))
 
@@ -84,8 +85,9 @@ def add_upload(
     shown, ending = plain_name(file), _ending(file, kind)
     _check_ending(ending, shown, kind)
     unpacked = kind == "network" and ending == ".zip" and ending not in NETWORK_FORMATS
-    with contents.received(stream, shown, FOLDER if unpacked else ending, on_progress) as (content, hidden):
-        entry = _entry(kind, shown, content, Stamp(measure(hidden)[0], ""), owner, label or PureWindowsPath(shown).stem)
+    with contents.received(stream, shown, contents.FOLDER if unpacked else ending, on_progress) as (content, hidden):
+        stamp = replace(Stamp.of(hidden), digest="")
+        entry = _entry(kind, shown, content, stamp, owner, label or PureWindowsPath(shown).stem)
         # The entry comes first: content without an entry would never be removed where this process is killed.
         with store.locked():
             store.write(entry)
@@ -112,12 +114,12 @@ def accepted(kind: Kind) -> list[str]:
 def _entry(kind: Kind, source: str, content: str, stamp: Stamp, owner: str, label: str) -> Entry:
     label = plain_name(label) or "Unnamed"
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(store.new_id(), kind, _free(slug(label)), label, source, content, stamp, owner, when)
+    return Entry(secrets.token_hex(8), kind, _free(slug(label)), label, source, content, stamp, owner, when)
 
 
 def _free(first: str) -> str:
     """Return a name that nothing else has."""
-    taken = {*MODELS, *DATASETS, *(one.name for one in store.entries())}
+    taken = {*MODELS, *DATASETS, *(entry.name for entry in store.ENTRIES.listed().values())}
     number, name = 1, first
     while name in taken:
         number += 1

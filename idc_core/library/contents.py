@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from idc_core.config import config, config_file
 from idc_core.errors import DataError
-from idc_core.files import keeping, partial_file, partial_folder
+from idc_core.files import cache_folder, keeping, partial_file, partial_folder
 from idc_core.guarded import open_archive
-from idc_core.library.places import FOLDER, contents_folder, used
 from idc_core.progress import Progress, report
+
+FOLDER = ".d"
+"""Ending of contents that are folders."""
 
 _BLOCK = 1 << 20
 _EXPANSION = 100
 """How many times its size a zip file may take once it is unpacked."""
+
+
+def contents_folder() -> Path:
+    """Return the folder of what was uploaded, by content; it need not exist."""
+    return cache_folder() / "library" / "contents"
+
+
+def content_path(content: str) -> Path:
+    """Return where a content is read from: a folder, or a file alone in one: no reader finds others beside it."""
+    place = contents_folder() / content
+    return place if content.endswith(FOLDER) else place / content
+
+
+def used() -> int:
+    """Return the bytes of all uploads, unfinished ones included; 0 where there are none."""
+    total = 0
+    for parent, _, names in os.walk(contents_folder()):
+        for name in names:
+            with suppress(FileNotFoundError):  # another process has just finished or removed it
+                total += (Path(parent) / name).lstat().st_size
+    return total
 
 
 @contextmanager

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import stat
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from idc_core.library.places import content_path
+from idc_core.errors import DataError
+from idc_core.library.contents import content_path
 
 Kind = Literal["network", "data"]
 
 _MOST_NAME = 120
 """Characters of a name as it is shown."""
+
+_MOST_FILES = 200_000
+"""Files of a folder that are looked at."""
 
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -24,6 +31,43 @@ class Stamp:
 
     size: int
     digest: str
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """Look at a file or folder.
+
+        Raises
+        ------
+        DataError
+            If it is gone, cannot be read, is a pipe or a device, or holds too many files.
+        """
+        try:
+            about = path.stat()
+            if stat.S_ISREG(about.st_mode):
+                files = [("", about.st_size, about.st_mtime_ns)]
+            elif stat.S_ISDIR(about.st_mode):
+                files = sorted(_files(path))
+            else:
+                raise DataError(f"{path} is a pipe or a device; expected a file or a folder.")
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise DataError(f"{str(path)!r} is no name of a file.") from error
+        digest = hashlib.blake2b(repr(files).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+        return cls(sum(size for _, size, _ in files), digest)
+
+
+def _files(folder: Path) -> list[tuple[str, int, int]]:
+    """Return names, sizes and times of the files below a folder."""
+    found = []
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            file = Path(parent) / name
+            about = file.lstat()
+            found.append((str(file.relative_to(folder)), about.st_size, about.st_mtime_ns))
+            if len(found) > _MOST_FILES:
+                raise DataError(f"{folder} holds more than {_MOST_FILES:,} files; name a smaller folder.")
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ from typing import Any
 from idc_core.datasets import DATASETS
 from idc_core.datasets.opening import open_data
 from idc_core.datasets.preparation import Preparation
+from idc_core.documents import may_see
 from idc_core.errors import DataError, IdcError
 from idc_core.library import store
-from idc_core.library.entry import Entry, plain_name
-from idc_core.library.places import measure
+from idc_core.library.entry import Entry, Stamp, plain_name
 from idc_core.models import MODELS
 from idc_core.models.opening import open_network
 from idc_core.models.own import Found
 from idc_core.models.scaling import Scaling
-from idc_core.people import may_see
 
 log = logging.getLogger("idc_core")
 
@@ -51,10 +50,10 @@ def enter_all() -> None:
     It costs one look at the folder where nothing has changed.
     """
     with _lock:
-        now = store.listing()
+        now = store.ENTRIES.state()
         if now == _seen[0]:
             return
-        found = {one.id: one for one in store.entries() if one.facts is not None}
+        found = {id: one for id, one in store.ENTRIES.listed().items() if one.facts is not None}
         for id in [id for id in _entered if id not in found]:
             _remove(id)
         for one in sorted(found.values(), key=lambda one: one.kind):  # data before the networks that take them
@@ -89,10 +88,9 @@ def remedy(entry: Entry) -> str:
             "" if entry.path.exists() else "Its file is missing: the upload was interrupted. Delete it, add it again."
         )
     try:
-        size, digest = measure(entry.path)
+        same = Stamp.of(entry.path) == entry.stamp
     except DataError:
         return "Its file is gone or cannot be read. Put it back, or delete this entry."
-    same = (size, digest) == (entry.stamp.size, entry.stamp.digest)
     return "" if same else "Its file has changed since it was read. Read it again."
 
 

@@ -16,7 +16,6 @@ from idc_core.explained import explaining
 from idc_core.library import store
 from idc_core.library.entry import DataFacts, Entry, NetworkFacts, NetworkSettings, Stamp
 from idc_core.library.opening import HIDDEN, enter_all, named, preparation_of, scaling_of
-from idc_core.library.places import measure
 from idc_core.models import MODELS
 from idc_core.models.formats import format_of as network_format_of
 from idc_core.models.opening import FileBuilder, open_network
@@ -39,7 +38,7 @@ def understand(entry: Entry, on_progress: Progress | None = None) -> Entry:
         If it cannot be read; the message calls it by the entry's name.
     """
     with named(entry):
-        stamp = entry.stamp if entry.content else Stamp(*measure(entry.path))
+        stamp = entry.stamp if entry.content else Stamp.of(entry.path)
         if entry.kind == "network":
             found = _network(entry, on_progress)
             if entry.network is not None:  # read again: its layers are those of before until it is connected again

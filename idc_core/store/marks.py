@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, keeping, write_whole
-from idc_core.guarded import damaged, open_sealed_text, read_content, read_json, seal_text
-
-_ID = re.compile(r"[0-9a-f]{32}")
-_OWNER = re.compile(r"[0-9a-f]{0,64}")
+from idc_core.documents import Documents, read_sealed
+from idc_core.errors import DataError
+from idc_core.guarded import damaged, seal_text
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A person's own name for a result, empty where there is none, whether it is pinned, and shared with others."""
+    """A person's own name for a result, empty where there is none, whether it is pinned, and shared with others.
+
+    `owner` is whoever says it, hexadecimal digits, by default everybody; the name of the file tells it.
+    """
 
     name: str = ""
     pinned: bool = False
     shared: bool = False
+    owner: str = field(default="", compare=False)
 
 
-def mark(id: str, said: Mark, owner: str = "") -> None:
-    """Say something of the result of this id; an empty mark takes back what was said.
+def _read(path: Path) -> Mark:
+    return replace(read_sealed(path, str(path), Mark), owner=path.stem.partition("-")[2])
 
-    Parameters
-    ----------
-    id : str
-    said : Mark
-    owner : str
-        Whoever says it, hexadecimal digits; by default everybody.
+
+_MARKS = Documents(
+    "marks", "[0-9a-f]{32}(-[0-9a-f]{1,64})?", _read, unknown="There is no such result.", what="The mark"
+)
+
+
+def mark(id: str, said: Mark) -> None:
+    """Say something of the result of this id; an empty mark takes back what its owner said.
 
     Raises
     ------
@@ -41,12 +43,12 @@ def mark(id: str, said: Mark, owner: str = "") -> None:
     DataError
         If it cannot be written.
     """
-    path = _path(id, owner)
-    with keeping(path.parent, "The mark"):
-        if said == Mark():
-            path.unlink(missing_ok=True)
-        else:
-            write_whole(path, seal_text(json.dumps(asdict(said))))
+    name = f"{id}{said.owner and '-'}{said.owner}"
+    if said == Mark():
+        _MARKS.delete(name, missing_ok=True)
+    else:
+        content = {"name": said.name, "pinned": said.pinned, "shared": said.shared}
+        _MARKS.write(name, seal_text(json.dumps(content)))
 
 
 def marks(owner: str = "") -> dict[str, Mark]:
@@ -56,46 +58,25 @@ def marks(owner: str = "") -> dict[str, Mark]:
     """
     ours: dict[str, Mark] = {}
     others: dict[str, Mark] = {}
-    for (id, whose), said in _all().items():
-        if whose in ("", owner):
-            ours[id] = said  # an owner's own comes behind everybody's
-        elif said.shared:
+    for name, said in _MARKS.listed(owner).items():  # everybody's come before those of owners
+        id = name.partition("-")[0]
+        if said.owner in ("", owner):
+            ours[id] = said
+        else:
             others[id] = replace(said, pinned=False)
+    for name, reason in _MARKS.damaged().items():
+        damaged(_MARKS.path(name), DataError(reason))
     shared = {id: replace(ours.get(id, said), shared=True) for id, said in others.items()}
     return {**ours, **shared}
 
 
 def pinned() -> set[str]:
     """Return the ids of results that are never removed to make room."""
-    return {id for (id, _), said in _all().items() if said.pinned}
+    return {name.partition("-")[0] for name, said in _MARKS.listed().items() if said.pinned}
 
 
 def forget(id: str) -> None:
     """Take back what anybody said of a result."""
-    with keeping(_folder(), "The mark"):
-        for path in _folder().glob(f"{id}*.json"):
-            path.unlink(missing_ok=True)
-
-
-def _all() -> dict[tuple[str, str], Mark]:
-    """Return every mark by id and owner, everybody's before those of owners."""
-    found = {}
-    for path in sorted(_folder().glob("*.json"), key=lambda one: one.stem):
-        id, _, owner = path.stem.partition("-")
-        try:
-            said = read_json(open_sealed_text(read_content(path, str(path)), str(path)), str(path), Mark)
-        except DataError as error:
-            damaged(path, error)
-        else:
-            found[id, owner] = said
-    return found
-
-
-def _folder() -> Path:
-    return cache_folder() / "marks"
-
-
-def _path(id: str, owner: str) -> Path:
-    if not _ID.fullmatch(id) or not _OWNER.fullmatch(owner):
-        raise SettingError("There is no such result.")
-    return _folder() / f"{id}{owner and '-'}{owner}.json"
+    for path, *_ in _MARKS.state():
+        if path.stem.partition("-")[0] == id:
+            _MARKS.delete(path.stem, missing_ok=True)

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 from idc_core.suites.custom_tests import custom_suite
 from idc_core.suites.saved_suites import (
+    SAVED,
     SavedSuite,
-    damaged_suites,
-    delete_saved,
-    is_saved,
+    change_saved,
     open_saved,
     pack_suite,
-    rename_saved,
     save_suite,
     saved_suites,
-    share_saved,
 )
 from idc_core.suites.saved_tests import enter_saved
 from idc_core.suites.suite import ProvenanceStep, Suite, original, union
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from idc_core.suites.subsets import find_tests, sample_tests, select_tests
 
 __all__ = [
+    "SAVED",
     "SUITES",
     "PartResponses",
     "ProvenanceStep",
@@ -39,27 +37,23 @@ __all__ = [
     "SuiteKind",
     "attack_block",
     "attacked_suite",
+    "change_saved",
     "compare_responses",
     "compare_suites",
     "custom_suite",
-    "damaged_suites",
-    "delete_saved",
     "enter_saved",
     "find_tests",
-    "is_saved",
     "make_suite",
     "open_saved",
     "original",
     "pack_suite",
     "part_responses",
     "perturbed",
-    "rename_saved",
     "responses_from_traces",
     "sample_tests",
     "save_suite",
     "saved_suites",
     "select_tests",
-    "share_saved",
     "union",
 ]
 

@@ -11,12 +11,9 @@ import hashlib
 import io
 import json
 import math
-import os
-import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +22,10 @@ from numpy.typing import NDArray
 
 from idc_core.config import config
 from idc_core.datasets import Dataset
+from idc_core.documents import Documents
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, keeping, partial_file
+from idc_core.files import keeping, partial_file
 from idc_core.guarded import open_archive, read_json
-from idc_core.people import may_change, may_see
 from idc_core.progress import Progress, report
 from idc_core.suites.custom_tests import (
     SuiteFormat,
@@ -41,7 +38,7 @@ from idc_core.suites.custom_tests import (
 from idc_core.suites.suite import ProvenanceStep, Suite
 
 _ABOUT = "about.json"
-_NAME = re.compile(r"kept-[0-9a-f]{16}")
+_AGAIN = "Delete it and save its tests again."
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class SavedSuite:
     everybody's; others see it where it is `shared`.
     """
 
-    name: str
     label: str
     kind: str
     inputs: int
@@ -60,16 +56,34 @@ class SavedSuite:
     provenance: tuple[ProvenanceStep, ...]
     owner: str = ""
     shared: bool = False
+    name: str = ""
 
 
-def is_saved(name: str) -> bool:
-    """Return whether a name is that of a saved suite, which need not be there any more."""
-    return _NAME.fullmatch(name) is not None
+def _read(path: Path) -> SavedSuite:
+    """Read what a file says of itself."""
+    with open_archive(path, f"The saved suite {path}") as archive:
+        about = read_json(archive.read(_ABOUT), f"The saved suite {path}: {_ABOUT}", SavedSuite)
+    steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)
+    return replace(about, name=path.stem, provenance=tuple(steps))
 
 
-def saved_folder() -> Path:
-    """Return the folder of the person's suites; it need not exist."""
-    return cache_folder() / "suites" / "kept"
+def _tuples(value: Any) -> Any:
+    """Return what JSON wrote, its lists as the tuples that they were."""
+    if isinstance(value, dict):
+        return {key: _tuples(inner) for key, inner in value.items()}
+    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
+
+
+SAVED = Documents(
+    "suites/kept",
+    "kept-[0-9a-f]{16}",
+    _read,
+    unknown="There is no saved suite {id!r}: it was deleted, or saved on another machine.",
+    remedy=_AGAIN,
+    order=lambda suite: suite.label,
+    ending=".npz",
+)
+"""What the suites on disk say of themselves, by name."""
 
 
 def save_suite(
@@ -101,7 +115,7 @@ def save_suite(
         form = SuiteFormat.of(like)
         tests = suite_from_arrays(np.asarray(tests), np.asarray(targets), form, provenance=provenance)
     about = _describe(label, tests, provenance or tests.provenance, owner, shared)
-    folder = saved_folder()
+    folder = SAVED.folder
     with keeping(folder, repr(label)), partial_file(folder) as partial:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             address = _write(archive, tests, about, on_progress)
@@ -125,16 +139,7 @@ def saved_suites(like: Dataset | Suite | None = None, asker: str | None = None) 
     somebody may see.
     """
     form = None if like is None else SuiteFormat.of(like)
-    found = [_listed(path) for path in saved_folder().glob("kept-*.npz")]
-    known = [one for one in found if isinstance(one, SavedSuite) and may_see(one.owner, asker, shared=one.shared)]
-    wanted = [one for one in known if form is None or one.form == form]
-    return {one.name: one for one in sorted(wanted, key=lambda one: (one.label, one.name))}
-
-
-def damaged_suites() -> dict[str, str]:
-    """Return why a suite on disk cannot be read, by name: the ones that `saved_suites` leaves out."""
-    found = {path.stem: _listed(path) for path in sorted(saved_folder().glob("kept-*.npz"))}
-    return {name: str(one) for name, one in found.items() if isinstance(one, DataError)}
+    return {name: suite for name, suite in SAVED.listed(asker).items() if form is None or suite.form == form}
 
 
 def open_saved(name: str, asker: str | None = None) -> Suite:
@@ -147,7 +152,7 @@ def open_saved(name: str, asker: str | None = None) -> Suite:
     DataError
         If the file is damaged.
     """
-    path, about = _path(name), _about(name, asker)
+    path, about = SAVED.path(name), SAVED.find(name, asker)
     inputs, targets, others = read_tests(path, str(path), about.form, ("origin",))
     origin = others["origin"]
     if origin.shape != (len(inputs),) or origin.dtype != np.int64:
@@ -167,70 +172,22 @@ def open_saved(name: str, asker: str | None = None) -> Suite:
     return suite
 
 
-def rename_saved(name: str, label: str, asker: str | None = None) -> None:
-    """Give a suite on disk another name for people; SettingError where it is empty, or the suite not `asker`'s."""
-    about = _own(name, asker)
-    save_suite(label, open_saved(name), owner=about.owner, shared=about.shared)
-
-
-def share_saved(name: str, shared: bool, asker: str | None = None) -> None:
-    """Show a suite to others, or to its owner alone; SettingError where it is not `asker`'s."""
-    about = _own(name, asker)
-    save_suite(about.label, open_saved(name), owner=about.owner, shared=shared)
-
-
-def delete_saved(name: str, asker: str | None = None) -> None:
-    """Delete a suite from disk, damaged or not; a damaged one tells not whose it is, and goes for None alone.
+def change_saved(name: str, asker: str | None = None, *, label: str | None = None, shared: bool | None = None) -> None:
+    """Give a suite on disk another name for people, or show it to others, or to its owner alone.
 
     Raises
     ------
     SettingError
-        If there is none of that name, or it is not `asker`'s.
-    DataError
-        If it cannot be deleted.
+        If the name is empty, or the suite not `asker`'s.
     """
-    path = _path(name)
-    if asker is not None:
-        _own(name, asker)
-    try:
-        path.unlink()
-    except OSError as error:
-        raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
+    about = SAVED.own(name, asker)
+    label, shared = about.label if label is None else label, about.shared if shared is None else shared
+    save_suite(label, open_saved(name), owner=about.owner, shared=shared)
 
 
 def _file_name(address: str, owner: str) -> str:
     """Return the name of the file of tests: the same tests of two owners are two files."""
     return f"kept-{hashlib.sha256(f'{owner} {address}'.encode()).hexdigest()[:16] if owner else address}"
-
-
-def _about(name: str, asker: str | None) -> SavedSuite:
-    """Return what a suite says of itself; SettingError where somebody may not see it, as if it were not there."""
-    about = _listed(_path(name))
-    if isinstance(about, DataError):
-        raise about
-    if not may_see(about.owner, asker, shared=about.shared):
-        raise _unknown(name)
-    return about
-
-
-def _own(name: str, asker: str | None) -> SavedSuite:
-    """Return what a suite says of itself that somebody may change."""
-    about = _about(name, asker)
-    if not may_change(about.owner, asker):
-        raise SettingError(f"{about.label} is somebody else's, who shares it: only they can change it.")
-    return about
-
-
-def _unknown(name: str) -> SettingError:
-    return SettingError(f"There is no saved suite {name!r}: it was deleted, or saved on another machine.")
-
-
-def _path(name: str) -> Path:
-    path = saved_folder() / f"{name}.npz"
-    # A name can come from an address: it must not lead elsewhere.
-    if not is_saved(name) or not os.path.lexists(path):
-        raise _unknown(name)
-    return path
 
 
 def _describe(label: str, suite: Suite, provenance: Sequence[ProvenanceStep], owner: str, shared: bool) -> str:
@@ -284,47 +241,3 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
         raise DataError("A suite without tests cannot be saved.")
     digest.update(targets.data)
     return digest.hexdigest()[:16]
-
-
-_AGAIN = "Delete it and save its tests again."
-
-
-@dataclass(frozen=True)
-class _About:
-    """What a suite's file says of itself."""
-
-    label: str
-    kind: str
-    inputs: int
-    form: SuiteFormat
-    provenance: tuple[ProvenanceStep, ...]
-    owner: str = ""
-    shared: bool = False
-
-
-def _listed(path: Path) -> SavedSuite | DataError:
-    """Return what a file says of itself, or why it cannot be read."""
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError as error:
-        return DataError(f"The saved suite {path} cannot be read: {error.strerror}. {_AGAIN}")
-    return _read_about(path, changed)
-
-
-@lru_cache(maxsize=256)
-def _read_about(path: Path, changed: int) -> SavedSuite | DataError:
-    """Read what a file says of itself; `changed` tells a new file of the same name."""
-    try:
-        with open_archive(path, f"The saved suite {path}") as archive:
-            about = read_json(archive.read(_ABOUT), f"The saved suite {path}: {_ABOUT}", _About)
-    except DataError as error:
-        return DataError(f"{error} {_AGAIN}")
-    steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)
-    return replace(SavedSuite(path.stem, **vars(about)), provenance=tuple(steps))
-
-
-def _tuples(value: Any) -> Any:
-    """Return what JSON wrote, its lists as the tuples that they were."""
-    if isinstance(value, dict):
-        return {key: _tuples(one) for key, one in value.items()}
-    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value

@@ -13,7 +13,7 @@ from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import DatasetEntry
 from idc_core.errors import DataError
 from idc_core.progress import Progress
-from idc_core.suites.saved_suites import SavedSuite, open_saved, saved_suites
+from idc_core.suites.saved_suites import SAVED, SavedSuite, open_saved
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&$~|:]")
 
@@ -25,9 +25,7 @@ def enter_saved(own: DatasetEntry, asker: str | None = None) -> list[str]:
     """
     wanted = (own.input_shape, own.class_names, own.task)
     found = [
-        one
-        for one in saved_suites(asker=asker).values()
-        if (one.form.shape, one.form.class_names, one.form.task) == wanted
+        one for one in SAVED.listed(asker).values() if (one.form.shape, one.form.class_names, one.form.task) == wanted
     ]
     for one in found:
         DATASETS[one.name] = _entry(one, own)

@@ -219,7 +219,7 @@ def _data_sets(view: View) -> list[SuiteOption]:
     """Offer other data sets that the network can take."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
-    from idc_core.suites import is_saved
+    from idc_core.suites import SAVED
 
     return [
         SuiteOption(
@@ -231,7 +231,7 @@ def _data_sets(view: View) -> list[SuiteOption]:
             judged=tuple(DATASETS[name].class_names) == view.train.class_names,
         )
         for name in fitting_data(MODELS[view.setup.model])
-        if name != view.setup.data and not is_saved(name)
+        if name != view.setup.data and not SAVED.is_id(name)
     ]
 
 

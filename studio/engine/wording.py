@@ -15,6 +15,6 @@ __all__ = ["amount", "feature_names", "features", "input_parts", "is_series", "k
 def tests_name(test: Dataset) -> str:
     """Return what tests are called: their data set's name, or a saved suite's label."""
     from idc_core.datasets import DATASETS
-    from idc_core.suites import is_saved
+    from idc_core.suites import SAVED
 
-    return DATASETS[test.name].label if is_saved(test.name) else test.name
+    return DATASETS[test.name].label if SAVED.is_id(test.name) else test.name

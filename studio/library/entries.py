@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from idc_core.documents import may_change as may_change_it
 from idc_core.errors import IdcError
-from idc_core.people import may_change as may_change_it
 from studio.shell.pages import go_to
 from studio.state import address, visitor
 from studio.state.selection import select
@@ -15,7 +15,7 @@ from studio.state.setup import fitting_data
 from studio.text import count, literal, plural
 
 if TYPE_CHECKING:
-    from idc_core.library import Damaged, Entry
+    from idc_core.library import Entry
 
 _OPEN = "entry"
 """Name in the address: the entry whose details are shown."""
@@ -34,17 +34,14 @@ def opened() -> str:
     return address.read(_OPEN)
 
 
-def split() -> tuple[list[Entry], list[Entry], list[Damaged]]:
-    """Return the networks, the data sets, and the damaged entries that this visitor sees."""
-    from idc_core import library
+def split() -> tuple[list[Entry], list[Entry], dict[str, str]]:
+    """Return the networks and the data sets that this visitor sees, and why others are damaged, by id."""
+    from idc_core.library import ENTRIES
 
-    found = library.listed(visitor.owner())
-    whole = [one for one in found if isinstance(one, library.Entry)]
-    kinds = ("network", "data")
-    networks, data = ([one for one in whole if one.kind == kind] for kind in kinds)
+    whole, kinds = ENTRIES.listed(visitor.owner()).values(), ("network", "data")
+    networks, data = ([entry for entry in whole if entry.kind == kind] for kind in kinds)
     # Whose a damaged entry was is not known: it is shown on the server's own computer.
-    damaged = [one for one in found if isinstance(one, library.Damaged)] if visitor.is_local() else []
-    return networks, data, damaged
+    return networks, data, ENTRIES.damaged() if visitor.is_local() else {}
 
 
 def may_change(entry: Entry) -> bool:
@@ -224,7 +221,7 @@ def _own(entry: Entry) -> Entry:
     """Return an entry as it is now; SettingError where it is not this visitor's to change."""
     from idc_core import library
 
-    return library.own(entry.id, visitor.owner())
+    return library.ENTRIES.own(entry.id, visitor.owner())
 
 
 def _ask_deletion(id: str) -> None:
@@ -243,22 +240,22 @@ def _confirm(id: str, what: str) -> None:
                 key=f"library-really-{id}",
                 type="primary",
                 on_click=_try,
-                args=(lambda: library.delete(library.own(id, visitor.owner()).id),),
+                args=(lambda: library.delete(id, visitor.owner()),),
             )
             st.button("Keep it", key=f"library-keep-{id}", on_click=_ask_deletion, args=("",))
 
 
-def draw_damaged(one: Damaged) -> None:
+def draw_damaged(id: str, reason: str) -> None:
     """Draw an entry that cannot be read, and its removal."""
     from idc_core import library
 
     with st.container(border=True):
-        st.warning(literal(one.reason))
+        st.warning(literal(reason))
         st.button(
             "Delete this damaged entry",
-            key=f"library-really-{one.id}",
+            key=f"library-really-{id}",
             on_click=_try,
-            args=(lambda: library.delete(one.id),),
+            args=(lambda: library.delete(id),),
             help="Deletes it from the library.",
         )
 

@@ -81,7 +81,7 @@ def _take(entry: Entry) -> None:
         wanted = Scaling(**given)
         settings = replace(entry.network_settings, scaling=wanted.to_json() if wanted != Scaling() else None)
         if not settings.data:
-            library.replaced(library.own(entry.id, visitor.owner()), network_settings=settings)
+            library.replaced(library.ENTRIES.own(entry.id, visitor.owner()), network_settings=settings)
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
     except ValueError:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from idc_core.documents import may_change
 from idc_core.errors import IdcError
-from idc_core.people import may_change
 from studio.library.entries import size
 from studio.state import visitor
 from studio.text import literal, plural
@@ -21,16 +21,15 @@ _REFUSED = "library-suite-refused"
 
 def draw() -> int:
     """List them with their deletion; return how many there are."""
-    from idc_core.suites import damaged_suites, saved_suites
-    from idc_core.suites.saved_suites import saved_folder
+    from idc_core.suites import SAVED
 
     who = visitor.person()
-    saved, damaged = saved_suites(asker=who), {} if who else damaged_suites()
+    saved, damaged = SAVED.listed(who), {} if who else SAVED.damaged()
     if not saved and not damaged:
         st.caption("None yet. Test sets, Adversarial and Differential keep inputs as one.")
     for name, one in saved.items():
         shape, last = " x ".join(map(str, one.form.shape)), one.provenance[-1].label if one.provenance else "uploaded"
-        held = (saved_folder() / f"{name}.npz").stat().st_size
+        held = SAVED.path(name).stat().st_size
         parts = (plural(one.inputs, "test"), shape, literal(last), size(held), f"fingerprint `{name[5:]}`")
         _draw_one(name, literal(one.label), " · ".join(parts), one if may_change(one.owner, who) else None)
     for name, reason in damaged.items():
@@ -43,7 +42,7 @@ def draw() -> int:
 def _draw_one(name: str, label: str, facts: str, own: SavedSuite | None) -> None:
     """Draw what a test set is; an own one can be renamed, shared where there is a login, and deleted."""
     from idc_core.library import plain_name
-    from idc_core.suites import rename_saved
+    from idc_core.suites import change_saved
 
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -58,7 +57,7 @@ def _draw_one(name: str, label: str, facts: str, own: SavedSuite | None) -> None
                         "Rename it",
                         key=f"library-suite-rename-{name}",
                         on_click=_try,
-                        args=(lambda: rename_saved(name, plain_name(st.session_state[key]), visitor.person()),),
+                        args=(lambda: change_saved(name, visitor.person(), label=plain_name(st.session_state[key])),),
                     )
                 if own.owner:
                     _draw_sharing(own)
@@ -67,7 +66,7 @@ def _draw_one(name: str, label: str, facts: str, own: SavedSuite | None) -> None
 
 
 def _draw_sharing(own: SavedSuite) -> None:
-    from idc_core.suites import share_saved
+    from idc_core.suites import change_saved
 
     key = f"library-suite-share-{own.name}"
     st.toggle(
@@ -75,7 +74,7 @@ def _draw_sharing(own: SavedSuite) -> None:
         own.shared,
         key=key,
         on_change=_try,
-        args=(lambda: share_saved(own.name, st.session_state[key], visitor.person()),),
+        args=(lambda: change_saved(own.name, visitor.person(), shared=st.session_state[key]),),
         help="Shows the test set to everybody who logs in here. Default off.",
     )
 
@@ -89,7 +88,7 @@ def _draw_damaged(name: str, reason: str) -> None:
 
 
 def _draw_delete(name: str) -> None:
-    from idc_core.suites import delete_saved
+    from idc_core.suites import SAVED
 
     with st.popover("Delete", type="tertiary", help="Deletes the saved tests from this computer."):
         st.button(
@@ -97,7 +96,7 @@ def _draw_delete(name: str) -> None:
             key=f"library-suite-{name}",
             type="primary",
             on_click=_try,
-            args=(lambda: delete_saved(name, visitor.person()),),
+            args=(lambda: SAVED.delete(name, visitor.person()),),
         )
 
 

@@ -74,7 +74,7 @@ def _work(asked: Asked, owner: str, report: Progress) -> None:
     from idc_core import library
 
     def found() -> Entry:
-        return library.own(asked.id, owner)
+        return library.ENTRIES.own(asked.id, owner)
 
     steps: list[tuple[bool, Callable[[], Entry]]] = [
         (asked.read, lambda: library.understand(_with(found(), asked.data), report)),

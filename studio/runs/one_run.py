@@ -134,9 +134,9 @@ def _cannot_open(run: Run) -> str:
 def _may_change(run: Run) -> bool:
     """Whether a run is this visitor's to change: of their own networks or data, else on the server's own computer."""
     from idc_core import library
-    from idc_core.suites import saved_suites
+    from idc_core.suites import SAVED
 
-    owners = library.owners() | {name: one.owner for name, one in saved_suites().items()}
+    owners = library.owners() | {name: suite.owner for name, suite in SAVED.listed().items()}
     private = {owners.get(name, "") for names in run.names.values() for name in names} - {""}
     return (private or {""}) == {visitor.owner()}
 
@@ -148,8 +148,8 @@ def _may_mark(run: Run) -> bool:
 
 def _mark(run: Run, **changes: Any) -> None:
     """Say something of a run, in this visitor's name."""
-    said = Mark(run.name, run.pinned, run.shared and _may_change(run))
-    store.mark(run.id, replace(said, **changes), visitor.person() or "")
+    said = Mark(run.name, run.pinned, run.shared and _may_change(run), visitor.person() or "")
+    store.mark(run.id, replace(said, **changes))
 
 
 def _rename(run: Run) -> None:

@@ -29,7 +29,7 @@ _SHOWN = 10
 
 def draw(chosen: Setup, present: Selection) -> None:
     """Draw the button of the notes, and behind it a field for one and the notes that are kept."""
-    kept, damaged = notes.kept_notes(visitor.person()), {} if visitor.person() else notes.damaged_notes()
+    kept, damaged = notes.kept_notes(visitor.person()), {} if visitor.person() else notes.NOTES.damaged()
     with st.popover(f"Notes ({len(kept)})" if kept else "Notes", key="notes", width="stretch"):
         if said := st.session_state.pop(SAID, ""):
             st.error(said)

@@ -124,13 +124,13 @@ def may_see() -> Callable[[str], bool]:
     """
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
-    from idc_core.suites import is_saved, saved_suites
+    from idc_core.suites import SAVED
 
     hidden, local, who = _hidden(), is_local(), person()
-    suites = None if who is None else saved_suites(asker=who)
+    suites = None if who is None else SAVED.listed(who)
 
     def sees(name: str) -> bool:
-        if is_saved(name):
+        if SAVED.is_id(name):
             return suites is None or name in suites
         return not hidden(name) if name in MODELS or name in DATASETS else local
 
@@ -140,12 +140,12 @@ def may_see() -> Callable[[str], bool]:
 def _hidden() -> Callable[[str], bool]:
     """Return what tells whether a name is not offered: somebody else's, once the library's entries are entered."""
     from idc_core import library
-    from idc_core.suites import is_saved
+    from idc_core.suites import SAVED
 
     library.enter_all()
     others = library.hidden(owner()) if any(library.owners().values()) else set()
     # Saved suites hold tests alone: they are offered as such, not where data sets are.
-    return lambda name: name.startswith(library.HIDDEN) or is_saved(name) or name in others
+    return lambda name: name.startswith(library.HIDDEN) or SAVED.is_id(name) or name in others
 
 
 def _browser_key(cookie: str) -> str:

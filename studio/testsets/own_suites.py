@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from idc_core.documents import may_change
 from idc_core.errors import IdcError
-from idc_core.people import may_change
 from studio.engine import suite_addresses, suite_catalog
 from studio.engine.results import View
 from studio.shell.pages import draw_link
@@ -24,10 +24,10 @@ _REFUSED = "suite-refused"
 
 def draw_saved(view: View, names: list[str]) -> None:
     """List the saved suites that fit: to be compared, opened as the tests of all pages, or deleted."""
-    from idc_core.suites import damaged_suites, saved_suites
+    from idc_core.suites import SAVED, saved_suites
 
     who = visitor.person()
-    saved, damaged = saved_suites(view.test, who), {} if who else damaged_suites()
+    saved, damaged = saved_suites(view.test, who), {} if who else SAVED.damaged()
     st.markdown(
         f"**{plural(len(saved), 'saved suite')} can be compared with these tests.** They are kept on this computer."
         if saved
@@ -77,10 +77,10 @@ def _draw_delete(name: str, what: str) -> None:
 
 
 def _delete(name: str) -> None:
-    from idc_core.suites import delete_saved
+    from idc_core.suites import SAVED
 
     try:
-        delete_saved(name, visitor.person())
+        SAVED.delete(name, visitor.person())
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def emptied():
     """A library without entries before and after: the server has the home of the tests."""
     yield
-    for one in library.listed():
+    for one in library.ENTRIES.listed().values():
         library.delete(one.id)
 
 
@@ -46,5 +46,5 @@ def test_an_uploaded_network_is_checked_and_opened(visitor, emptied, tmp_path):
     assert "uploaded b net" in visitor.setup()
     assert page.get_by_test_id("stException").count() == 0
     assert visitor.faults() == []
-    (entry,) = library.listed()
+    (entry,) = library.ENTRIES.listed().values()
     assert entry.path.read_bytes() == file.read_bytes()

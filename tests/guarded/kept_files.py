@@ -5,7 +5,7 @@ import json
 import numpy as np
 import torch
 
-from idc_core import cache, notes
+from idc_core import cache, documents, notes
 from idc_core.analysis.overview import Overview, TrainingReach
 from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import DataError
@@ -34,8 +34,15 @@ def suite(folder):
     return save_suite("Mine", PICTURES, CLASSES, like=PICTURED)
 
 
+def read_suite(path):
+    """The tests of a saved suite."""
+    documents._read.cache_clear()
+    return of_suite(open_saved(path.stem))
+
+
 def listed(path):
     """What the list says of a saved suite; absent where it does not."""
+    documents._read.cache_clear()
     found = saved_suites()
     if path.stem not in found:
         raise AbsentError("it is not in the list")
@@ -44,16 +51,16 @@ def listed(path):
 
 def note(folder):
     """A note about a test."""
-    return notes.notes_folder() / f"{notes.write_note('Odd', 'test 3', 'LeNet-5', {'input': '3'}).name}.json"
+    return notes.NOTES.path(notes.write_note("Odd", "test 3", "LeNet-5", {"input": "3"}).name)
 
 
 def read_note(path):
     """What the list says of a note; why there is none where it does not."""
-    notes._read.cache_clear()  # files change faster here than their times tell
+    documents._read.cache_clear()  # files change faster here than their times tell
     found = {one.name: one for one in notes.kept_notes()}
     if path.stem in found:
         return found[path.stem]
-    raise DataError(notes.damaged_notes().get(path.stem, "it is not in the list"))
+    raise DataError(notes.NOTES.damaged().get(path.stem, "it is not in the list"))
 
 
 def resealed(craft):
@@ -171,7 +178,7 @@ KEPT = (
         "saved suites",
         ("idc_core.suites.saved_suites",),
         suite,
-        lambda path: of_suite(open_saved(path.stem)),
+        read_suite,
         ARCHIVED | {"about": crafted_arrays.members({"json": crafted_texts.json_text})},
         dict.fromkeys((*ARCHIVED, "about"), MEMBERS),
         damage.zip_heads,
@@ -212,7 +219,7 @@ KEPT = (
     ),
     Reader(
         "records of finished work",
-        ("idc_core.cache",),
+        ("idc_core.cache", "idc_core.documents"),
         record,
         lambda path: cache.stored("toy", {"seed": 1}, never),
         {"values": crafted_texts.json_text, "values under a new checksum": inner_json},

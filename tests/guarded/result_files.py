@@ -5,7 +5,7 @@ import json
 import struct
 from dataclasses import replace
 
-from idc_core import store
+from idc_core import documents, store
 from idc_core.errors import DataError
 from idc_core.guarded import open_sealed_text, seal_text
 from idc_core.runs.importing import import_runs
@@ -81,6 +81,7 @@ def mark(folder):
 
 def marks(path):
     """What is said of the result."""
+    documents._read.cache_clear()  # files change faster here than their times tell
     found = store.marks()
     if ID not in found:
         raise AbsentError("A damaged mark is as if it were not said.")

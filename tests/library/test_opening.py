@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import idc_core as idc
-from idc_core import library
+from idc_core import documents, library
 from idc_core.datasets import DATASETS
 from idc_core.errors import DataError, IdcError, ModelError
-from idc_core.library import opening, store
+from idc_core.library import opening
 from idc_core.models import MODELS
 from idc_core.models.opening import FileBuilder
 from tests.datasets.dataset_files import idx_bytes
@@ -24,7 +24,7 @@ def restart():
         DATASETS.pop(name, None)
     opening._entered.clear()
     opening._seen[0] = ()
-    store._read.cache_clear()
+    documents._read.cache_clear()
 
 
 def test_a_network_is_a_name_like_any_other_also_after_a_restart(network):
@@ -73,7 +73,7 @@ def test_the_check_is_kept(network):
     found = library.checked(network)
     assert len(found.check["trials"]) == 12
     assert found.check["mistakes"]
-    assert library.find(network.id).check == found.check
+    assert library.ENTRIES.find(network.id).check == found.check
 
 
 def test_data_that_fit_a_network(network):
@@ -86,7 +86,7 @@ def test_data_that_fit_a_network(network):
     }
     with pytest.raises(ModelError):
         library.connect(other, library.NetworkSettings("digits"))
-    assert library.find(other.id).network_settings.data == ""
+    assert library.ENTRIES.find(other.id).network_settings.data == ""
     assert not [name for name in MODELS if name.startswith(library.HIDDEN)]
 
 

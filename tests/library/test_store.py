@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from idc_core import library
+from idc_core import documents, library
 from idc_core.errors import CancelledError, DataError, IdcError, SettingError
 from idc_core.files import sweep
 from idc_core.guarded import seal_text
 from idc_core.library import store
-from idc_core.library.places import contents_folder, entries_folder, measure
+from idc_core.library.contents import contents_folder
+from idc_core.library.entry import Stamp
 from tests.library.small_files import digits_onnx
 
 NET = b"not read before it is asked for"
@@ -45,7 +46,7 @@ def test_the_same_file_is_kept_once_and_goes_with_its_last_entry(home):
     assert len(kept()) == 1
     library.delete(second.id)
     assert kept() == []
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
 
 
 def test_a_path_is_only_referred_to(home, tmp_path):
@@ -60,26 +61,26 @@ def test_a_path_is_only_referred_to(home, tmp_path):
     file.unlink()
     assert "gone or cannot be read" in library.remedy(entry)
     library.delete(entry.id)
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
 
 
 def test_a_folder_has_changed_when_one_of_its_files_has(home, tmp_path):
     folder = tmp_path / "folder"
     (folder / "inner").mkdir(parents=True)
     (folder / "inner" / "one").write_bytes(b"1")
-    before = measure(folder)
+    before = Stamp.of(folder)
     (folder / "inner" / "two").write_bytes(b"22")
-    after = measure(folder)
-    assert (before[0], after[0]) == (1, 3)
-    assert before[1] != after[1]
+    after = Stamp.of(folder)
+    assert (before.size, after.size) == (1, 3)
+    assert before.digest != after.digest
 
 
 def test_entries_are_as_they_were_after_a_restart(home):
     entry = library.rename(upload(), "Mine")
     library.replaced(entry, network_settings=library.NetworkSettings("digits", "fc1", {"mean": [0.5]}))
-    store._read.cache_clear()
-    assert library.listed() == [library.find(entry.id)]
-    found = library.find(entry.id)
+    documents._read.cache_clear()
+    found = library.ENTRIES.find(entry.id)
+    assert library.ENTRIES.listed() == {entry.id: found}
     assert (found.label, found.name, found.network_settings.scaling) == ("Mine", "net", {"mean": [0.5]})
 
 
@@ -131,14 +132,14 @@ def test_an_upload_has_a_limit_and_the_library_a_quota(home, tmp_path, monkeypat
         upload(b"2" * (1 << 20))
     with pytest.raises(DataError, match="is empty"):
         upload(b"")
-    assert len(kept()) == len(library.listed()) == 2
+    assert len(kept()) == len(library.ENTRIES.listed()) == 2
 
 
 def test_a_stopped_upload_leaves_nothing(home):
     with pytest.raises(CancelledError):
         upload(on_progress=lambda *_: False)
     assert kept() == []
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\n\u202egnp.\u200bexe\u2028 **b** " + "x" * 300
@@ -167,29 +168,29 @@ def test_two_entries_never_have_one_name(home):
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff", None, "another"])
 def test_a_damaged_entry_is_listed_and_can_be_removed(home, damage):
     entry, other = upload(), upload(b"other")
-    path = entries_folder() / f"{entry.id}.json"
+    path = library.ENTRIES.path(entry.id)
     content = path.read_bytes()
     if damage == "another":
         damage = seal_text(json.dumps({**json.loads(content)["content"], "content": "../../escape"}))
     path.write_bytes(damage if damage is not None else content.replace(b"network", b"netwurk", 1))
-    found = library.listed()
-    assert [type(one).__name__ for one in found] == ["Entry", "Damaged"]
-    assert found[1].id == entry.id
-    assert found[1].reason.endswith("Delete it, and add its network or data again.")
+    assert library.ENTRIES.listed() == {other.id: other}
+    ((id, reason),) = library.ENTRIES.damaged().items()
+    assert id == entry.id
+    assert reason.endswith("Delete it, and add its network or data again.")
     with pytest.raises(DataError, match="Delete it"):
-        library.find(entry.id)
+        library.ENTRIES.find(entry.id)
     # What the damaged entry had is not known: nothing is cleared before it is gone.
-    store.clear()
+    store._clear()
     assert set(kept()) == {entry.content, other.content}
     library.delete(entry.id)
-    assert library.listed() == [other]
+    assert library.ENTRIES.listed() == {other.id: other}
     assert kept() == [other.content]
 
 
 @pytest.mark.parametrize("id", ["", "../entries/x", "0" * 15, "0" * 16])
 def test_ids_from_outside_lead_nowhere(home, id):
     upload()
-    for ask in (library.find, library.delete):
+    for ask in (library.ENTRIES.find, library.delete):
         with pytest.raises(SettingError):
             ask(id)
 
@@ -202,12 +203,12 @@ def test_the_library_opens_wherever_it_was_killed(home, tmp_path, step):
     child.start()
     child.join()
     sweep()
-    store.clear()
-    found = library.listed()
-    assert staying in found
-    assert all(isinstance(one, library.Entry) for one in found)
+    store._clear()
+    found = library.ENTRIES.listed()
+    assert found[staying.id] == staying
+    assert not library.ENTRIES.damaged()
     assert not [name for name in kept() if name.startswith(".")]
-    for one in found:
+    for one in found.values():
         # Killed between an entry and its content: the entry says so.
         assert one.path.exists() or "upload was interrupted" in library.remedy(one)
         library.delete(one.id)
@@ -250,7 +251,7 @@ def test_two_processes_that_add_and_delete_the_same_do_not_lose_it(home):
         worker.join()
     assert failed.value == 0
     assert [worker.exitcode for worker in workers] == [0, 0]
-    assert library.listed() == [staying]
+    assert library.ENTRIES.listed() == {staying.id: staying}
     assert kept() == [staying.content]
 
 
@@ -258,7 +259,7 @@ def _busy(number, failed):
     for _ in range(40):
         entry = upload(b"shared")
         library.rename(entry, f"of {number}")
-        if not library.find(entry.id).path.exists():
+        if not library.ENTRIES.find(entry.id).path.exists():
             failed.value += 1
         library.delete(entry.id)
     os._exit(0)
@@ -266,19 +267,19 @@ def _busy(number, failed):
 
 def test_visitors_see_their_own_entries_and_those_that_are_shared(home):
     mine, yours, ours = upload(owner="me"), upload(b"2", owner="you"), upload(b"3")
-    assert {one.id for one in library.listed("me")} == {mine.id, ours.id}
-    assert {one.id for one in library.listed("")} == {ours.id}
-    assert {one.id for one in library.listed()} == {mine.id, yours.id, ours.id}
+    assert set(library.ENTRIES.listed("me")) == {mine.id, ours.id}
+    assert set(library.ENTRIES.listed("")) == {ours.id}
+    assert set(library.ENTRIES.listed()) == {mine.id, yours.id, ours.id}
     with pytest.raises(SettingError):
-        library.find(yours.id, "me")
+        library.ENTRIES.find(yours.id, "me")
     yours = library.share(yours)
-    assert library.find(yours.id, "me") == yours
+    assert library.ENTRIES.find(yours.id, "me") == yours
     with pytest.raises(SettingError, match="somebody else's"):
-        library.own(yours.id, "me")
-    assert library.own(yours.id, "you") == library.own(yours.id, "") == yours
+        library.ENTRIES.own(yours.id, "me")
+    assert library.ENTRIES.own(yours.id, "you") == library.ENTRIES.own(yours.id, "") == yours
     library.share(yours, shared=False)
     with pytest.raises(SettingError):
-        library.find(yours.id, "me")
+        library.ENTRIES.find(yours.id, "me")
 
 
 def zipped(members, **attributes):
@@ -313,7 +314,7 @@ def test_a_zipped_folder_is_unpacked(home, folders, top):
     ]
     assert library.used() == 6
     assert upload(content, "again.zip").content == entry.content
-    for one in library.listed():
+    for one in library.ENTRIES.listed().values():
         library.delete(one.id)
     assert kept() == []
 
@@ -334,7 +335,7 @@ def test_a_hostile_zip_file_leaves_nothing(home, folders, content):
     with pytest.raises(DataError):
         upload(content, "net.zip")
     assert kept() == []
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
     assert [one for one in home.parent.rglob("*") if one.name in ("out", "link", "bomb")] == []
 
 
@@ -343,7 +344,7 @@ def test_a_changed_entry_that_was_deleted_meanwhile_stays_deleted(home):
     library.delete(entry.id)
     with pytest.raises(SettingError, match="deleted meanwhile"):
         library.replaced(entry, label="back")
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
 
 
 def test_a_library_that_cannot_be_written_says_so(home, monkeypatch):

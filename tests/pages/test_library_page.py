@@ -40,7 +40,7 @@ def add(app, path):
 
 
 def only_entry():
-    (entry,) = library.listed()
+    (entry,) = library.ENTRIES.listed().values()
     return entry
 
 
@@ -118,11 +118,11 @@ def test_deletion_is_confirmed(home):
     app.button(key=f"library-delete-{entry.id}").click().run()
     assert "Delete it from the library? The uploaded file goes with it." in text(app)
     app.button(key=f"library-keep-{entry.id}").click().run()
-    assert library.listed() == [entry]
+    assert library.ENTRIES.listed() == {entry.id: entry}
     app.button(key=f"library-delete-{entry.id}").click().run()
     app.button(key=f"library-really-{entry.id}").click().run()
     assert not app.exception
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
     assert "Nothing is added yet" in text(app)
     assert "my-net" not in visitor.models()
     app = open_page("coverage", model="my-net")
@@ -173,7 +173,7 @@ def test_damaged_entries_are_listed_and_deleted(home):
     assert "Delete it, and add its network or data again" in app.warning[0].value
     app.button(key=f"library-really-{entry.id}").click().run()
     assert not app.warning
-    assert library.listed() == []
+    assert library.ENTRIES.listed() == {}
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_the_key_of_a_browser_stays_when_its_cookie_is_masked_anew():
 def test_scaling_is_tried_and_kept(home):
     entry = connected()
     app = open_page("library", entry=entry.id)
-    before = library.find(entry.id).network.fingerprint
+    before = library.ENTRIES.find(entry.id).network.fingerprint
     app.text_input(key=f"library-mean-{entry.id}").input("0.5, x")
     submit = next(one for one in app.button if one.label == "Use this scaling")
     submit.click().run()
@@ -277,7 +277,7 @@ def test_scaling_is_tried_and_kept(home):
     next(one for one in app.button if one.label == "Use this scaling").click().run()
     assert not app.exception
     assert not app.error
-    found = library.find(entry.id)
+    found = library.ENTRIES.find(entry.id)
     assert (found.network_settings.scaling["factor"], found.network.fingerprint) == (255.0, before)
     assert found.check is not None
     assert "multiplied by 255" in next(one.label for one in app.expander if one.label.startswith("Scaling"))

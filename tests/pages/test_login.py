@@ -10,7 +10,7 @@ from idc_core.inspection.store import store_path
 from idc_core.models import MODELS
 from idc_core.runs import find_runs
 from idc_core.store.marks import pinned
-from idc_core.suites import delete_saved, open_saved, rename_saved, save_suite, saved_suites, share_saved
+from idc_core.suites import SAVED, change_saved, open_saved, save_suite, saved_suites
 from studio.shell.pages import PAGES
 from studio.state import visitor
 from tests.library.small_files import digits_onnx
@@ -135,17 +135,17 @@ def test_the_engine_refuses_what_is_somebody_elses(suite, people):
     bob = people["bob"]
     for change in (
         lambda: open_saved(suite, bob),
-        lambda: rename_saved(suite, "Bob's", bob),
-        lambda: share_saved(suite, True, bob),
-        lambda: delete_saved(suite, bob),
+        lambda: change_saved(suite, bob, label="Bob's"),
+        lambda: change_saved(suite, bob, shared=True),
+        lambda: SAVED.delete(suite, bob),
     ):
         with pytest.raises(SettingError, match="There is no saved suite"):
             change()
-    share_saved(suite, True, people["ann"])
+    change_saved(suite, people["ann"], shared=True)
     assert len(open_saved(suite, bob)) == 9
     with pytest.raises(SettingError, match="somebody else's"):
-        delete_saved(suite, bob)
-    share_saved(suite, False, people["ann"])
+        SAVED.delete(suite, bob)
+    change_saved(suite, people["ann"], shared=False)
     assert open_saved(suite).label == "Ann's"
 
 
@@ -155,7 +155,7 @@ def test_equal_tests_of_two_people_are_two_test_sets(suite, people):
     assert [one.label for one in saved_suites(asker=people["bob"]).values()] == ["Bob's"]
     assert [one.label for one in saved_suites(asker=people["ann"]).values()] == ["Ann's"]
     assert open_saved(other).parts[0].fingerprint == open_saved(suite).parts[0].fingerprint
-    delete_saved(other, people["bob"])
+    SAVED.delete(other, people["bob"])
 
 
 def test_notes_are_read_by_whoever_wrote_them(people):

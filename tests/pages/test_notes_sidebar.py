@@ -66,9 +66,9 @@ def test_visitors_from_elsewhere_read_and_write_no_notes_and_delete_none(open_pa
 def test_a_damaged_note_is_named_and_the_table_has_no_formulas(open_page):
     one = notes.write_note("=1+1", "test 3", "LeNet-5", {"input": "3"})
     assert _table([one]).splitlines()[1].split(",")[3] == "'=1+1"
-    (notes.notes_folder() / f"{one.name}.json").write_text("{}")
+    notes.NOTES.path(one.name).write_text("{}")
     app = open_page("clusters")
     assert not app.exception
     assert any(one.name in caption.value.replace("\\", "") for caption in app.caption)
     app.button(key=f"note-delete-{one.name}").click().run()
-    assert not list(notes.notes_folder().iterdir())
+    assert not list(notes.NOTES.folder.iterdir())

@@ -267,7 +267,7 @@ def test_inputs_of_all_suites_that_add_cells_are_kept_by_one_click(open_page, vi
 
 
 def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
-    from idc_core.suites import delete_saved, select_tests
+    from idc_core.suites import SAVED, select_tests
 
     name = save_suite("The first *forty*", select_tests(original(view.test), range(40))).stem
     app = open_page("testsets", tab="own")
@@ -286,7 +286,7 @@ def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
     assert (
         "The first forty" in next(one for one in layers.multiselect if one.label == "Compare these tests with").options
     )
-    delete_saved(name)
+    SAVED.delete(name)
     app.run()
     assert not app.exception
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in text(app)

@@ -17,7 +17,7 @@ from idc_core import library, runs, store
 from idc_core.cli import main
 from idc_core.files import sweep_folder
 from idc_core.library import store as entries
-from idc_core.library.places import contents_folder
+from idc_core.library.contents import contents_folder
 
 FORK = multiprocessing.get_context("fork")
 SIZE = 300_000
@@ -100,11 +100,12 @@ def test_killed_at_random_moments(tmp_path, monkeypatch, work, kills):
     for path in store.results_folder().glob("*.safetensors"):
         found = store.read(path)
         assert np.array_equal(found, numbers(found[0]))
-    for entry in library.listed():
-        assert isinstance(entry, library.Entry)
+    assert not library.ENTRIES.damaged()
+    added = library.ENTRIES.listed().values()
+    for entry in added:
         assert entry.path.exists() or "upload was interrupted" in library.remedy(entry)
-    entries.clear()
-    assert {path.name for path in contents_folder().glob("*")} <= {entry.content for entry in library.listed()}
+    entries._clear()
+    assert {path.name for path in contents_folder().glob("*")} <= {entry.content for entry in added}
     assert whole or list(contents_folder().glob("*")), "nothing was ever finished"
 
 

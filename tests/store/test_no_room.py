@@ -15,7 +15,7 @@ from idc_core import library, notes, runs, store
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
-from idc_core.suites import delete_saved, rename_saved, save_suite, saved_suites
+from idc_core.suites import SAVED, change_saved, save_suite
 
 FORK = multiprocessing.get_context("fork")
 
@@ -64,12 +64,12 @@ CHANGES = {
     "suite": suite,
     "note": note,
     "mark": mark,
-    "name": lambda: library.rename(library.listed()[0], "Other"),
-    "suite's name": lambda: rename_saved(next(iter(saved_suites())), "Other"),
+    "name": lambda: library.rename(next(iter(library.ENTRIES.listed().values())), "Other"),
+    "suite's name": lambda: change_saved(next(iter(SAVED.listed())), label="Other"),
 }
 DELETIONS = {
-    "entry": lambda: library.delete(library.listed()[0].id),
-    "suite": lambda: delete_saved(next(iter(saved_suites()))),
+    "entry": lambda: library.delete(next(iter(library.ENTRIES.listed()))),
+    "suite": lambda: SAVED.delete(next(iter(SAVED.listed()))),
     "note": lambda: notes.delete_note(notes.kept_notes()[0].name),
     "run": lambda: store.delete(run_id()),
     "mark": lambda: store.mark(run_id(), store.Mark()),
@@ -137,7 +137,7 @@ def test_what_cannot_be_deleted_is_told_in_a_sentence(folder, deletion):
 @pytest.mark.parametrize("trouble", [full, read_only])
 def test_what_is_there_is_read(folder, trouble):
     def look():
-        listed = [len(library.listed()), len(saved_suites()), len(notes.kept_notes()), len(runs.find_runs())]
+        listed = [len(library.ENTRIES.listed()), len(SAVED.listed()), len(notes.kept_notes()), len(runs.find_runs())]
         return [*listed, store.find(store.place("sums", (1,))), next(iter(store.marks().values())).name]
 
     store.kept("sums", (2,), lambda: 2, settings={"network": "a", "tests": "b", "layer": "c"})

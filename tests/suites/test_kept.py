@@ -8,21 +8,19 @@ import pytest
 
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.suites import (
+    SAVED,
+    change_saved,
     compare_suites,
     custom_suite,
-    damaged_suites,
-    delete_saved,
     make_suite,
     open_saved,
     original,
     pack_suite,
     perturbed,
-    rename_saved,
     save_suite,
     saved_suites,
     select_tests,
 )
-from idc_core.suites.saved_suites import saved_folder
 from idc_core.suites.suite import ProvenanceStep
 from tests.suites.test_own import packed
 
@@ -51,13 +49,13 @@ def test_a_kept_suite_comes_back_as_it_was(noisy, digits):
 def test_a_kept_suite_is_renamed_and_nothing_else_changes(noisy):
     path = save_suite("Thirty noisy tests", noisy)
     before = open_saved(path.stem)
-    rename_saved(path.stem, "  Noise ")
+    change_saved(path.stem, label="  Noise ")
     again = open_saved(path.stem)
     assert (list(saved_suites()), again.label, again.name) == ([path.stem], "Noise", "noise")
     assert (again.fingerprint, again.provenance) == (before.fingerprint, before.provenance)
     np.testing.assert_array_equal(again.origin, before.origin)
     with pytest.raises(SettingError, match="needs a name"):
-        rename_saved(path.stem, " ")
+        change_saved(path.stem, label=" ")
 
 
 def test_arrays_are_kept_with_how_they_came_to_be(digits):
@@ -106,19 +104,19 @@ def test_kept_suites_are_compared(lenet, digits, learnt, noisy):
 
 def test_removing(noisy):
     name = save_suite("Mine", noisy).stem
-    delete_saved(name)
+    SAVED.delete(name)
     assert saved_suites() == {}
     for gone in (name, "../kept-0123456789abcdef", "own", ""):
         with pytest.raises(SettingError, match="no saved suite"):
             open_saved(gone)
         with pytest.raises(SettingError, match="no saved suite"):
-            delete_saved(gone)
+            SAVED.delete(gone)
 
 
 def test_other_files_in_the_folder_are_left_out(noisy):
     path = save_suite("Mine", noisy)
-    (saved_folder() / "kept-0123456789abcdef.npz").write_bytes(b"no suite")
-    with zipfile.ZipFile(saved_folder() / "kept-fedcba9876543210.npz", "w") as archive:
+    (SAVED.folder / "kept-0123456789abcdef.npz").write_bytes(b"no suite")
+    with zipfile.ZipFile(SAVED.folder / "kept-fedcba9876543210.npz", "w") as archive:
         archive.writestr("about.json", "[]")
     assert list(saved_suites()) == [path.stem]
     with pytest.raises(DataError, match=r"cut off or not a zip file .* Delete it and save its tests again"):
@@ -153,20 +151,20 @@ def test_what_cannot_be_kept_is_refused(arguments, options, error, message, digi
     options = {"targets": digits.targets[:3], "like": digits, **options}
     with pytest.raises(error, match=message):
         save_suite(*arguments, digits.inputs[:3], **options)
-    assert not list(saved_folder().glob("*"))
+    assert not list(SAVED.folder.glob("*"))
 
 
 def test_what_is_too_large_to_be_read_again_is_refused(digits, one_mebibyte):
     many = np.resize(digits.inputs, (400, *digits.inputs.shape[1:]))
     with pytest.raises(DataError, match="holds 1,254,400 bytes, and at most 1,048,576 can be read again"):
         save_suite("Mine", many, np.zeros(400, int), like=digits)
-    assert not list(saved_folder().glob("*"))
+    assert not list(SAVED.folder.glob("*"))
 
 
 def test_stopping_leaves_nothing_behind(digits):
     with pytest.raises(CancelledError):
         save_suite("Mine", make_suite("noise", digits), on_progress=lambda done, total, label: False)
-    assert not list(saved_folder().glob("*"))
+    assert not list(SAVED.folder.glob("*"))
 
 
 def test_keeping_makes_one_block_at_a_time(digits):
@@ -199,13 +197,13 @@ def test_what_is_taken_away_can_be_brought_back(noisy, digits):
 
 def test_one_bad_file_does_not_hide_the_good_ones(noisy):
     name = save_suite("Mine", noisy).stem
-    folder = saved_folder()
+    folder = SAVED.folder
     (folder / "kept-0000000000000001.npz").symlink_to(folder / "nowhere")
     os.mkfifo(folder / "kept-0000000000000002.npz")
     (folder / "kept-0000000000000003.npz").mkdir()
     (folder / "kept-0000000000000004.npz").symlink_to("/dev/zero")
     assert list(saved_suites()) == [name]
-    damaged = damaged_suites()
+    damaged = SAVED.damaged()
     assert [reason.split(".npz ")[1][:14] for reason in damaged.values()] == [
         "cannot be read",
         "is a pipe; exp",
@@ -215,11 +213,11 @@ def test_one_bad_file_does_not_hide_the_good_ones(noisy):
     for one in damaged:
         with pytest.raises(DataError, match="Delete it and save its tests again"):
             open_saved(one)
-    delete_saved("kept-0000000000000001")
-    delete_saved("kept-0000000000000002")
+    SAVED.delete("kept-0000000000000001")
+    SAVED.delete("kept-0000000000000002")
     with pytest.raises(DataError, match="cannot be deleted"):
-        delete_saved("kept-0000000000000003")
-    assert list(damaged_suites()) == ["kept-0000000000000003", "kept-0000000000000004"]
+        SAVED.delete("kept-0000000000000003")
+    assert list(SAVED.damaged()) == ["kept-0000000000000003", "kept-0000000000000004"]
 
 
 def test_other_pixels_under_an_old_address_are_found_out(noisy):

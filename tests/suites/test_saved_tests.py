@@ -10,7 +10,7 @@ import pytest
 
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import DataError
-from idc_core.suites import delete_saved, enter_saved, is_saved, original, save_suite, select_tests
+from idc_core.suites import SAVED, enter_saved, original, save_suite, select_tests
 
 ROOT = Path(__file__).parents[2]
 TEXT_LENGTH = 6
@@ -28,7 +28,7 @@ def digits():
 
 def test_a_saved_suite_is_a_data_set_of_tests(digits):
     name = save_suite("the first *few*", select_tests(original(digits), range(5, 25))).stem
-    assert is_saved(name)
+    assert SAVED.is_id(name)
     assert enter_saved(DATASETS["digits"]) == [name]
     assert DATASETS[name].label == "the first few"
     found = load_dataset(name)
@@ -47,7 +47,7 @@ def test_it_is_offered_where_it_fits_and_no_longer_once_deleted(digits):
     assert enter_saved(DATASETS["fashion-mnist"]) == []
     assert enter_saved(DATASETS["20newsgroups"]) == []
     held = load_dataset(name)
-    delete_saved(name)
+    SAVED.delete(name)
     assert enter_saved(DATASETS["digits"]) == []
     assert len(held) == 5
 
