@@ -115,9 +115,9 @@ class Documents(Generic[D]):
 
     def listed(self, asker: str | None = None) -> dict[str, D]:
         """Return by id, in their order, the documents that can be read and that somebody may see."""
-        whole = {id: document for id, document in self._all().items() if not isinstance(document, str)}
-        seen = {id: one for id, one in whole.items() if may_see(one.owner, asker, shared=one.shared)}
-        return dict(sorted(seen.items(), key=lambda item: self.order(item[1])))
+        whole = [(id, document) for id, document in self._all().items() if not isinstance(document, str)]
+        whole.sort(key=lambda item: self.order(item[1]))
+        return {id: document for id, document in whole if may_see(document.owner, asker, shared=document.shared)}
 
     def damaged(self) -> dict[str, str]:
         """Return by id why documents cannot be read: those that `listed` leaves out."""

@@ -62,7 +62,7 @@ def test_an_entry_of_before_is_read():
     assert (entry.id, entry.label, entry.stamp.size) == ("76ebd45506d7981a", "L\u00e4bel", 3)
 
 
-def suite(label, owner="", shared=False):
+def suite_file(label, owner, shared):
     """What a file of tests says of itself, in a zip file."""
     form = {"shape": [2], "class_names": ["a", "b"], "task": "classification", "kind": "numbers"}
     steps = [{"recipe": "s", "label": "x", "settings": {"a": [1, 2]}, "seed": 3, "model": ""}]
@@ -88,8 +88,8 @@ OWNERS = {"everybody's": ("", False), "Ann's": ("ann", False), "shared": ("ann",
 def test_who_sees_and_who_changes(asker, sees, changes):
     names = {label: f"kept-{place:016}" for place, label in enumerate(OWNERS)}
     for label, name in names.items():
-        put(f"suites/kept/{name}.npz", suite(label, *OWNERS[label]))
-    assert {one.label for one in SAVED.listed(asker).values()} == sees
+        put(f"suites/kept/{name}.npz", suite_file(label, *OWNERS[label]))
+    assert {suite.label for suite in SAVED.listed(asker).values()} == sees
     for label, name in names.items():
         if label in sees:
             assert SAVED.find(name, asker).provenance[0].settings == {"a": (1, 2)}
@@ -101,7 +101,7 @@ def test_who_sees_and_who_changes(asker, sees, changes):
         else:
             with pytest.raises(SettingError, match=r"There is no saved suite|is somebody else's, who shares it"):
                 SAVED.delete(name, asker)
-    assert {one.label for one in SAVED.listed().values()} == set(OWNERS) - changes
+    assert {suite.label for suite in SAVED.listed().values()} == set(OWNERS) - changes
 
 
 def test_a_file_is_read_again_once_it_has_changed():

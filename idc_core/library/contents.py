@@ -28,12 +28,6 @@ def contents_folder() -> Path:
     return cache_folder() / "library" / "contents"
 
 
-def content_path(content: str) -> Path:
-    """Return where a content is read from: a folder, or a file alone in one: no reader finds others beside it."""
-    place = contents_folder() / content
-    return place if content.endswith(FOLDER) else place / content
-
-
 def used() -> int:
     """Return the bytes of all uploads, unfinished ones included; 0 where there are none."""
     total = 0

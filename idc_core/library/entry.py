@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from idc_core.errors import DataError
-from idc_core.library.contents import content_path
+from idc_core.library.contents import FOLDER, contents_folder
 
 Kind = Literal["network", "data"]
 
@@ -168,7 +168,11 @@ class Entry:
     @property
     def path(self) -> Path:
         """Where it is read from."""
-        return content_path(self.content) if self.content else Path(self.source)
+        if not self.content:
+            return Path(self.source)
+        place = contents_folder() / self.content
+        # A file lies alone in a folder: no reader finds others beside it.
+        return place if self.content.endswith(FOLDER) else place / self.content
 
     @property
     def facts(self) -> NetworkFacts | DataFacts | None:

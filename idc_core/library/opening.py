@@ -53,15 +53,15 @@ def enter_all() -> None:
         now = store.ENTRIES.state()
         if now == _seen[0]:
             return
-        found = {id: one for id, one in store.ENTRIES.listed().items() if one.facts is not None}
+        found = {id: entry for id, entry in store.ENTRIES.listed().items() if entry.facts is not None}
         for id in [id for id in _entered if id not in found]:
             _remove(id)
-        for one in sorted(found.values(), key=lambda one: one.kind):  # data before the networks that take them
+        for entry in sorted(found.values(), key=lambda entry: entry.kind):  # data before the networks that take them
             try:
-                _enter(one)
+                _enter(entry)
             except IdcError as error:
-                log.warning("The entry %r of the library is left out of the menus (%s)", one.label, error)
-                _remove(one.id)
+                log.warning("The entry %r of the library is left out of the menus (%s)", entry.label, error)
+                _remove(entry.id)
         _seen[0] = now
 
 
