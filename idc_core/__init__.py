@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from idc_core.lrp.rules import RelevanceSettings, composite
     from idc_core.models import load_model
     from idc_core.models.registry import network
+    from idc_core.opening.setup_files import open_setup
     from idc_core.perturbation.attacks import attack
-    from idc_core.setup_files import open_setup
     from idc_core.tracing.trace import trace
 
     launch: Callable[..., Any]
@@ -80,7 +80,7 @@ _HOMES = {
     "load_dataset": "idc_core.datasets",
     "load_model": "idc_core.models",
     "network": "idc_core.models.registry",
-    "open_setup": "idc_core.setup_files",
+    "open_setup": "idc_core.opening.setup_files",
     "relevance": "idc_core.attribution.relevance",
     "trace": "idc_core.tracing.trace",
 }

@@ -101,11 +101,11 @@ def name_after(path: Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"
 
 
-def free_name(path: Path, registry: Mapping[str, Any], path_of: Callable[[Any], Path | None]) -> str:
-    """Return a name after a file that nothing opened from elsewhere has: with a number where it is taken."""
+def free_name(path: Path, registry: Mapping[str, Any]) -> str:
+    """Return a name after a file that no entry from elsewhere has: with a number where it is taken."""
     first = name_after(path)
     names = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
-    return next(name for name in names if name not in registry or path_of(registry[name]) == path)
+    return next(name for name in names if name not in registry or getattr(registry[name], "file", "") == str(path))
 
 
 def own_modules(file: Path) -> dict[str, Path]:

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -112,6 +112,15 @@ class Parameter:
     def is_whole(self) -> bool:
         """Whether it takes whole numbers only."""
         return isinstance(self.default, int)
+
+
+def option(default: Any, help: str, among: Parameter | tuple[Value, ...] | str = "", name: str = "") -> Any:
+    """Declare a field of settings from which an option of the command line is derived.
+
+    `among` is a range of numbers, some words, or the registry that has its names, "" for any text; `name` that of the
+    option, where it is not the field's.
+    """
+    return field(default=default, metadata={"help": help, "among": among, "name": name})
 
 
 def shown(value: object) -> str:

@@ -1,9 +1,9 @@
-"""What all registries share: entries by name, and an unknown name that is answered with the names there are."""
+"""What all registries share: entries by name, an unknown name answered with the names there are, fields found later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from idc_core.errors import SettingError
 from idc_core.parameters import shown
@@ -38,3 +38,29 @@ class Registry(dict[str, Entry]):
         if name in self:
             raise SettingError(f"There is a {self._what} {name!r} already: give the new one another name.")
         self[name] = entry
+
+
+class _Lazy:
+    """What a field is that was not given: found when it is first asked for, and kept."""
+
+    def __init__(self, find: Callable[[Any], Any]) -> None:
+        self._find = find
+
+    def __set_name__(self, kind: type, name: str) -> None:
+        self._given, self._found = name, f"_found_{name}"
+
+    def __get__(self, entry: Any, kind: type) -> Any:
+        if entry is None:
+            return None  # the field's default: not given
+        held = vars(entry)
+        if not held[self._given] and self._found not in held:
+            held[self._found] = self._find(entry)
+        return held[self._given] or held[self._found]
+
+    def __set__(self, entry: Any, value: Any) -> None:
+        vars(entry)[self._given] = value
+
+
+def lazy(find: Callable[[Any], Any]) -> Any:
+    """Declare a field of an entry's dataclass that is found from the entry where it was not given, or was empty."""
+    return _Lazy(find)

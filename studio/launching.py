@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from idc_core.errors import SetupError
 from idc_core.files import SHIPPED
-from idc_core.live import enter_live
+from idc_core.opening.live import enter_live
 from studio.starting import send_at_once
 
 if TYPE_CHECKING:

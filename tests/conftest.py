@@ -126,9 +126,9 @@ def left_as_found() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_left_open(left_as_found: None) -> Iterator[None]:
     """Take out what a test has entered into the lists of networks and data, but for what open setup files hold."""
-    from idc_core import setup_files
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
+    from idc_core.opening import setup_files
 
     before = [(DATASETS, set(DATASETS)), (MODELS, set(MODELS))]
     yield

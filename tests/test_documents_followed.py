@@ -23,9 +23,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from idc_core import setup_files
 from idc_core.cli import main
 from idc_core.lrp.rules import RULES
+from idc_core.opening import setup_files
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]

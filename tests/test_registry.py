@@ -1,5 +1,7 @@
 """Every registry answers an unknown name with the names that it has."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from idc_core.attribution.methods import METHODS
@@ -9,7 +11,7 @@ from idc_core.errors import SettingError
 from idc_core.generation import CONSTRAINTS, SEEDS
 from idc_core.generation.objectives import OBJECTIVES
 from idc_core.importance.important_neurons import PRIORITIES
-from idc_core.registry import Registry
+from idc_core.registry import Registry, lazy
 from idc_core.suites import SUITES
 
 
@@ -21,6 +23,19 @@ def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
     with pytest.raises(SettingError, match="Unknown fruit 'plum': expected one of apple, pear"):
         fruits["plum"]
     assert "plum" not in fruits  # asking adds nothing
+
+
+def test_a_field_that_was_not_given_is_found_once() -> None:
+    asked = []
+
+    @dataclass(frozen=True)
+    class Fruit:
+        name: str
+        colour: str = lazy(lambda fruit: asked.append(fruit.name) or "green")
+
+    pear, cherry = Fruit("pear"), Fruit("cherry", "red")
+    assert [pear.colour, pear.colour, cherry.colour] == ["green", "green", "red"]
+    assert asked == ["pear"]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from idc_core.cli import (
     import_run,
     inspect,
     listing,
-    own_paths,
-    preparing,
+    own_options,
     report,
     runs,
     studio,
@@ -86,8 +85,7 @@ def make_parser() -> Parser:
         if name not in ("import-run", "list", "runs", "train"):
             _add_device(one)
         if name not in ("check", "import-run", "list", "runs", "train"):
-            own_paths.add_options(one, data=name in own_paths.WITHOUT_DATA)
-            preparing.add_preparation(one)
+            own_options.add_options(one, name)
     return parser
 
 
@@ -133,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settle()
         setups, others = _take_setups(sys.argv[1:] if argv is None else argv)
         for setup in setups:
-            from idc_core.setup_files import open_setup  # it needs the registries, which help does not
+            from idc_core.opening.setup_files import open_setup  # it needs the registries, which help does not
 
             open_setup(setup)
         if not others or (others[0].startswith("-") and others[0] not in _OF_THE_WHOLE):
@@ -143,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cache_folder()  # refused before the work, even where a command may not come to need it
         sweep()
         with devices.using(getattr(arguments, "device", None)), _as_workers(arguments):
-            arguments.paths = own_paths.open_paths(arguments)
+            own_options.open_paths(arguments)
             for sentence in arguments.renamed:
                 print(sentence, file=sys.stderr)
             status = COMMANDS[arguments.command].run(arguments)

@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 from idc_core import files
 from idc_core.cli.library_names import in_library, library_names
-from idc_core.cli.own_paths import DATA, NETWORKS, OwnPath, as_path, kind_of
 from idc_core.cli.registries import KINDS, RULES, read_table
 from idc_core.errors import IdcError, SettingError
 from idc_core.limits import BITS, SIDE
+from idc_core.opening.files import DATA, NETWORKS, OwnFile, as_file
 from idc_core.own_code import is_url
 from idc_core.parameters import Parameter, Value, shown
 from idc_core.registry import Registry
@@ -92,8 +92,8 @@ class Numbers(Argument):
 class Name(Argument, Container[str]):
     """A name of a registry, by the word that `list` takes for it, or one of some words beside it.
 
-    For a network or a data set a name of the library may be given (see `library_names`), or a path (see `own_paths`);
-    for a rule a table of rules (`idc_core.lrp.tables`).
+    For a network or a data set a name of the library may be given (see `library_names`), or a path (see
+    `idc_core.opening.files`); for a rule a table of rules (`idc_core.lrp.tables`).
     Given as `choices` too where the help lists the names: all are let through there, and only then looked up.
     """
 
@@ -108,7 +108,7 @@ class Name(Argument, Container[str]):
         """Yield the names; most registries need torch, so this is for a help text or a mistake."""
         return iter((*KINDS[self.kind].entries, *self.more))
 
-    def read(self, text: str) -> str | OwnPath:
+    def read(self, text: str) -> str | OwnFile:
         """Return the name, or the path in its place."""
         entries = KINDS[self.kind].entries
         if text in entries or text in self.more:
@@ -116,11 +116,11 @@ class Name(Argument, Container[str]):
         if self.kind == RULES and ":" in text:
             return read_table(text)
         name, equals, file = text.partition("=")
-        if self.kind == NETWORKS and equals and name in entries and (path := as_path(self.kind, file)):
+        if self.kind == NETWORKS and equals and name in entries and (path := as_file(self.kind, file)):
             return replace(path, architecture=name)
         if own := in_library(self.kind, text, entries):
             return own
-        if path := as_path(self.kind, text):
+        if path := as_file(self.kind, text):
             return path
         _refuse_name(self.kind, text, entries)
 
@@ -142,12 +142,13 @@ class Word(Argument):
     """One of a few words."""
 
     words: tuple[str, ...]
+    kind: type[str | int] = str
 
-    def read(self, text: str) -> str:
-        """Return the word."""
+    def read(self, text: str) -> str | int:
+        """Return the word, or the number that it is."""
         if text not in self.words:
             raise SettingError(f"must be {' or '.join(self.words)}, not {shown(text)}")
-        return text
+        return self.kind(text)
 
 
 @dataclass(frozen=True)
@@ -225,14 +226,18 @@ class FileToRead(Argument):
 class FileToOpen(Argument):
     """A setup file, or a network or data of the person's own: a file or folder that is there, or the URL of data."""
 
-    def read(self, text: str) -> Path | OwnPath:
+    def read(self, text: str) -> Path | OwnFile:
         """Return a setup file's path, or whose path it is."""
+        from idc_core.models.formats import NETWORK_FORMATS, REFUSED
+
         if is_url(text):
-            return OwnPath(DATA, text)
+            return OwnFile(DATA, text)
         path = Path(text).expanduser().absolute()
         if path.suffix == ".py" or not _is_there(path):
             return FileToRead().read(text)
-        return OwnPath(kind_of(path), path)
+        ending = path.suffix.lower()
+        network = (path / "config.json").exists() if path.is_dir() else ending in {*NETWORK_FORMATS, *REFUSED}
+        return OwnFile(NETWORKS if network else DATA, str(path))
 
 
 @dataclass(frozen=True)
@@ -298,7 +303,7 @@ class FolderToWrite(Argument):
 class Network(Argument):
     """A network: its name or path, ``NAME=FILE`` for other weights, or ``NAME:BITS`` for a coarser copy."""
 
-    def read(self, text: str) -> str | OwnPath:
+    def read(self, text: str) -> str | OwnFile:
         """Return the text, or the path in its place."""
         name, equals, file = text.partition("=")
         name, colon, bits = (name, "", "") if equals else text.rpartition(":") if ":" in text else (text, "", "")
@@ -312,7 +317,7 @@ class Network(Argument):
                 f"Expected NAME:BITS with a whole number of bits from {BITS.low} to {BITS.high}, such as {name}:4, "
                 f"not {shown(text)}"
             )
-        return replace(found, rest=f"{colon}{bits}") if isinstance(found, OwnPath) else found + text[len(name) :]
+        return replace(found, rest=f"{colon}{bits}") if isinstance(found, OwnFile) else found + text[len(name) :]
 
 
 class Distinct(argparse.Action):

@@ -33,7 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check, print what was found, and return the exit status: 0 also where mistakes are likely."""
     from idc_core.analysis.network_check import check_network
-    from idc_core.setup_files import opened
+    from idc_core.opening.setup_files import opened
 
     own = [name for one in opened() for name in one.models]
     name = arguments.model or next(iter(own), "lenet5-digits")

@@ -40,28 +40,28 @@ def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, limi
     """Return network and data as they were opened here, and how workers open them: setup files and paths first."""
     from idc_core.work import Source
 
-    setups, words = tuple(str(path.absolute()) for path in arguments.setup), tuple(arguments.paths)
+    setups = tuple(str(path.absolute()) for path in arguments.setup)
+    own = arguments.own_files.to_json() if arguments.own_files else ""
     return replace(
         Source.here(model.card, lambda: model, data),
         limit=limit,
-        prepare=SameFiles(setups, words) if setups or words else None,
+        prepare=SameFiles(setups, own) if setups or own else None,
     )
 
 
 @dataclass(frozen=True)
 class SameFiles:
-    """Opens in a worker the setup files and the paths that a command line names."""
+    """Opens in a worker the setup files of a command line, and what it names by a path, as `OwnFiles.to_json` says."""
 
     setups: tuple[str, ...]
-    words: tuple[str, ...]
+    own: str
 
     def __call__(self) -> None:
         """Open them."""
-        from idc_core import setup_files
-        from idc_core.cli import make_parser
-        from idc_core.cli.own_paths import open_paths
+        from idc_core.opening.files import OwnFiles
+        from idc_core.opening.setup_files import open_setup
 
         for path in self.setups:
-            setup_files.open_setup(path)
-        if self.words:
-            open_paths(make_parser().parse_args(["studio", *self.words]))
+            open_setup(path)
+        if self.own:
+            OwnFiles.from_json(self.own, "What a command has opened").enter()

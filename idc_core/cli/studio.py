@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import socket
@@ -51,18 +50,21 @@ def run(arguments: argparse.Namespace) -> int:
     files = [*arguments.setup, *(file for file in arguments.files if not isinstance(file, str))]
     models: list[str] = []
     if files:
-        from idc_core import setup_files
+        from idc_core.opening import setup_files
 
         for file in files[len(arguments.setup) :]:
             setup_files.open_setup(file)
         found = setup_files.opened()
         environment[setup_files.VARIABLE] = os.pathsep.join(str(one.path) for one in found)
         models += [name for one in found for name in one.models]
-    if arguments.paths:
-        from idc_core.cli.own_server_files import VARIABLE, try_all
+    if arguments.own_files is not None:
+        from idc_core.models import MODELS
+        from idc_core.opening.entering import try_out
+        from idc_core.opening.server_files import VARIABLE
 
-        environment[VARIABLE] = json.dumps(arguments.paths)
-        models = [*try_all(own), *models]
+        environment[VARIABLE] = arguments.own_files.to_json()
+        try_out(own)
+        models = [*(name for name in own if name in MODELS), *models]
     if models:
         address += f"/?{urlencode({'model': models[0]})}"
     print(f"Opening the dashboard on {address} (Ctrl-C stops it).", flush=True)

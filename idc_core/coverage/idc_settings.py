@@ -5,19 +5,14 @@ A new option is a field of `IdcOptions`, and its use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from idc_core.errors import SettingError
-from idc_core.parameters import truth
+from idc_core.parameters import option, truth
 
 if TYPE_CHECKING:
     from idc_core.lrp.rules import NamedRule, RelevanceSettings
-
-
-def _option(default: Any, help: str, among: str = "") -> Any:
-    """Declare a field: its default, what a larger or another value does, and the registry that has its names."""
-    return field(default=default, metadata={"help": help, "among": among})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +39,11 @@ class IdcOptions:
         If a value is outside what the method defines.
     """
 
-    priority: str = _option("sum", "what makes a neuron important, for example absolute", "priorities")
-    clusters: tuple[int, ...] = _option((2, 3, 4), "numbers of clusters to choose from")
-    drop_zeros: bool = _option(False, "leave activations of exactly zero out of the clustering")
-    clustering: str = _option("k-means", "way to cluster, for example dbscan", "clusterings")
-    original: bool = _option(
+    priority: str = option("sum", "what makes a neuron important, for example absolute", "priorities")
+    clusters: tuple[int, ...] = option((2, 3, 4), "numbers of clusters to choose from")
+    drop_zeros: bool = option(False, "leave activations of exactly zero out of the clustering")
+    clustering: str = option("k-means", "way to cluster, for example dbscan", "clusterings")
+    original: bool = option(
         False, "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     )
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from idc_core.datasets.dataset import Dataset, Items, Task
 from idc_core.datasets.entry import DatasetEntry
@@ -19,8 +18,9 @@ from idc_core.datasets.own_arrays import as_array, checked_inputs, checked_targe
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
-from idc_core.own_code import run_own, said_source, source_of
+from idc_core.own_code import next_edition, run_own, said_source, source_of
 from idc_core.progress import Progress
+from idc_core.registry import lazy
 
 _EXPECTED = "return (inputs, targets), a torch Dataset, an idc Dataset, or the path of files"
 
@@ -107,7 +107,7 @@ class OwnReader:
                     "both, of files that hold or give the splits. Or read the files and return (inputs, targets)."
                 )
             self._path = path
-            items = format_of(path).read(path, Preparation(), split, limit, on_progress)
+            items = DataFile(path, Preparation())(split, limit, on_progress)
             self.class_names = self.class_names or items.class_names
             return items
         whole = self._takes == 1
@@ -168,31 +168,42 @@ class OwnReader:
         return replace(items, vocabulary=tuple(f"#{number}" for number in range(max(2, highest + 1))))
 
 
-@dataclass(frozen=True, eq=False)
+class DataFile:
+    """Reads the splits of a file or folder, prepared; `path` says where what is wrong lies."""
+
+    def __init__(self, path: Path, preparation: Preparation) -> None:
+        self.path, self.preparation, self.format = path, preparation, format_of(path)
+
+    def __call__(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
+        """Return one split, or its first `limit` items."""
+        return self.format.read(self.path, self.preparation, split, limit, on_progress)
+
+
+def _task(entry: OwnData) -> Task | None:
+    entry.load("train", 1, None)
+    return entry.load.task
+
+
+def _input_shape(entry: OwnData) -> tuple[int, ...]:
+    return tuple(int(size) for size in entry.load("train", 1, None).inputs.shape[1:])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OwnData(DatasetEntry):
     """A data set that a person registered: what was not given is told by the data, when it is first asked for."""
 
-    def __post_init__(self) -> None:
-        """Leave what was not given to the properties below."""
-        for name in ("input_shape", "class_names", "task"):
-            if not self.__dict__[name]:
-                del self.__dict__[name]
+    load: OwnReader
+    task: Task = lazy(_task)
+    class_names: tuple[str, ...] = lazy(lambda entry: () if entry.task == "regression" else entry.load.names())
+    input_shape: tuple[int, ...] = lazy(_input_shape)
+    citation: str = ""
+    licence: str = ""
+    edition: int = field(default_factory=next_edition)
 
-    @cached_property  # type: ignore[misc]
-    def input_shape(self) -> tuple[int, ...]:
-        """Shape of one input."""
-        return tuple(int(size) for size in self.load("train", 1, None).inputs.shape[1:])
-
-    @cached_property  # type: ignore[misc]
-    def task(self) -> Task:
-        """Classification where the targets are whole numbers or names."""
-        self.load("train", 1, None)
-        return cast("Task", cast("OwnReader", self.load).task)
-
-    @cached_property  # type: ignore[misc]
-    def class_names(self) -> tuple[str, ...]:
-        """Names by class index."""
-        return cast("OwnReader", self.load).names()
+    @property
+    def file(self) -> str:
+        """The file that it comes from."""
+        return source_of(self.load.read)[0]
 
 
 def _first(items: Items, limit: int | None) -> Items:

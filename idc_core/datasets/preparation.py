@@ -9,7 +9,7 @@ from typing import Any
 from idc_core.errors import SettingError
 from idc_core.guarded import typed
 from idc_core.limits import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
-from idc_core.parameters import shown
+from idc_core.parameters import option, shown
 
 FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
 """Ways to bring a picture to a size, and what each does to it."""
@@ -35,12 +35,12 @@ class Preparation:
         Rows and columns that pictures are brought to.
     fit : {"stretch", "crop", "pad"}
         How: each side on its own, the shorter side and the middle of the other, or the longer side and a black border.
-    channels : {1, 3} or None
-        Grey or RGB.
     resample : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
         Filter by which pictures are brought to their size.
     margin : int
         Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
+    channels : {1, 3} or None
+        Grey or RGB.
     inputs, targets : str
         Names of the columns or arrays that hold them; several columns with commas between them.
     task : {"", "classification", "regression"}
@@ -60,18 +60,18 @@ class Preparation:
         If a value is outside what is allowed.
     """
 
-    size: tuple[int, int] | None = None
-    fit: str = "stretch"
-    channels: int | None = None
-    resample: str = "bilinear"
-    margin: int = 0
-    inputs: str = ""
-    targets: str = ""
-    task: str = ""
-    tokenizer: Path | None = None
-    length: int | None = None
-    test_share: float = 0.2
-    seed: int = 0
+    size: tuple[int, int] | None = option(None, "what pictures are brought to, such as 32x32")
+    fit: str = option("stretch", "how (stretch)", tuple(FITS))
+    resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", RESAMPLES)
+    margin: int = option(0, "rows and columns more, cut off again at the edges (0)", MARGIN)
+    channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
+    inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
+    targets: str = option("", "array or column of the targets")
+    task: str = option("", "what numbers as targets are", TASKS)
+    tokenizer: Path | None = option(None, "of a Hugging Face tokenizer, for texts")
+    length: int | None = option(None, "tokens that texts are cut or padded to", TOKENS)
+    test_share: float = option(0.2, "drawn as tests where the files give no split (0.2)", TEST_SHARE)
+    seed: int = option(0, "draws them (0)", SEED, "split_seed")
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
@@ -105,7 +105,7 @@ class Preparation:
         given = typed(plain, where, dict[str, Any])
         folder = typed(given.pop("tokenizer", None), where, str | None)  # type: ignore[arg-type]
         found = typed(given, where, cls)
-        return replace(found, tokenizer=Path(folder) if folder else None)
+        return replace(found, tokenizer=Path(folder)) if folder else found
 
     @property
     def says(self) -> tuple[str, ...]:

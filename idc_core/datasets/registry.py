@@ -1,15 +1,18 @@
 """The list of datasets, and the one function that loads them."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
 from idc_core.datasets.dataset import Dataset, Split, Task, content_fingerprint
 from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
-from idc_core.datasets.own import OwnData, OwnReader
+from idc_core.datasets.own import DataFile, OwnData, OwnReader
+from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
-from idc_core.own_code import looks_like_path, next_edition
+from idc_core.own_code import free_name, looks_like_path
 from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
@@ -95,21 +98,50 @@ def dataset(
         known: Task | None = task or ("classification" if names else None)
         reader = OwnReader(name, read, known, names)
         DATASETS[name] = OwnData(
-            name,
-            label or name,
-            help,
-            cast("Task", known),
-            names,
-            tuple(input_shape),
-            citation,
-            licence,
-            reader,
-            learns_from,
-            edition=next_edition(),
+            name=name,
+            label=label or name,
+            help=help,
+            task=cast("Task", known),
+            class_names=names,
+            input_shape=tuple(input_shape),
+            citation=citation,
+            licence=licence,
+            load=reader,
+            learns_from=learns_from,
         )
         return read
 
     return decorate
+
+
+def open_data(
+    path: Path | str,
+    *,
+    name: str = "",
+    label: str = "",
+    preparation: Preparation | None = None,
+    on_progress: Progress | None = None,
+    **known: Any,
+) -> OwnData:
+    """Enter a file or folder into `DATASETS`, in place of what was opened from it before.
+
+    `path` has an ending of `DATA_FORMATS`, or is a folder, or the URL of either, as `local_path` takes it. `name` and
+    `label` are by default after the file. `preparation` says how it becomes inputs, by default as the files tell. Of
+    `input_shape`, `task` and `class_names` what is `known` already is not read from it.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read as data, or a URL cannot be fetched.
+    """
+    whole = local_path(path, on_progress)
+    read = DataFile(whole, preparation or Preparation())
+    name = name or free_name(whole, DATASETS)
+    load = OwnReader(name, read, None, ())
+    DATASETS[name] = entry = OwnData(
+        name=name, label=label or name, help=f"Read from {whole.name}.", load=load, **known
+    )
+    return entry
 
 
 def load_dataset(
@@ -123,7 +155,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        A key of `DATASETS`, or the path or URL of a file or folder, which `idc_core.datasets.opening.open_data` enters.
+        A key of `DATASETS`, or the path or URL of a file or folder, which `open_data` enters.
     split : {"test", "train"}
         Which split.
     limit : int, optional
@@ -147,8 +179,6 @@ def load_dataset(
     if not isinstance(name, str) or name not in DATASETS:
         if not isinstance(name, str) or not looks_like_path(name):
             raise DataError(f"There is no dataset {shown(name)}; choose one of {', '.join(DATASETS)}.")
-        from idc_core.datasets.opening import open_data  # which enters what it opens here
-
         name = open_data(name, on_progress=on_progress).name
     if not isinstance(split, str) or split not in get_args(Split):
         raise DataError(f"There is no split {shown(split)} of {name}; choose one of {', '.join(get_args(Split))}.")

@@ -16,16 +16,15 @@ from idc_core.confusion import ClassErrors, countable_layers, find_errors
 from idc_core.datasets import DATASETS, Dataset, load_dataset
 from idc_core.errors import SettingError
 from idc_core.gate.on_coverage import Coverage
-from idc_core.gate.opening import open_names
 from idc_core.gate.settings import Gate, read_gate
 from idc_core.lrp.session import check_layers
 from idc_core.models import load_model
 from idc_core.models.network import Network
+from idc_core.opening.setup_files import open_setup
 from idc_core.perturbation import AttackResult
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, class_evidence
 from idc_core.runs.planned import Fingerprints
-from idc_core.setup_files import open_setup
 from idc_core.work import Executor, Source
 from idc_core.work.attacks import attack_inputs
 from idc_core.work.criteria import fit_criteria, update_criteria
@@ -51,7 +50,7 @@ class Bench:
         self.check = gate.checks[number]
         self.settings, self.find_executor, self.on_progress = self.check.settings, find_executor, on_progress
         self._opens = _Opens(str(gate.file.absolute()), number)
-        self.model_name, self.tests_name = open_names(self.check, gate.folder)
+        self.model_name, self.tests_name = self.check.enter(gate.folder)
         self.model: Network = load_model(self.model_name)
         self.layer = self.settings.layer or self.model.card.default_layer
         check_layers(self.model, [self.layer])
@@ -181,4 +180,4 @@ class _Opens:
         gate = read_gate(Path(self.file))
         for setup in gate.setups:
             open_setup(setup)
-        open_names(gate.checks[self.number], gate.folder)
+        gate.checks[self.number].enter(gate.folder)

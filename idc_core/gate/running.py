@@ -11,12 +11,11 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
 from idc_core.gate.limits import Limit
-from idc_core.gate.opening import open_names
 from idc_core.gate.settings import Gate, place
 from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Verdict
+from idc_core.opening.setup_files import open_setup
 from idc_core.progress import Progress
 from idc_core.runs import Planned
-from idc_core.setup_files import open_setup
 from idc_core.work import Executor, Here
 from idc_core.work.executor import OpenExecutor
 
@@ -51,7 +50,7 @@ def run_gate(
         open_setup(setup)
     for check in gate.checks:
         with place(check.where):
-            open_names(check, gate.folder)
+            check.enter(gate.folder)
     needed = any(limit.needs_baseline for check in gate.checks for limit in check.limits)
     baseline = read_baseline(gate.baseline) if needed and not renew else None
     with ExitStack() as stack:

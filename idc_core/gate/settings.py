@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from idc_core.gate.limits import LIMITS, Limit
 from idc_core.guarded import read_toml, typed
 from idc_core.limits import INPUTS, M
 from idc_core.models.scaling import Scaling
+from idc_core.opening.files import FileOptions, open_named
 from idc_core.parameters import shown
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ _MOST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(IdcOptions):
+class Settings(IdcOptions, FileOptions):
     """One check: a network, its tests, and how they are analysed; the fields are the keys of its table in the file.
 
     `model` and `data` are names, or paths from the file's folder; `data` may also be a URL. `data`, `layer` and the
@@ -43,10 +44,6 @@ class Settings(IdcOptions):
     rule: str | dict[str, Any] = "epsilon"
     epsilon: float | None = None
     architecture: str = ""
-    scaling: dict[str, Any] = field(default_factory=dict)
-    explain: str = ""
-    trust: bool = False
-    preparation: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what the method does not define."""
@@ -81,14 +78,17 @@ class Check:
 
     settings: Settings
     limits: tuple[Limit, ...]
-    scaling: Scaling | None
-    preparation: Preparation | None
     where: str
 
     @property
     def name(self) -> str:
         """The name that reports and baseline know it by."""
         return self.settings.title
+
+    def enter(self, folder: Path) -> tuple[str, str]:
+        """Enter what is named by a path from a folder; return the names of the network and of its tests."""
+        one = self.settings
+        return open_named(one.model, one.data, one, folder, one.architecture)
 
 
 @dataclass(frozen=True)
@@ -159,15 +159,18 @@ def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
         raise DataError(f"{where} has no limits: expected at least one table [[check.limit]].")
     _check_different([one.label for one in limits], f"{where}: two limits are on", "give both bounds in one")
     with place(where):
-        scaling = _fitted(settings.scaling, "scaling", Scaling) if settings.scaling else None
-        preparation = _preparation(settings.preparation, folder) if settings.preparation else None
-    return Check(settings, limits, scaling, preparation, where)
+        if settings.scaling:
+            _fitted(settings.scaling, "scaling", Scaling)
+        if settings.preparation:
+            settings = replace(settings, preparation=_preparation(settings.preparation, folder))
+    return Check(settings, limits, where)
 
 
-def _preparation(plain: dict[str, Any], folder: Path) -> Preparation:
+def _preparation(plain: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a whole preparation: what is left out is as usual, not as a network expects."""
     _check_keys(plain, "preparation", Preparation)
-    found = Preparation.from_json(dict(plain), "preparation")
-    return found if found.tokenizer is None else replace(found, tokenizer=folder / found.tokenizer)
+    tokenizer = Preparation.from_json(dict(plain), "preparation").tokenizer
+    return {**asdict(Preparation()), **plain, "tokenizer": tokenizer and str(folder / tokenizer)}
 
 
 def _limit(plain: dict[str, Any], where: str) -> Limit:

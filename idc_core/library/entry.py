@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
 from idc_core.library.contents import FOLDER, contents_folder
+from idc_core.models.scaling import Scaling
 
 Kind = Literal["network", "data"]
 
@@ -173,6 +175,17 @@ class Entry:
         place = contents_folder() / self.content
         # A file lies alone in a folder: no reader finds others beside it.
         return place if self.content.endswith(FOLDER) else place / self.content
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """What is done to inputs in front of the network; None for nothing."""
+        plain = self.network_settings.scaling
+        return None if plain is None else Scaling.from_json(dict(plain), f"The scaling of {self.label}")
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the files become inputs."""
+        return Preparation.from_json(dict(self.data_settings.preparation), f"The preparation of {self.label}")
 
     @property
     def facts(self) -> NetworkFacts | DataFacts | None:

@@ -7,41 +7,26 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from idc_core.datasets import DATASETS
-from idc_core.datasets.opening import open_data
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.registry import open_data
 from idc_core.documents import may_see
 from idc_core.errors import DataError, IdcError
 from idc_core.library import store
 from idc_core.library.entry import Entry, Stamp, plain_name
 from idc_core.models import MODELS
-from idc_core.models.opening import open_network
+from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.models.own import Found
-from idc_core.models.scaling import Scaling
 
 log = logging.getLogger("idc_core")
-
-HIDDEN = "library-"
-"""Beginning of names under which entries are tried, before anybody may choose them."""
-
-
-@dataclass(frozen=True)
-class _Entered:
-    """What is in the registries of one entry, and how it was opened."""
-
-    key: tuple[Any, ...]
-    name: str
-    kind: str
-    owner: str
-    shared: bool
 
 
 _lock = threading.Lock()
 _seen: list[tuple[Any, ...]] = [()]
-_entered: dict[str, _Entered] = {}
+_entered: dict[str, tuple[Entry, int]] = {}
+"""What is in the registries, by the entry's number, with the edition of the data that a network takes."""
 
 
 def enter_all() -> None:
@@ -53,10 +38,10 @@ def enter_all() -> None:
         now = store.ENTRIES.state()
         if now == _seen[0]:
             return
-        found = {id: entry for id, entry in store.ENTRIES.listed().items() if entry.facts is not None}
-        for id in [id for id in _entered if id not in found]:
+        read = {id: entry for id, entry in store.ENTRIES.listed().items() if entry.facts is not None}
+        for id in set(_entered) - set(read):
             _remove(id)
-        for entry in sorted(found.values(), key=lambda entry: entry.kind):  # data before the networks that take them
+        for entry in sorted(read.values(), key=lambda entry: entry.kind):  # data before the networks that take them
             try:
                 _enter(entry)
             except IdcError as error:
@@ -67,18 +52,12 @@ def enter_all() -> None:
 
 def owners() -> dict[str, str]:
     """Return whose a name of the registries is, for those that the library entered; empty: everybody's."""
-    return {one.name: one.owner for one in list(_entered.values())}
+    return {entry.name: entry.owner for entry, _ in list(_entered.values())}
 
 
 def hidden(asker: str | None) -> set[str]:
     """Return the names of the registries that somebody does not see."""
-    return {one.name for one in list(_entered.values()) if not may_see(one.owner, asker, shared=one.shared)}
-
-
-def scaling_of(entry: Entry) -> Scaling | None:
-    """Return what is done to inputs in front of an entry's network; None for nothing."""
-    plain = entry.network_settings.scaling
-    return None if plain is None else Scaling.from_json(dict(plain), f"The scaling of {entry.label}")
+    return {entry.name for entry, _ in list(_entered.values()) if not may_see(entry.owner, asker, shared=entry.shared)}
 
 
 def remedy(entry: Entry) -> str:
@@ -94,9 +73,9 @@ def remedy(entry: Entry) -> str:
     return "" if same else "Its file has changed since it was read. Read it again."
 
 
-def preparation_of(entry: Entry) -> Preparation:
-    """Return how an entry's files become inputs."""
-    return Preparation.from_json(dict(entry.data_settings.preparation), f"The preparation of {entry.label}")
+def network_file(entry: Entry) -> NetworkFile:
+    """Return an entry's network with what it is opened with."""
+    return NetworkFile(entry.path, entry.scaling, explain=entry.network_settings.explain or None)
 
 
 def _menu_label(entry: Entry) -> str:
@@ -110,8 +89,8 @@ def named(entry: Entry) -> Iterator[None]:
     try:
         yield
     except IdcError as error:
-        said = str(error).replace(str(entry.path), entry.source if entry.content else plain_name(entry.path.name))
-        raise type(error)(said.replace(HIDDEN + entry.id, entry.label)) from error
+        name = entry.source if entry.content else plain_name(entry.path.name)
+        raise type(error)(str(error).replace(str(entry.path), name)) from error
 
 
 def _enter(entry: Entry) -> None:
@@ -120,38 +99,36 @@ def _enter(entry: Entry) -> None:
         _remove(entry.id)
         return
     data = DATASETS[entry.network_settings.data].edition if entry.network else 0
-    # Not on the result of a check, nor on whose it is: what was read before stays in use.
-    key = (replace(entry, check=None, owner="", shared=False), data)
-    before = _entered.get(entry.id)
-    _entered[entry.id] = _Entered(key, entry.name, entry.kind, entry.owner, entry.shared)
-    if before is None or before.key != key:
+    before, edition = _entered.get(entry.id, (None, 0))
+    _entered[entry.id] = entry, data
+    # What was read before stays in use where another result of a check, or whose it is, is all that has changed.
+    same = before and replace(entry, check=before.check, owner=before.owner, shared=before.shared)
+    if same is None or (before, edition) != (same, data):
         (_enter_network if entry.kind == "network" else _enter_data)(entry)
 
 
 def _remove(id: str) -> None:
-    entered = _entered.pop(id, None)
-    if entered is not None:
-        (MODELS if entered.kind == "network" else DATASETS).pop(entered.name, None)
+    if id in _entered:
+        entry, _ = _entered.pop(id)
+        (MODELS if entry.kind == "network" else DATASETS).pop(entry.name, None)
 
 
 def _enter_data(entry: Entry) -> None:
-    opened = open_data(entry.path, name=entry.name, label=_menu_label(entry), preparation=preparation_of(entry))
     assert entry.data is not None
-    # Menus ask for these: they must not read the file, which may be large, or gone.
-    known = {"input_shape": entry.data.shape, "task": entry.data.task, "class_names": entry.data.class_names}
-    opened.__dict__.update(known)
+    open_data(
+        entry.path,
+        name=entry.name,
+        label=_menu_label(entry),
+        preparation=entry.preparation,
+        # Menus ask for these: they must not read the file, which may be large, or gone.
+        input_shape=entry.data.shape,
+        task=entry.data.task,
+        class_names=entry.data.class_names,
+    )
 
 
 def _enter_network(entry: Entry) -> None:
-    settings, facts = entry.network_settings, entry.network
-    opened = open_network(
-        entry.path,
-        data=settings.data,
-        name=entry.name,
-        label=_menu_label(entry),
-        layer=settings.layer,
-        scaling=scaling_of(entry),
-        explain=settings.explain or None,
-    )
-    if facts is not None:
-        opened.__dict__["found"] = Found(facts.layers, facts.default_layer)
+    assert entry.network is not None
+    settings, found = entry.network_settings, Found(entry.network.layers, entry.network.default_layer)
+    label = _menu_label(entry)
+    open_network(network_file(entry), settings.data, name=entry.name, label=label, layer=settings.layer, found=found)

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 from idc_core.datasets import DATASETS
 from idc_core.datasets.dataset import content_fingerprint
-from idc_core.datasets.formats import format_of as data_format_of
-from idc_core.datasets.opening import FileReader
-from idc_core.datasets.own import OwnReader
+from idc_core.datasets.own import DataFile, OwnReader
 from idc_core.errors import DataError, IdcError, ModelError
 from idc_core.explained import explaining
 from idc_core.library import store
 from idc_core.library.entry import DataFacts, Entry, NetworkFacts, NetworkSettings, Stamp
-from idc_core.library.opening import HIDDEN, enter_all, named, preparation_of, scaling_of
+from idc_core.library.opening import enter_all, named, network_file
 from idc_core.models import MODELS
-from idc_core.models.formats import format_of as network_format_of
-from idc_core.models.opening import FileBuilder, open_network
+from idc_core.models.network_file import NetworkFile
 from idc_core.progress import Progress, report
 
 if TYPE_CHECKING:
@@ -52,20 +49,19 @@ def _network(entry: Entry, on_progress: Progress | None) -> NetworkFacts:
     from idc_core.models.weights import fingerprint
 
     report(on_progress, 0, 1, "reading the network")
-    form = network_format_of(entry.path)
-    module = FileBuilder(entry.path, None, "", False)()
+    file = NetworkFile(entry.path)
+    module = file()
     takes = ""
-    if form.expects is not None:
-        expected = form.expects(entry.path)
+    if expected := file.expects:
         sides = (*((expected.channels,) if expected.channels else ()), *(expected.size or ()))
         takes = " x ".join(map(str, sides)) or (f"{expected.length} tokens" if expected.length else "")
     count = sum(value.numel() for value in module.parameters())
-    return NetworkFacts(form.label, count, fingerprint(module), takes)
+    return NetworkFacts(file.format.label, count, fingerprint(module), takes)
 
 
 def _data(entry: Entry, on_progress: Progress | None) -> DataFacts:
-    form = data_format_of(entry.path)
-    reader = OwnReader(entry.label, FileReader(entry.path, preparation_of(entry)), None, ())
+    file = DataFile(entry.path, entry.preparation)
+    reader = OwnReader(entry.label, file, None, ())
     train, test = (reader(split, None, on_progress) for split in ("train", "test"))
     names = reader.names()
     shape = tuple(int(side) for side in train.inputs.shape[1:])
@@ -76,7 +72,7 @@ def _data(entry: Entry, on_progress: Progress | None) -> DataFacts:
         )
     task = reader.task or "classification"
     sizes = len(train.targets), len(test.targets)
-    return DataFacts(form.label, content_fingerprint(test, names), shape, task, names, *sizes, test.notes)
+    return DataFacts(file.format.label, content_fingerprint(test, names), shape, task, names, *sizes, test.notes)
 
 
 def connect(entry: Entry, settings: NetworkSettings, on_progress: Progress | None = None) -> Entry:
@@ -92,21 +88,10 @@ def connect(entry: Entry, settings: NetworkSettings, on_progress: Progress | Non
     if settings.data not in ("", *DATASETS):  # a path or a URL would be opened, and visitors choose this
         raise DataError(f"There is no dataset {settings.data[:60]!r} to choose.")
     report(on_progress, 0, 1, "running the network on two inputs")
-    name = HIDDEN + entry.id
     with named(entry):
-        try:
-            scaling = scaling_of(replace(entry, network_settings=settings))
-            opened = open_network(
-                entry.path,
-                data=settings.data,
-                name=name,
-                layer=settings.layer,
-                scaling=scaling,
-                explain=settings.explain or None,
-            )
-            facts = replace(entry.network, layers=tuple(opened.layers), default_layer=opened.default_layer)
-        finally:
-            MODELS.pop(name, None)
+        file = network_file(replace(entry, network_settings=settings))
+        opened = file.entry(settings.data, name=entry.label, layer=settings.layer)
+        facts = replace(entry.network, layers=opened.layers, default_layer=opened.default_layer)
     return store.replaced(entry, network=facts, network_settings=settings, check=None)
 
 
@@ -129,7 +114,7 @@ def fitting(
         Why a data set does not fit, by its name; empty where it fits.
     """
     with named(entry):
-        module = FileBuilder(entry.path, scaling_of(entry), "", False)().eval().float()
+        module = network_file(entry)().eval().float()
         if explain := entry.network_settings.explain:
             explaining(module, explain)
     found = {}

@@ -371,15 +371,13 @@ def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Te
         offered = [name for name in ran if _has_weights(modules[name]) or isinstance(modules[name], _POOLING)]
     else:
         ran, offered = list(seen.outputs), seen.layers
-    given = (entry.layers if "layers" in entry.given else ()) + (
-        (entry.default_layer,) if "default_layer" in entry.given else ()
-    )
+    chosen = entry.given("layers") or ()
+    given = (*chosen, *filter(None, [entry.given("default_layer")]))
     for name in given:
         if split_layer(name)[0] not in modules or not name:
             raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {', '.join(offered)}.")
-    if "layers" in entry.given:
-        layers = entry.layers
-    else:
+    layers = chosen
+    if not chosen:
         wanted = {*(getattr(network, "offered_layers", ()) or offered), *given}
         layers = tuple(name for name in ran if name in wanted)
         layers += tuple(name for name in given if name not in layers)
@@ -388,6 +386,6 @@ def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Te
             f"{where} runs no module with neurons of its own; name a layer with layer=... of @idc.network."
         )
     weighted = [name for name in layers if name in modules and _has_weights(modules[name])] or list(layers)
-    if seen is not None and inputs is not None and seen.attentions and "layers" not in entry.given:
+    if seen is not None and inputs is not None and seen.attentions and not chosen:
         layers = with_parts(network, inputs, layers, seen.attentions, seen.outputs)
     return Found(layers, weighted[-2] if len(weighted) > 1 else weighted[-1])

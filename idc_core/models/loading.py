@@ -11,6 +11,7 @@ from idc_core.files import COMMAND
 from idc_core.models.card import WEIGHTS_FOLDER, ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
+from idc_core.models.network_file import NetworkFile
 from idc_core.models.own import OwnModel
 from idc_core.models.published import load_published
 from idc_core.models.registry import MODELS, find_entry
@@ -41,10 +42,10 @@ def load_model(
         Weights to use instead of the project's own: a `.safetensors` file (for published networks a `.npz`
         file), with the card or layer list beside it under the same name with the ending `.json`.
     data : str or Path
-        Of a path: name or path of the data that the network takes; it is then entered into `MODELS` by
-        `idc_core.models.opening.open_network`. Without, the network takes arrays, and its card names no data.
+        Of a path: name or path of the data that the network takes; it is then entered into `MODELS`. Without, the
+        network takes arrays, and its card names no data.
     scaling, architecture, trust, explain
-        Of a path: as `open_network` takes them.
+        Of a path: as in `idc_core.models.network_file.NetworkFile`.
     device : str
         Where it runs: "cpu", "cuda", "cuda:1", "mps", or "auto" for the first accelerator that is there. By default
         what the command line, else the config file, says, else the processor.
@@ -72,11 +73,8 @@ def load_model(
     weights = None if weights is None else Path(weights)
     where = choose(device)
     if str(name) not in MODELS and looks_like_path(str(name)):
-        from idc_core.models.opening import read_entry  # it loads the readers of data
-
-        entry: ModelEntry = read_entry(
-            name, data=data, scaling=scaling, architecture=architecture, trust=trust, explain=explain
-        )
+        file = NetworkFile(Path(name), scaling, architecture, trust, explain)
+        entry: ModelEntry = file.entry(data, without_data=True)
         if entry.dataset:
             MODELS[entry.name] = entry
     elif data or scaling or architecture or trust or explain is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from idc_core.models.card import Task
-from idc_core.models.entry import ModelEntry
+from idc_core.models.entry import ModelEntry, Recipe
+from idc_core.own_code import next_edition, source_of
+from idc_core.registry import lazy
 
 if TYPE_CHECKING:
     from idc_core.explained import Explain
@@ -22,55 +23,55 @@ class Found:
     default_layer: str
 
 
-@dataclass(frozen=True, eq=False)
+def _found(entry: OwnModel) -> Found:
+    entry.open()
+    return entry.found
+
+
+def _task(entry: OwnModel) -> Task:
+    """Return the task of its data; classification where it has none."""
+    from idc_core.datasets import DATASETS
+
+    return DATASETS[entry.dataset].task if entry.dataset else "classification"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OwnModel(ModelEntry):
     """A network that a person registered: what was not given is found when it is first asked for.
 
     Attributes
     ----------
-    given : tuple of str
-        Which of layers, default layer and task were given.
+    found : Found
+        What the network told when it was built last.
     explain : str or callable, optional
         Which scores are explained, as `idc_core.explained.explaining` takes it.
     """
 
+    layers: tuple[str, ...] = lazy(lambda entry: entry.found.layers)
+    default_layer: str = lazy(lambda entry: entry.found.default_layer)
+    task: Task = lazy(_task)
+    parameters: int | None = None
+    recipe: Recipe | None = None
+    citation: str = ""
+    licence: str = ""
+    complete: bool = True
+    edition: int = field(default_factory=next_edition)
+    found: Found = lazy(_found)
     explain: Explain | None = None
-    given: tuple[str, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        """Leave what was not given to the properties below."""
-        found = ("layers", "default_layer", "task")
-        object.__setattr__(self, "given", tuple(name for name in found if self.__dict__[name]))
-        for name in set(found) - set(self.given):
-            del self.__dict__[name]
 
     def open(self) -> Network:
         """Build the network and make it ready: see `idc_core.models.adoption.adopt`."""
         from idc_core.models.adoption import adopt
 
-        network, self.__dict__["found"] = adopt(self)
+        network, found = adopt(self)
+        vars(self)["found"] = found
         return network
 
-    @cached_property
-    def found(self) -> Found:
-        """What the network told when it was built last."""
-        self.open()
-        found: Found = self.__dict__["found"]
-        return found
+    def given(self, name: str) -> Any:
+        """Return a field as it was given; empty or None where it was not."""
+        return vars(self)[name]
 
-    @cached_property  # type: ignore[misc]
-    def layers(self) -> tuple[str, ...]:
-        """Names of the layers that have neurons, in forward order."""
-        return self.found.layers
-
-    @cached_property  # type: ignore[misc]
-    def default_layer(self) -> str:
-        """The last hidden layer with weights."""
-        return self.found.default_layer
-
-    @cached_property  # type: ignore[misc]
-    def task(self) -> Task:
-        """That of its data; classification where it has none."""
-        from idc_core.datasets import DATASETS
-
-        return DATASETS[self.dataset].task if self.dataset else "classification"
+    @property
+    def file(self) -> str:
+        """The file that it comes from."""
+        return source_of(self.build)[0]

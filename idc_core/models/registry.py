@@ -14,7 +14,6 @@ from idc_core.layer_parts import CLASS, HEADS, part_of_layer
 from idc_core.models.card import WEIGHTS_FOLDER, ModelCard, Task
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.own import OwnModel
-from idc_core.own_code import next_edition
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -303,13 +302,9 @@ def network(
             layers=tuple(layers or ()),
             dataset=data,
             default_layer=layer or "",
-            parameters=None,
-            recipe=None,
             citation=citation,
             licence=licence,
             task=cast("Task", task),
-            complete=True,
-            edition=next_edition(),
             explain=chosen,
         )
         return build

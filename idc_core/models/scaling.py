@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from idc_core.errors import ModelError
+from idc_core.parameters import Parameter, option
 
 Order = Literal["RGB", "BGR"]
 Layout = Literal["first", "last", "flat"]
 _MOST_CHANNELS = 4096
+_PIXEL = Parameter("scaling", "Scaling", "Of inputs in front of a network.", 0.0, -1e6, 1e6)
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Scaling:
         If a number is not finite, a deviation or the factor is 0, or a word is unknown.
     """
 
-    mean: tuple[float, ...] = (0.0,)
-    deviation: tuple[float, ...] = (1.0,)
-    factor: float = 1.0
-    order: Order = "RGB"
-    layout: Layout = "first"
+    mean: tuple[float, ...] = option((0.0,), "subtracted from inputs, per channel or one for all", _PIXEL)
+    deviation: tuple[float, ...] = option((1.0,), "inputs are divided by it, per channel or one for all", _PIXEL)
+    factor: float = option(1.0, "inputs are multiplied by it first, such as 255", _PIXEL)
+    order: Order = option("RGB", "of the channels that they take", get_args(Order))
+    layout: Layout = option("first", "where they take the channels", get_args(Layout))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be computed."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from idc_core import setup_files
-from idc_core.cli import own_server_files
 from idc_core.config import config
+from idc_core.opening import server_files, setup_files
 from idc_core.work import EXECUTORS, Executor, Here, Source
 from studio.engine import workers
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     Passes = tuple[Source, OpenExecutor]
 
-_TOLD = (setup_files.VARIABLE, own_server_files.VARIABLE)
+_TOLD = (setup_files.VARIABLE, server_files.VARIABLE)
 """Environment variables that name what this server has opened."""
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 from studio.engine.results import View
@@ -39,7 +37,7 @@ def command_line(view: View) -> str:
 
 def _setup_files(setup: Setup) -> list[Path]:
     """Return the setup files that register a setup's network or tests."""
-    from idc_core import setup_files
+    from idc_core.opening import setup_files
 
     wanted = {setup.model, setup.data}
     return [one.path for one in setup_files.opened() if wanted & {*one.models, *one.datasets}]
@@ -48,16 +46,16 @@ def _setup_files(setup: Setup) -> list[Path]:
 def _named(setup: Setup, files: list[Path]) -> list[str]:
     """Return the words that name a setup's network and tests; none where words cannot."""
     from idc_core import library
-    from idc_core.cli import own_server_files
+    from idc_core.cli.own_options import words_of
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
+    from idc_core.opening import server_files
 
     entry = MODELS[setup.model]
-    opened, _ = own_server_files.open_once()
+    opened, _ = server_files.open_once()
     if setup.model in opened and setup.data == entry.dataset:
-        words = [str(word) for word in json.loads(os.environ[own_server_files.VARIABLE])]
         path = f"{getattr(entry.build, 'architecture', '')}={getattr(entry.build, 'path', '')}".removeprefix("=")
-        return ["--model", path, *(word for word in words if word.startswith("--"))]
+        return ["--model", path, *words_of(server_files.named())]
     entered = library.owners()
     found = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
     # The project's own are no edition; a setup file enters its own again.

@@ -160,14 +160,14 @@ def _read(one: Named) -> Any:
 
 def follow() -> None:
     """Bring the lists of networks and data to what the server's are."""
-    from idc_core import library, setup_files
-    from idc_core.cli import own_server_files
+    from idc_core import library
+    from idc_core.opening import server_files, setup_files
 
     library.enter_all()
     if os.environ.get("IDC_FILES"):
-        own_server_files.open_once()
+        server_files.open_once()
     if os.environ.get("IDC_SETUP"):
-        setup_files.watch(setup_files.from_environment())
+        setup_files.watch()
         if setup_files.changed():
             setup_files.refresh()
 

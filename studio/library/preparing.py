@@ -25,9 +25,7 @@ _TOLD = "told by the files"
 
 def choose_preparation(entry: Entry) -> None:
     """Draw the settings, closed; a change is read before it is kept."""
-    from idc_core.library.opening import preparation_of
-
-    now = preparation_of(entry)
+    now = entry.preparation
     with st.expander("Preparation"):
         with st.form(f"library-preparation-{entry.id}", border=False):
             one, two, three = st.columns(3, gap="medium")
@@ -131,7 +129,6 @@ def _choose_split(entry: Entry, now: Preparation) -> None:
 
 def _take(entry: Entry) -> None:
     from idc_core.library import DataSettings
-    from idc_core.library.opening import preparation_of
 
     given: dict[str, Any] = {
         name: st.session_state[control_key(entry, name)]
@@ -143,7 +140,7 @@ def _take(entry: Entry) -> None:
         size, length = st.session_state[control_key(entry, "size")], st.session_state[control_key(entry, "length")]
         sides = tuple(int(one) for one in size.lower().replace("x", " ").split()) or None
         given |= {"size": sides, "length": int(length) if length.strip() else None}
-        wanted = replace(preparation_of(entry), **given)
+        wanted = replace(entry.preparation, **given)
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
         return

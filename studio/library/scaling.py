@@ -24,10 +24,9 @@ _FACTORS = {1.0: "0..1", 255.0: "0..255"}
 
 def choose_scaling(entry: Entry) -> None:
     """Draw the settings, closed; a change is tried on the network's data, where these are chosen, and checked."""
-    from idc_core.library.opening import scaling_of
     from idc_core.models.scaling import Scaling
 
-    now = scaling_of(entry) or Scaling()
+    now = entry.scaling or Scaling()
     with st.expander(f"Scaling of inputs: {now.said or 'none'}"):
         with st.form(f"library-scaling-{entry.id}", border=False):
             one, two, three = st.columns(3, gap="medium")

@@ -26,10 +26,10 @@ def follow() -> None:
     named = bool(os.environ.get("IDC_FILES"))
     if not named and not os.environ.get("IDC_SETUP"):
         return
-    from idc_core import setup_files
+    from idc_core.opening import setup_files
 
     models = _files() if named else []
-    setup_files.watch(setup_files.from_environment())
+    setup_files.watch()
     if due := setup_files.changed():
 
         def work(report: Progress) -> None:
@@ -53,19 +53,19 @@ def follow() -> None:
 
 def _files() -> list[str]:
     """Open the files that the command line named, once; show what is wrong and return the networks."""
-    from idc_core.cli import own_server_files
+    from idc_core.opening import server_files
 
-    if own_server_files.pending():
+    if server_files.pending():
 
         def work(report: Progress) -> None:
-            own_server_files.open_once()
+            server_files.open_once()
 
         try:
             Waiting(1).get("own files", os.environ["IDC_FILES"], "reading your files", work)
         except CancelledError:
             st.info("Reading your files was stopped. They are read again at the next click.")
             return []
-    models, problem = own_server_files.open_once()
+    models, problem = server_files.open_once()
     if problem:
         st.error(problem)
         st.caption("Start the dashboard again once this is mended.")

@@ -145,7 +145,7 @@ def _hidden() -> Callable[[str], bool]:
     library.enter_all()
     others = library.hidden(owner()) if any(library.owners().values()) else set()
     # Saved suites hold tests alone: they are offered as such, not where data sets are.
-    return lambda name: name.startswith(library.HIDDEN) or SAVED.is_id(name) or name in others
+    return lambda name: SAVED.is_id(name) or name in others
 
 
 def _browser_key(cookie: str) -> str:

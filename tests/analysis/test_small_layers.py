@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core import setup_files
 from idc_core.analysis.layer_sweep import sweep
 from idc_core.cli import main
 from idc_core.errors import ModelError, SettingError
 from idc_core.figures.layers import sweep_grid
+from idc_core.opening import setup_files
 
 SETUP = Path(__file__).with_name("small_layers.py")
 DEAD = r"Nothing can be covered in layer 'dead': each of its \d important neurons has one cluster only"

@@ -9,8 +9,8 @@ import idc_core as idc
 from idc_core.datasets import Items
 from idc_core.datasets.naming import WAYS, Naming, Other, apart
 from idc_core.errors import DataError, ModelError
-from idc_core.live import enter_live
 from idc_core.models.named_inputs import put_naming
+from idc_core.opening.live import enter_live
 
 RNG = np.random.default_rng(0)
 IDS = RNG.integers(2, 9, (40, 6))

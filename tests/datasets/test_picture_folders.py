@@ -15,8 +15,8 @@ from PIL import Image
 import idc_core as idc
 from idc_core.datasets import DATASETS, picture_files, pictures
 from idc_core.datasets.class_folders import class_folders
-from idc_core.datasets.opening import open_data
 from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.registry import open_data
 from idc_core.datasets.row_cache import RowCache
 from idc_core.errors import CancelledError, DataError
 from tests.guarded.hostile import png

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from idc_core import library
-from idc_core.cli import main, make_parser, own_server_files
+from idc_core.cli import main, make_parser
 from idc_core.cli.executors import SameFiles
-from idc_core.cli.own_paths import open_paths
+from idc_core.cli.own_options import open_paths
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.remote import local_path
 from idc_core.errors import CancelledError, DataError
-from idc_core.gate.opening import open_names
 from idc_core.gate.settings import read_gate
 from idc_core.models import MODELS
+from idc_core.opening import server_files
 from idc_core.work.source import Opener, Source
 from studio.state.setup import parse
 from tests.datasets.test_picture_folders import loaded, made, write
@@ -166,7 +166,8 @@ def test_more_than_the_limit_is_not_fetched(places, memory, opened):
 
 def test_a_worker_fetches_for_itself(places, memory, opened, tmp_path, monkeypatch):
     arguments = make_parser().parse_args(["analyze", "--data", URL])
-    source = Source("lenet5-digits", "tests", prepare=SameFiles((), tuple(open_paths(arguments))))
+    open_paths(arguments)
+    source = Source("lenet5-digits", "tests", prepare=SameFiles((), arguments.own_files.to_json()))
     sent = pickle.dumps(source)
     assert URL.encode() in sent
     assert len(sent) < 1_000
@@ -189,16 +190,16 @@ def test_a_command_finds_the_same_by_url_on_an_engine(places, memory, tmp_path):
 
 
 def test_a_server_and_a_check_take_what_their_owner_names(places, memory, tmp_path, monkeypatch):
-    words = open_paths(make_parser().parse_args(["studio", URL]))
-    assert words == [URL]
+    arguments = make_parser().parse_args(["studio", URL])
+    open_paths(arguments)
     del DATASETS["tests"]
-    monkeypatch.setenv(own_server_files.VARIABLE, json.dumps(words))
-    assert own_server_files.open_once() == ([], "")
+    monkeypatch.setenv(server_files.VARIABLE, arguments.own_files.to_json())
+    assert server_files.open_once() == ([], "")
     assert "tests" in DATASETS
     file = tmp_path / "idc.toml"
     check = f'[[check]]\nmodel = "lenet5-digits"\ndata = "{URL}"\n'
     file.write_text(f'{check}[[check.limit]]\nkind = "accuracy"\nat_least = 0.1\n')
-    assert open_names(read_gate(file).checks[0], tmp_path) == ("lenet5-digits", "tests")
+    assert read_gate(file).checks[0].enter(tmp_path) == ("lenet5-digits", "tests")
 
 
 def test_a_visitor_names_none(memory, opened):

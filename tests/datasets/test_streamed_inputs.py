@@ -155,7 +155,7 @@ from PIL import Image
 import idc_core as idc
 from idc_core.coverage.neuron import NC
 from idc_core.coverage.streamed import measure
-from idc_core.datasets.opening import open_data
+from idc_core.datasets.registry import open_data
 
 root = Path(sys.argv[1])
 random = np.random.default_rng(0)

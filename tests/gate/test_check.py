@@ -9,12 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import idc_core as idc
-from idc_core import setup_files
 from idc_core.cli import main
 from idc_core.confusion import collect_statistics, countable_layers, find_errors, network_evidence
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.streamed import measure
 from idc_core.gate.limits import LIMITS
+from idc_core.opening import setup_files
 from idc_core.work import EXECUTORS
 from idc_core.work.local import ByBlocks
 from tests.library.small_files import digits_onnx

@@ -16,7 +16,7 @@ from idc_core.datasets import Dataset
 from idc_core.datasets.pictures import read_pictures
 from idc_core.datasets.preparation import Preparation
 from idc_core.inspection.families.custom import mask_hypothesis
-from idc_core.models.opening import FileBuilder
+from idc_core.models.network_file import NetworkFile
 from idc_core.suites import custom_suite
 from tests.guarded import crafted_arrays, crafted_binaries, crafted_texts, damage
 from tests.guarded.reader import Reader
@@ -205,7 +205,7 @@ def onnx_network(folder):
 
 def own_network(path):
     """The network of a file, and the digest of the file."""
-    build = FileBuilder(path, None, "", False)
+    build = NetworkFile(path)
     return build(), build.digest
 
 
@@ -392,7 +392,7 @@ OWN = (
     ),
     Reader(
         "a network in ONNX",
-        ("idc_core.models.onnx.reading", "idc_core.models.formats", "idc_core.models.opening"),
+        ("idc_core.models.onnx.reading", "idc_core.models.formats", "idc_core.models.network_file"),
         onnx_network,
         own_network,
         differs={"damage": "weights, names and sizes that are others"},

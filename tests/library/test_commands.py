@@ -8,7 +8,7 @@ from idc_core import library
 from idc_core.cli import main, make_parser
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
-from idc_core.models.opening import FileBuilder
+from idc_core.models.network_file import NetworkFile
 from tests.library.small_files import digits_onnx
 
 
@@ -40,7 +40,7 @@ def test_networks_and_data_are_known_by_label_and_by_name(network, toy_data, tmp
 def test_a_command_runs_on_it_and_lists_it(network, capsys, monkeypatch):
     assert main(["check-network", "--model", "my net"]) == 0
     assert "9,528" in capsys.readouterr().out
-    monkeypatch.setattr(FileBuilder, "__call__", None)  # a list reads no file
+    monkeypatch.setattr(NetworkFile, "__call__", None)  # a list reads no file
     assert main(["list", "models"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == ["my-net", "digits", "[fc1]", "fc2"]
 

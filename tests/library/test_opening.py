@@ -12,7 +12,7 @@ from idc_core.datasets import DATASETS
 from idc_core.errors import DataError, IdcError, ModelError
 from idc_core.library import opening
 from idc_core.models import MODELS
-from idc_core.models.opening import FileBuilder
+from idc_core.models.network_file import NetworkFile
 from tests.datasets.dataset_files import idx_bytes
 from tests.library.small_files import digits_onnx, segmenting_onnx
 
@@ -44,7 +44,7 @@ def test_a_network_is_a_name_like_any_other_also_after_a_restart(network):
 def test_menus_read_no_file_and_leave_out_what_is_gone(network, monkeypatch):
     library.enter_all()
     restart()
-    monkeypatch.setattr(FileBuilder, "__call__", None)
+    monkeypatch.setattr(NetworkFile, "__call__", None)
     library.enter_all()
     assert MODELS["my-net"].layers == ("fc1", "fc2")
     network.path.unlink()
@@ -87,7 +87,7 @@ def test_data_that_fit_a_network(network):
     with pytest.raises(ModelError):
         library.connect(other, library.NetworkSettings("digits"))
     assert library.ENTRIES.find(other.id).network_settings.data == ""
-    assert not [name for name in MODELS if name.startswith(library.HIDDEN)]
+    assert other.name not in MODELS
 
 
 def test_a_network_with_scores_per_pixel_is_told_what_is_explained(home):

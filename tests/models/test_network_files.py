@@ -5,6 +5,7 @@ import json
 import pickle
 import struct
 from collections import OrderedDict
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ from idc_core.cli import main
 from idc_core.errors import IdcError, ModelError
 from idc_core.models import MODELS
 from idc_core.models.formats import REFUSED
-from idc_core.models.opening import open_network
+from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.models.scaling import Scaling
 
 
@@ -157,7 +158,7 @@ def test_weights_that_fit_several_data_sets_need_one_and_may_name_the_architectu
     save_file({name: value.half() for name, value in known.state_dict().items()}, path)
     assert idc.load_model(path).card.dataset == ""
     with pytest.raises(ModelError, match="does not say what it takes: name its data"):
-        open_network(path)
+        open_network(NetworkFile(path))
     named = idc.load_model(path, architecture="lenet5-digits")
     assert (named.card.dataset, named.card.name) == ("digits", "mine")
     tests = idc.load_dataset("digits", "test", 100)
@@ -359,24 +360,26 @@ def test_differential_takes_paths_and_bits(tmp_path, capsys):
 
 
 def test_a_server_opens_what_its_command_line_named(tmp_path, monkeypatch):
-    from idc_core.cli import make_parser, own_paths, own_server_files
+    from idc_core.cli import make_parser, own_options
+    from idc_core.opening import server_files
+    from idc_core.opening.files import FileOptions
 
     path, _ = flat(tmp_path / "flat.onnx")
     arguments = make_parser().parse_args(["studio", str(path), "--data", "digits"])
-    words = own_paths.open_paths(arguments)
-    assert words == [str(path), "--data=digits"]
+    own_options.open_paths(arguments)
     assert arguments.files == ["flat"]
     del MODELS["flat"]
-    monkeypatch.setenv(own_server_files.VARIABLE, json.dumps(words))
-    assert own_server_files.pending()
-    assert own_server_files.open_once() == (["flat"], "")
-    assert not own_server_files.pending()
+    monkeypatch.setenv(server_files.VARIABLE, arguments.own_files.to_json())
+    assert server_files.pending()
+    assert server_files.open_once() == (["flat"], "")
+    assert not server_files.pending()
     assert MODELS["flat"].default_layer == "fc1"
     path.unlink()
-    monkeypatch.setenv(own_server_files.VARIABLE, json.dumps([*words, "--factor=2"]))
-    models, problem = own_server_files.open_once()
+    changed = replace(arguments.own_files, options=FileOptions(scaling={"factor": 2}))
+    monkeypatch.setenv(server_files.VARIABLE, changed.to_json())
+    models, problem = server_files.open_once()
     assert not models
-    assert "cannot be read (No such file" in problem
+    assert "flat.onnx cannot be read: No such file" in problem
 
 
 def test_a_folder_or_a_file_of_no_kind_is_refused(tmp_path):

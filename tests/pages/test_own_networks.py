@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from idc_core import setup_files
 from idc_core.datasets import load_dataset
 from idc_core.experiments.retraining import retrain, usual_recipe
 from idc_core.models import MODELS, load_model
-from idc_core.models.opening import open_network
+from idc_core.models.network_file import NetworkFile, open_network
+from idc_core.opening import setup_files
 from studio.shell.pages import PAGES
 from tests.pages.reading import charts, figure, open_page, text
 
@@ -72,7 +72,7 @@ def networks(tmp_path_factory):
     """Open the setup file as the server does, and the ONNX file as its owner does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(setup_files.VARIABLE, str(Path(__file__).with_name("own_networks.py")))
-        open_network(onnx_file(tmp_path_factory.mktemp("own") / "net.onnx"), data="digits", name="own-onnx")
+        open_network(NetworkFile(onnx_file(tmp_path_factory.mktemp("own") / "net.onnx")), "digits", name="own-onnx")
         yield
     setup_files.close_all()
     del MODELS["own-onnx"]

@@ -8,8 +8,8 @@ import torch
 import idc_core as idc
 from idc_core.cli import main
 from idc_core.datasets import DATASETS
-from idc_core.live import enter_live
 from idc_core.models import MODELS
+from idc_core.opening.live import enter_live
 from studio.engine import jobs, report_command
 from studio.engine.results import open_view
 from studio.state.setup import parse

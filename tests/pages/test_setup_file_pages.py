@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import idc_core as idc
-from idc_core import setup_files
 from idc_core.coverage.mc_dropout import dropout_scores
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
+from idc_core.opening import setup_files
 from idc_core.tracing.trace import collect
 from studio.shell.pages import PAGES
 from tests.pages.reading import open_page, text

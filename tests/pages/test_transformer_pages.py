@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from idc_core import setup_files
 from idc_core.models import MODELS, load_model
+from idc_core.opening import setup_files
 from studio.engine.explanations import explain, marks_of, read_tokens
 from studio.engine.results import open_view
 from studio.shell.pages import PAGES

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from idc_core import setup_files, store
+from idc_core import store
 from idc_core.cli import main
 from idc_core.confusion import ClassErrors
+from idc_core.opening import setup_files
 from idc_core.store.values import pack
 from idc_core.work import EXECUTORS, class_errors
 from idc_core.work.local import ByBlocks

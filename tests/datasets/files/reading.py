@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 from idc_core.datasets import DATASETS, load_dataset
-from idc_core.datasets.opening import open_data
 from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.registry import open_data
 from idc_core.errors import IdcError
 
 

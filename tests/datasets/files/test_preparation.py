@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.opening import open_data, preparation_of
 from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.registry import open_data
 from idc_core.errors import DataError, SettingError
 
 FULL = Preparation(
@@ -44,7 +44,7 @@ def test_the_same_file_is_opened_again_with_another_preparation(tmp_path):
     first = open_data(tmp_path / "pair.npz")
     again = open_data(tmp_path / "pair.npz", preparation=Preparation(size=(4, 6), seed=1))
     assert again.name == first.name
-    assert preparation_of(again) == Preparation(size=(4, 6), seed=1)
+    assert again.load.read.preparation == Preparation(size=(4, 6), seed=1)
     found = load_dataset(again.name, "train")
     assert found.inputs.shape[1:] == again.input_shape == (1, 4, 6)
     assert "resized to 4 x 6, each side stretched" in found.notes

@@ -13,7 +13,7 @@ from idc_core.experiments.rq1 import replace_words
 from idc_core.inspection.hypothesis import Records
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import load_model
-from idc_core.models.opening import open_network
+from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.models.registry import MODELS
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.parts import padding_of
@@ -41,7 +41,7 @@ def opened(tmp_path):
             ids, vocabulary, special = tokenize(texts, folder, LENGTH)
             return Items(ids, targets, vocabulary, tuple(texts), special=special)
 
-        return open_network(folder, data=f"data-{kind}")
+        return open_network(NetworkFile(folder), f"data-{kind}")
 
     yield open_one
     for registry, old in zip((DATASETS, MODELS), before, strict=True):

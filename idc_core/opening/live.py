@@ -7,26 +7,26 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from idc_core.datasets import DATASETS, load_dataset
+from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
 from idc_core.errors import DataError, ModelError
-from idc_core.models import MODELS
+from idc_core.models import MODELS, ModelEntry
 from idc_core.models.registry import network
+from idc_core.opening.entering import kept_on_mistakes, try_out
 from idc_core.own_code import code_digest
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
     from idc_core.explained import Explain
-    from idc_core.models.own import OwnModel
 
 _CALL = "idc.launch"
 """Where mistakes of live objects are, for messages."""
 
 
-class LiveNetwork:
+class _LiveNetwork:
     """Builds copies of a network as it is now: what the person goes on to do with their own changes none of them."""
 
     def __init__(self, given: Module) -> None:
@@ -42,7 +42,7 @@ class LiveNetwork:
         return _CALL
 
 
-class LiveData:
+class _LiveData:
     """Reads the splits that a person handed over: arrays, a torch Dataset, an idc Dataset, or a name."""
 
     def __init__(self, train: Any, test: Any) -> None:
@@ -66,29 +66,10 @@ def enter_live(
     layer: str = "",
     class_names: Sequence[str] = (),
     explain: Explain | None = None,
-) -> OwnModel:
-    """Enter a network and its data in `MODELS` and `DATASETS`.
+) -> ModelEntry:
+    """Enter a copy of a network and its data in `MODELS` and `DATASETS`; parameters are as in `idc_core.launch`.
 
-    Parameters
-    ----------
-    model : Module
-        With its weights; it is copied.
-    train, test : (inputs, targets), torch Dataset, Dataset or str
-        As `read` of a setup file returns them, or the name or path of a data set. `test` may be left out where `train`
-        names one.
-    name : str
-        By default the name that this network has already, else "model", "model-2" and so on. The network of that name
-        that was entered here before is replaced.
-    layer : str
-        Analysed unless another one is chosen; by default the last hidden layer with weights.
-    class_names : sequence of str
-        Names by class index.
-    explain : str or callable, optional
-        Which scores are meant where the network returns more than one row of them per input.
-
-    Returns
-    -------
-    OwnModel
+    The network of this name that was entered here before is replaced.
 
     Raises
     ------
@@ -101,19 +82,11 @@ def enter_live(
     chosen = name or _name_of(model)
     if chosen in MODELS and not _is_live(chosen):
         raise ModelError(f"{_CALL}: there is a network {chosen!r} already; give yours another name.")
-    registries: tuple[dict[str, Any], ...] = (MODELS, DATASETS)
-    before = [dict(registry) for registry in registries]
-    try:
+    with kept_on_mistakes():
         data = _enter_data(f"{chosen}-data", train, test, class_names)
-        network(chosen, data=data, layer=layer or None, explain=explain)(LiveNetwork(model))
-        entry = cast("OwnModel", MODELS[chosen])
-        _ = entry.found
-    except BaseException:
-        for registry, kept in zip(registries, before, strict=True):
-            registry.clear()
-            registry.update(kept)
-        raise
-    return entry
+        network(chosen, data=data, layer=layer or None, explain=explain)(_LiveNetwork(model))
+        try_out([chosen])
+    return MODELS[chosen]
 
 
 def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) -> str:
@@ -125,8 +98,8 @@ def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) ->
             f"{_CALL} got no {'train' if train is None else 'test'}; expected both: train=(inputs, targets), from "
             "which neurons and clusters are learnt, and test=(inputs, targets)."
         )
-    dataset(name, class_names=class_names)(LiveData(train, test))
-    _ = DATASETS[name].input_shape, DATASETS[name].task, DATASETS[name].class_names
+    dataset(name, class_names=class_names)(_LiveData(train, test))
+    try_out([name])
     return name
 
 
@@ -138,7 +111,7 @@ def _name_of(model: Module) -> str:
 
 
 def _is_live(name: str) -> bool:
-    return isinstance(MODELS[name].build, LiveNetwork)
+    return isinstance(MODELS[name].build, _LiveNetwork)
 
 
 def _copied(model: Module) -> Module:

@@ -11,9 +11,9 @@ from torch.utils.data import TensorDataset
 import idc_core as idc
 from idc_core.datasets import DATASETS
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
-from idc_core.live import enter_live
 from idc_core.models import MODELS
 from idc_core.models.weights import fingerprint
+from idc_core.opening.live import enter_live
 
 ARRAYS = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2
 

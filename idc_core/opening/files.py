@@ -1,0 +1,186 @@
+"""Networks and data that a person names by a path, or data by a URL, entered in the registries under a name.
+
+A URL stays one until it is opened: every process fetches the data for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.own_code import is_url, looks_like_path
+from idc_core.parameters import shown
+from idc_core.progress import Progress
+
+if TYPE_CHECKING:
+    from idc_core.datasets.preparation import Preparation
+    from idc_core.models.network_file import NetworkFile
+
+NETWORKS, DATA = "models", "data"
+"""Kinds of names in whose place a path may stand."""
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A path, or a URL, that a person gave in place of a name: of which kind, and what stands around it.
+
+    `architecture` is NAME of NAME=FILE, `rest` the bits of FILE:BITS with their colon.
+    """
+
+    kind: str
+    path: str
+    architecture: str = ""
+    rest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """What files are opened with, as plain values: options of the command line, and keys of a gate's file.
+
+    Attributes
+    ----------
+    scaling, explain, trust
+        Of networks: what was given of a `Scaling`, and as in `idc_core.models.network_file.NetworkFile`.
+    preparation : dict
+        Of data: what was given of a `Preparation`; the rest is as the network expects.
+    """
+
+    scaling: dict[str, Any] = field(default_factory=dict)
+    explain: str = ""
+    trust: bool = False
+    preparation: dict[str, Any] = field(default_factory=dict)
+
+    def network(self, file: OwnFile) -> NetworkFile:
+        """Return a network's file with what it is opened with."""
+        from idc_core.guarded import typed
+        from idc_core.models.network_file import NetworkFile
+        from idc_core.models.scaling import Scaling
+
+        scaling = typed(self.scaling, "scaling", Scaling) if self.scaling else None
+        return NetworkFile(Path(file.path), scaling, file.architecture, self.trust, self.explain or None)
+
+    def prepared(self, expected: Preparation | None) -> Preparation | None:
+        """Return how data are prepared of which a network expects something; None where nothing was said."""
+        from idc_core.datasets.preparation import Preparation
+
+        if not self.preparation:
+            return expected
+        usual = expected.to_json() if expected else {}
+        return Preparation.from_json({**usual, **self.preparation}, "preparation")
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """Files that are opened together, with what; `data` are those that the networks take, a name, a path or a URL."""
+
+    files: tuple[OwnFile, ...]
+    options: FileOptions
+    data: str = ""
+
+    def enter(
+        self, for_networks: Iterable[str] = (), for_data: Iterable[str] = (), on_progress: Progress | None = None
+    ) -> dict[OwnFile, str]:
+        """Enter all in the registries and return their names; data first, prepared as the first network asks.
+
+        `for_networks` and `for_data` are what a person calls the options that were given.
+
+        Raises
+        ------
+        IdcError
+            If there is no file for an option, a file cannot be read, or nothing says what a network takes.
+        """
+        kinds = {file.kind for file in self.files}
+        for kind, what, given in ((NETWORKS, "a network that is", for_networks), (DATA, "data that are", for_data)):
+            if kind not in kinds and (first := next(iter(given), "")):
+                raise SettingError(f"{first} is for {what} given by a path; leave it out, or give one.")
+        if not self.files:
+            return {}
+        from idc_core.datasets.registry import open_data
+        from idc_core.models.network_file import open_network
+
+        networks = {file: self.options.network(file) for file in self.files if file.kind == NETWORKS}
+        expected = next((found for network in networks.values() if (found := network.expects)), None)
+        names: dict[OwnFile, str] = {}
+        data = self.data
+        for file in self.files:
+            if file.kind == DATA:
+                preparation = self.options.prepared(expected)
+                names[file] = open_data(file.path, preparation=preparation, on_progress=on_progress).name
+                data = names[file] if data in ("", file.path) else data
+        return names | {file: open_network(network, data).name + file.rest for file, network in networks.items()}
+
+    def to_json(self) -> str:
+        """Return a text from which `from_json` makes the same."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> OwnFiles:
+        """Make one of what `to_json` returned; `IdcError`, naming where that lay, if it is anything else."""
+        from idc_core.guarded import typed
+
+        try:
+            return typed(json.loads(text), where, cls)
+        except ValueError as error:
+            raise SettingError(f"{where} must hold files and their options as JSON ({error}).") from error
+
+
+def as_file(kind: str, text: str) -> OwnFile | None:
+    """Return the file that a text is meant as, or None; SettingError where there is nothing under it."""
+    if kind not in (NETWORKS, DATA) or not looks_like_path(text):
+        return None
+    if kind == DATA and is_url(text):
+        return OwnFile(DATA, text)
+    path = Path(text).expanduser().absolute()
+    if not os.path.exists(path):  # noqa: PTH110 (the name may be too long)
+        raise SettingError(f"names {shown(text)}, where there is no file and no folder: give a path that is there")
+    return OwnFile(kind, str(path))
+
+
+def open_named(model: str, data: str, options: FileOptions, folder: Path, architecture: str = "") -> tuple[str, str]:
+    """Enter what is named by a path from a folder, as by a gate's file; return the names of network and tests.
+
+    Raises
+    ------
+    IdcError
+        If there is no such name and no such file, a file cannot be opened, or an option is for what is not there.
+    """
+    from idc_core.datasets import DATASETS
+    from idc_core.models.registry import MODELS, find_entry
+
+    network = _by_path(NETWORKS, model, MODELS, folder)
+    tests = _by_path(DATA, data, DATASETS, folder)
+    files = tuple(filter(None, (network and replace(network, architecture=architecture), tests)))
+    given = {"architecture": architecture, **{key: getattr(options, key) for key in ("scaling", "explain", "trust")}}
+    for_networks, for_data = [key for key, value in given.items() if value], ["preparation"] * bool(options.preparation)
+    found = OwnFiles(files, options, "" if tests else data).enter(for_networks, for_data)
+    names = {file.kind: name for file, name in found.items()}
+    entry = find_entry(names.get(NETWORKS, model))
+    data = names.get(DATA, data) or entry.dataset
+    if data not in DATASETS:
+        raise DataError(f"There is no dataset {shown(data)}; the datasets are {', '.join(DATASETS)}.")
+    return entry.name, data
+
+
+def _by_path(kind: str, text: str, registry: Mapping[str, Any], folder: Path) -> OwnFile | None:
+    """Return the file that a text is meant as; None where it is a name."""
+    from idc_core import library
+
+    if kind == DATA and is_url(text):
+        return OwnFile(DATA, text)
+    if not text or text in registry:
+        return None
+    library.enter_all()
+    if text in registry:
+        return None
+    path = folder / Path(text).expanduser()
+    if path.exists():
+        return OwnFile(kind, str(path))
+    if looks_like_path(text):
+        error = ModelError if kind == NETWORKS else DataError
+        raise error(f"There is no file {path} and no folder: give a path from the folder of the file, or a name.")
+    return None
