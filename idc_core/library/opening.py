@@ -17,8 +17,8 @@ from idc_core.errors import DataError, IdcError
 from idc_core.library import store
 from idc_core.library.entry import Entry, Stamp, plain_name
 from idc_core.models import MODELS
+from idc_core.models.entry import Found
 from idc_core.models.network_file import NetworkFile, open_network
-from idc_core.models.own import Found
 
 log = logging.getLogger("idc_core")
 

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import IdcError, ModelError
-from idc_core.explained import WAYS, Explaining, digest_of, said_of
+from idc_core.explained import WAYS, Explain, Explaining, digest_of, said_of
 from idc_core.layer_parts import split_layer
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.models.attentions import with_parts
+from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.named_inputs import put_naming
 from idc_core.models.network import Expected
-from idc_core.models.own import Found
 from idc_core.models.scaling import Layout, Scaling
 from idc_core.models.wrapping import Before, put_before, put_two_scores
 from idc_core.own_code import code_digest, run_own, said_source, source_of
@@ -27,7 +27,6 @@ from idc_core.scores import SCORES
 if TYPE_CHECKING:
     from idc_core.datasets.naming import Naming
     from idc_core.models.network import Network
-    from idc_core.models.own import OwnModel
 
 _WEIGHTED = (nn.Linear, nn.Bilinear, nn.RNNBase, nn.modules.conv._ConvNd)
 _POOLING = (
@@ -38,12 +37,16 @@ _POOLING = (
 )
 
 
-def adopt(entry: OwnModel) -> tuple[Network, Found]:
+def adopt(entry: ModelEntry, explain: Explain | None, layers: tuple[str, ...], layer: str) -> tuple[Network, Found]:
     """Build a person's network and make it ready.
 
     Parameters
     ----------
-    entry : OwnModel
+    entry : ModelEntry
+    explain : str or callable, optional
+        Which scores are explained.
+    layers, layer
+        All that are offered, and the one analysed by default, as they were given; empty where they were not.
 
     Returns
     -------
@@ -64,9 +67,9 @@ def adopt(entry: OwnModel) -> tuple[Network, Found]:
         what = f"the class {built.__name__}" if isinstance(built, type) else f"a {type(built).__name__}"
         raise ModelError(f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.")
     network, remarks = _prepared(built)
-    network.register_forward_hook(Explaining(entry.explain), with_kwargs=True)
-    if entry.explain is not None:
-        remarks += (f"Explained and analysed: {said_of(entry.explain)}.",)
+    network.register_forward_hook(Explaining(explain), with_kwargs=True)
+    if explain is not None:
+        remarks += (f"Explained and analysed: {said_of(explain)}.",)
     inputs, naming = _first_inputs(entry, network)
     if inputs is not None and entry.dataset:
         remarks += _laid_out(network, inputs)
@@ -77,14 +80,10 @@ def adopt(entry: OwnModel) -> tuple[Network, Found]:
     if seen is not None and entry.dataset:
         remarks += _fitting_scores(entry, network, seen, where)
     fixed = cast("Network", network)
-    fixed.code, fixed.remarks = _code_of(entry, naming), remarks  # type: ignore[assignment]
-    return fixed, _found(entry, network, seen, inputs, where)
-
-
-def _code_of(entry: OwnModel, naming: Naming | None) -> str:
-    """Return what changes with the network's code, with what of it is explained, and with inputs that are computed."""
-    explained = "" if entry.explain is None else digest_of(entry.explain)
-    return f"{code_digest(entry.build)}{explained}{naming or ''}"
+    explained = "" if explain is None else digest_of(explain)
+    # What changes with the network's code, with what of it is explained, and with inputs that are computed.
+    fixed.code, fixed.remarks = f"{code_digest(entry.build)}{explained}{naming or ''}", remarks  # type: ignore[assignment]
+    return fixed, _found(layers, layer, network, seen, inputs, where)
 
 
 def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
@@ -118,7 +117,7 @@ def _with_name(layer: nn.Module) -> nn.Module:
     return named
 
 
-def _first_inputs(entry: OwnModel, network: nn.Module) -> tuple[Tensor | None, Naming | None]:
+def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None, Naming | None]:
     """Return two inputs, of the network's data, else as its file says, and what is computed beside them.
 
     None where neither tells.
@@ -287,7 +286,7 @@ def _has_weights(module: nn.Module) -> bool:
     return leaf and any(value.dim() > 1 for value in module.parameters(recurse=False))
 
 
-def _fitting_scores(entry: OwnModel, network: nn.Module, seen: _Survey, where: str) -> tuple[str, ...]:
+def _fitting_scores(entry: ModelEntry, network: nn.Module, seen: _Survey, where: str) -> tuple[str, ...]:
     """Check the scores; where two classes have one, make two and say so."""
     scores, two = seen.scores, len(_class_names(entry)) == 2
     single = isinstance(scores, Tensor) and (scores.dim() == 1 or (scores.dim() == 2 and scores.shape[1] == 1))
@@ -300,7 +299,7 @@ def _fitting_scores(entry: OwnModel, network: nn.Module, seen: _Survey, where: s
     return (f"It gives one {said if seen.probability else score}.",)
 
 
-def _class_names(entry: OwnModel) -> tuple[str, ...]:
+def _class_names(entry: ModelEntry) -> tuple[str, ...]:
     from idc_core.datasets import DATASETS
 
     return DATASETS[entry.dataset].class_names
@@ -333,7 +332,7 @@ def _from_one(dataset: str, outputs: int) -> str:
     return f"its targets are 1 to {max(targets)}; count classes from 0, as outputs are (targets - 1)"
 
 
-def _check_scores(entry: OwnModel, seen: _Survey, where: str) -> None:
+def _check_scores(entry: ModelEntry, seen: _Survey, where: str) -> None:
     from idc_core.datasets import DATASETS
 
     scores = seen.scores
@@ -364,15 +363,16 @@ def _check_scores(entry: OwnModel, seen: _Survey, where: str) -> None:
         )
 
 
-def _found(entry: OwnModel, network: nn.Module, seen: _Survey | None, inputs: Tensor | None, where: str) -> Found:
+def _found(
+    chosen: tuple[str, ...], default: str, network: nn.Module, seen: _Survey | None, inputs: Tensor | None, where: str
+) -> Found:
     modules = dict(network.named_modules())
     if seen is None:  # nothing tells what it takes: its layers in the order in which it names them
         ran = [name for name, module in modules.items() if name and next(module.children(), None) is None]
         offered = [name for name in ran if _has_weights(modules[name]) or isinstance(modules[name], _POOLING)]
     else:
         ran, offered = list(seen.outputs), seen.layers
-    chosen = entry.given("layers") or ()
-    given = (*chosen, *filter(None, [entry.given("default_layer")]))
+    given = (*chosen, default) if default else chosen
     for name in given:
         if split_layer(name)[0] not in modules or not name:
             raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {', '.join(offered)}.")

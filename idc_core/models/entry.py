@@ -33,6 +33,14 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a pass over two inputs told of a network: its layers in forward order, and the one analysed by default."""
+
+    layers: tuple[str, ...]
+    default_layer: str
+
+
+@dataclass(frozen=True)
 class ModelEntry:
     """One line of the registry.
 

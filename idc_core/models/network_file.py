@@ -13,8 +13,9 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.registry import DATASETS, open_data
 from idc_core.errors import DataError, ModelError
 from idc_core.explained import Explain, checked
+from idc_core.models.entry import Found
 from idc_core.models.formats import NetworkFormat, check_content, format_of
-from idc_core.models.own import Found, OwnModel
+from idc_core.models.own import OwnModel
 from idc_core.models.registry import MODELS, find_entry
 from idc_core.models.scaling import Scaling
 from idc_core.own_code import free_name

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.models.card import Task
-from idc_core.models.entry import ModelEntry, Recipe
+from idc_core.models.entry import Found, ModelEntry, Recipe
 from idc_core.own_code import next_edition, source_of
 from idc_core.registry import lazy
 
 if TYPE_CHECKING:
     from idc_core.explained import Explain
     from idc_core.models.network import Network
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a pass over two inputs told of a network: its layers in forward order, and the one analysed by default."""
-
-    layers: tuple[str, ...]
-    default_layer: str
 
 
 def _found(entry: OwnModel) -> Found:
@@ -63,13 +55,9 @@ class OwnModel(ModelEntry):
         """Build the network and make it ready: see `idc_core.models.adoption.adopt`."""
         from idc_core.models.adoption import adopt
 
-        network, found = adopt(self)
-        vars(self)["found"] = found
+        fields = vars(self)  # as they were given
+        network, fields["found"] = adopt(self, self.explain, fields["layers"] or (), fields["default_layer"] or "")
         return network
-
-    def given(self, name: str) -> Any:
-        """Return a field as it was given; empty or None where it was not."""
-        return vars(self)[name]
 
     @property
     def file(self) -> str:
