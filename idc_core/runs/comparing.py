@@ -14,7 +14,7 @@ from idc_core.analysis.result import Analysis
 from idc_core.errors import DataError, SettingError
 from idc_core.runs.run import Run
 
-LABELS = ("network_label",)
+LABELS = ("network_label", "part_of_data")
 """Settings that follow from others."""
 
 
