@@ -9,9 +9,45 @@ import streamlit as st
 from studio.adversarial import attack_charts, attack_controls, attack_results, attack_runs, attacks, explanations
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
-from studio.shell.pages import stop_if_unmet
+from studio.shell.needs import classes, pictures, true_classes
+from studio.shell.pages import PageEntry, stop_if_unmet
 from studio.widgets import layout
 from studio.widgets.stepping import draw_steps
+
+PAGE = PageEntry(
+    "Adversarial",
+    ":material/bolt:",
+    "What do attacks reveal that the tests do not?",
+    "Attacks on correctly classified tests: success, size of the change, change of relevance, and added cells.",
+    place=110,
+    tabs={
+        "inputs": "Inputs",
+        "sizes": "Size of change",
+        "confusions": "Confusions",
+        "cells": "New cells",
+        "all": "All attacks",
+    },
+    controls={"show": "inputs", "magnify": "inputs"},
+    needs=(
+        pictures(
+            "Attacks change pictures, and these tests are none.",
+            "relevance",
+            "There is nothing between two words, and features and channels have ranges of their own, so that one "
+            "epsilon does not fit all. The Relevance page shows which parts of an input contribute most.",
+        ),
+        classes(
+            "Attacks aim at a wrong class, and this network predicts a number.",
+            "testsets",
+            "The Test sets page shows which cells noise and transforms add.",
+        ),
+        true_classes(
+            "The tests have other classes than the network: an attack has no true class to start from.",
+            "coverage",
+            "Choose the network's own tests in the sidebar, or see the Coverage page.",
+        ),
+    ),
+    opens=("attack-runs",),
+)
 
 view = current_view()
 finding = st.empty()

@@ -12,9 +12,29 @@ from studio.classes import class_bias, class_errors, class_pair, controls, effec
 from studio.classes.class_errors import Looked
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
-from studio.shell.pages import stop_if_unmet
+from studio.shell.needs import classes
+from studio.shell.pages import PageEntry, stop_if_unmet
 from studio.text import literal
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Class errors",
+    ":material/balance:",
+    "Which classes does it confuse, and for whom is it unfair?",
+    "Pairs of classes with similar activations, compared with the labels; bias, your own predictions, groups.",
+    place=150,
+    tabs={"pairs": "Pairs", "pair": "One pair", "bias": "Bias", "cost": "Cost-effectiveness", "remedy": "Remedy"},
+    controls={"pair-shown": "pair", "third": "bias"},
+    needs=(
+        classes(
+            "This network predicts a number: it has no classes to confuse.",
+            "coverage",
+            "Choose a classifier in the sidebar, or load predictions of one above.",
+        ),
+    ),
+    selects=("pair",),
+    opens=("class-errors",),
+)
 
 SOURCE = (
     "Source: Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias "

@@ -6,9 +6,25 @@ from idc_core.clustering.methods import CLUSTERINGS
 from studio.clusters import cluster_choices, histograms, projected_tests
 from studio.shell import tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.shell.pins import beside
 from studio.state.selection import selected
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Clusters",
+    ":material/bar_chart:",
+    "What clusters does each important neuron have?",
+    "One histogram per neuron with its clusters, the choice of their number, and example inputs.",
+    place=70,
+    tabs={
+        "histograms": "Histograms",
+        "number": "Number of clusters",
+        "cells": "Effect on cells",
+        "map": "Map of the tests",
+    },
+    controls={"neuron-heatmaps": "histograms", "other-ways": "cells", "plane": "map", "plane-colour": "map"},
+)
 
 view = current_view()
 st.markdown(histograms.sentence(view))

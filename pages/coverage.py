@@ -6,7 +6,28 @@ from studio.coverage import cell_details, empty_cells, growth_chart, smallest_se
 from studio.coverage.grid_chart import choose_colouring, draw_grid, draw_pinned, only_selected, sentence
 from studio.shell import tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.widgets import grid_axes, layout
+
+PAGE = PageEntry(
+    "Coverage",
+    ":material/grid_on:",
+    "Which combinations of clusters do the tests reach?",
+    "The grid of combinations, its growth with the tests, the smallest set of tests, and empty cells to fill.",
+    place=80,
+    tabs={"grid": "Grid", "growth": "Growth and what is left", "smallest": "Smallest set", "fill": "Fill the grid"},
+    controls={
+        "make": "fill",
+        "make-epsilon": "fill",
+        "make-seeds": "fill",
+        "prefer": "smallest",
+        "colour": "grid",
+        "zoom": "grid",
+        "rows": "grid",
+        "columns": "grid",
+    },
+    opens=("analysis",),
+)
 
 view = current_view()
 st.markdown(sentence(view))

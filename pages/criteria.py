@@ -12,7 +12,18 @@ from studio.criteria import criterion_controls, criterion_scores, prioritised_te
 from studio.engine.results import View
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Criteria",
+    ":material/compare_arrows:",
+    "Do other coverage criteria agree with IDC?",
+    "Other coverage criteria compared with IDC, their agreement, and test prioritisation by each.",
+    place=140,
+    tabs={"scores": "Scores", "agreement": "Agreement", "growth": "Growth", "prioritisation": "Prioritisation"},
+    controls={"over": "agreement", "coefficient": "agreement", "order": "prioritisation", "suites": "scores"},
+)
 
 view = current_view()
 tab = tabs.opened("criteria")

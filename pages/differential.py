@@ -9,9 +9,29 @@ from studio.differential import coverage_gain, retraining, search, search_contro
 from studio.differential import disagreements as shown
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
-from studio.shell.pages import stop_if_unmet
+from studio.shell.needs import pictures
+from studio.shell.pages import PageEntry, stop_if_unmet
 from studio.text import literal
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Differential",
+    ":material/call_split:",
+    "Where do similar models disagree?",
+    "Search for inputs on which networks for one task disagree, so that at least one is wrong.",
+    place=120,
+    tabs={"found": "Disagreements", "steps": "Search progress", "gain": "What they add", "retraining": "Retraining"},
+    controls={"measured": "gain", "retrain": "retraining"},
+    needs=(
+        pictures(
+            "The search changes pictures, and these tests are none.",
+            "testsets",
+            "Choose a network for pictures. The Test sets page shows which of your own tests add cells.",
+        ),
+    ),
+    selects=("find",),
+    opens=("searches",),
+)
 
 view = current_view()
 finding = st.empty()

@@ -23,8 +23,28 @@ from studio.hypotheses import (
 from studio.hypotheses.inspections import Measured
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.text import count, literal
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Hypotheses",
+    ":material/psychology:",
+    "Do units mean something I can name?",
+    "Which units correlate with classes, shapes, words or grammar rules, how strongly, and where.",
+    place=160,
+    tabs={"map": "Map", "unit": "One unit", "important": "Important neurons", "epochs": "Epochs", "sql": "SQL"},
+    controls={
+        "verify": "unit",
+        "swaps": "unit",
+        "verified-units": "unit",
+        "over-epochs": "epochs",
+        "rows-shown": "map",
+        "units-shown": "map",
+    },
+    selects=("hypothesis", "unit"),
+    opens=("inspections",),
+)
 
 PLACES = {
     "texts": " Layers with units at every symbol are compared place by place, without padding.",

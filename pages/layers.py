@@ -10,8 +10,18 @@ from studio.layers.network_view import draw_network
 from studio.layers.sweep_view import choose, draw, draw_partly, draw_pinned, draw_table, sentence, tabulate
 from studio.shell import tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.text import literal, plural
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Layers",
+    ":material/layers:",
+    "Where in the network are the tests weak?",
+    "Coverage of every layer, for several m and test sets. Click a square to open it.",
+    place=90,
+    tabs={"coverage": "Coverage of every layer", "network": "Drawing of the network"},
+)
 
 view = current_view()
 finding = st.empty()

@@ -8,6 +8,24 @@ from studio.learn.chapters import CHAPTERS
 from studio.learn.turning import begin_at_top, open_former, turn
 from studio.shell import presenting, tabs
 from studio.shell.frame import enter
+from studio.shell.pages import PageEntry
+
+PAGE = PageEntry(
+    "Learn",
+    ":material/school:",
+    "How does it work?",
+    "The method on a network of ten neurons with weights to drag, in six short chapters.",
+    place=20,
+    setup="none",
+    tabs={
+        "network": "1 A network",
+        "relevance": "2 Relevance",
+        "importance": "3 Importance",
+        "clusters": "4 Clusters",
+        "cells": "5 Cells",
+        "empty": "6 Empty cells",
+    },
+)
 
 WIDTH = 900  # pixels: lines of text stay readable, and the network above the fold
 

@@ -6,7 +6,19 @@ from idc_core.errors import IdcError
 from studio.library import adding, details, entries, test_sets
 from studio.library.work import do_asked
 from studio.shell.frame import enter
+from studio.shell.pages import PageEntry
 from studio.text import literal
+
+PAGE = PageEntry(
+    "Library",
+    ":material/folder_open:",
+    "Which networks and data are mine?",
+    "Your own networks, data and test sets: add them from files, check them, open them in the studio.",
+    place=30,
+    setup="none",
+    presented=False,
+    selects=("entry",),
+)
 
 enter()
 try:

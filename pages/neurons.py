@@ -7,9 +7,27 @@ from studio.engine.wording import input_parts
 from studio.neurons import neuron, ranking_charts, rankings, trials
 from studio.shell import tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.shell.pins import beside, open_pinned
 from studio.text import literal
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Neurons",
+    ":material/hub:",
+    "Which neurons decide, and do they really?",
+    "Neurons ranked by relevance or attribution, tests that activate one, and the effect of silencing.",
+    place=60,
+    tabs={"ranking": "Ranking", "neuron": "One neuron", "decide": "Do they decide?", "agreement": "Do measures agree?"},
+    controls={
+        "ranked-beside": "ranking",
+        "tried": "decide",
+        "changed": "decide",
+        "scaled": "decide",
+        "compared": "agreement",
+        "agreement-classes": "agreement",
+    },
+)
 
 view = current_view()
 st.markdown(f"**{ranking_charts.carried(view)}.**")

@@ -8,9 +8,18 @@ from studio.overview import worst_tests
 from studio.overview.result import draw_side, findings, headline, numbers, small_grid
 from studio.shell import pins
 from studio.shell.frame import current_result, default_line
-from studio.shell.pages import PAGES
+from studio.shell.pages import PAGES, PageEntry
 from studio.widgets import report
 from studio.widgets.layout import explain
+
+PAGE = PageEntry(
+    "Overview",
+    ":material/home:",
+    "What do these tests not cover?",
+    "The result for this setup at a glance, and where to look next.",
+    place=10,
+    setup="snapshot",
+)
 
 shown = current_result()
 view = shown if isinstance(shown, View) else None

@@ -9,8 +9,25 @@ from studio.relevance.choices import WAYS, choose_test
 from studio.relevance.findings import opening
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.text import plural
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Relevance",
+    ":material/visibility:",
+    "Which part of the input decided?",
+    "Heatmaps of one test for any class and method, and relevance layer by layer.",
+    place=50,
+    tabs={
+        "test": "One test",
+        "layers": "Layer by layer",
+        "methods": "Compare methods",
+        "edit": "Change it",
+        "tests": "All tests",
+    },
+    controls={"methods": "methods"},
+)
 
 SHOWN = 20
 

@@ -8,9 +8,32 @@ from studio.robustness import controls, results
 from studio.robustness.retraining import rq6_run
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
-from studio.shell.pages import stop_if_unmet
+from studio.shell.needs import pictures, true_classes
+from studio.shell.pages import PageEntry, stop_if_unmet
 from studio.widgets import layout
 from studio.widgets.retraining import watch
+
+PAGE = PageEntry(
+    "Robustness",
+    ":material/fitness_center:",
+    "Does training on what was missing help?",
+    "The network retrained with inputs that raise IDC, with equally many random inputs, and with none.",
+    place=130,
+    tabs={"curves": "Accuracy", "differences": "Differences", "added": "Added inputs"},
+    needs=(
+        pictures(
+            "The additions of this page are made by noise, which is defined for pictures, and these tests are none.",
+            "testsets",
+            "The Test sets page shows which of your own tests add cells; "
+            "`idc_core.experiments.retraining.retrain` trains with additions of any kind.",
+        ),
+        true_classes(
+            "Accuracy is not defined for these tests: their classes are not the network's.",
+            "coverage",
+            "Choose the network's own tests in the sidebar, or see the Coverage page.",
+        ),
+    ),
+)
 
 view = current_view()
 finding = st.empty()

@@ -9,11 +9,23 @@ from idc_core.files import COMMAND
 from studio.runs import listing, one_run, over_time, side_by_side
 from studio.shell import tabs
 from studio.shell.frame import enter
-from studio.shell.pages import draw_link
+from studio.shell.pages import PageEntry, draw_link
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.text import count, literal
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Runs",
+    ":material/history:",
+    "What was found before?",
+    "Finished analyses, comparisons, attacks, searches and inspections: find, name, compare and open them.",
+    place=40,
+    setup="none",
+    tabs={"all": "All runs", "compare": "Compare", "versions": "Over time"},
+    controls={"compared-runs": "compare", "version-of": "versions"},
+    presented=False,
+)
 
 enter()
 finding = st.empty()

@@ -9,11 +9,24 @@ import streamlit as st
 from studio.engine import suite_catalog
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
+from studio.shell.pages import PageEntry
 from studio.testsets import added_inputs, comparison_charts, explanations, own_suites, suite_controls
 from studio.testsets.findings import headline
 from studio.testsets.suite_comparison import ComparedSuites, compare_chosen
 from studio.text import count, plural
 from studio.widgets import layout
+
+PAGE = PageEntry(
+    "Test sets",
+    ":material/science:",
+    "Which additional tests are worth having?",
+    "Noise, transforms, attacks, subsets and your own tests, compared by the cells that each adds.",
+    place=100,
+    tabs={"compare": "Compare", "overlap": "Overlap", "adding": "Inputs that add cells", "own": "Your suites"},
+    controls={"shown": "adding", "cells-m": "adding", "pick": "adding"},
+    selects=("pick",),
+    opens=("comparisons",),
+)
 
 view = current_view()
 names = suite_controls.choose(view)

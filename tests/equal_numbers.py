@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     settle()  # before torch is imported, as server and command line do
     from idc_core import store
     from studio.engine import workers
-    from studio.engine.jobs import shelf
+    from studio.engine.jobs import JobKind, shelf
     from studio.engine.results import open_view
     from studio.state.setup import DEFAULT
 
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         workers.number = lambda processes=processes: processes
         shelf.clear()
         view = open_view(DEFAULT)
-        said[name] = digest(view.analysis), shelf().job("threads", "", threads).result()
+        said[name] = digest(view.analysis), shelf().job(JobKind("threads"), "", threads).result()
         shelf().end()
     os.environ["IDC_HOME"] = str(folder / "command line")
     subprocess.run([sys.executable, "-m", "idc_core", "analyze"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

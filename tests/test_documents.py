@@ -137,11 +137,6 @@ def test_plan_names_every_module_of_the_engine():
     assert modules | packages <= set(planned_paths())
 
 
-def test_plan_names_every_page():
-    pages = {f"pages/{file.name}" for file in (ROOT / "pages").glob("*.py") if file.name != "__init__.py"}
-    assert pages <= set(planned_paths())
-
-
 def test_results_name_every_page_of_theirs():
     index = (ROOT / "docs" / "RESULTS.md").read_text(encoding="utf-8")
     assert RESULTS

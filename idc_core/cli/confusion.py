@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
@@ -15,7 +14,7 @@ from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.errors import SettingError
 from idc_core.limits import INPUTS, ROWS, SCALED
 from idc_core.parameters import Parameter, shown
-from idc_core.runs import ADDRESS, ErrorSettings, class_evidence, digest, planned_class_errors, query, settings_of
+from idc_core.runs import ErrorSettings, class_evidence, digest, planned_class_errors, settings_of
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
@@ -183,15 +182,11 @@ def _planned(
     gather: Callable[[Progress | None], Evidence],
     settings: ErrorSettings,
 ) -> Planned[ClassErrors]:
-    """Plan the comparison as a run; the dashboard opens it where all settings but layers and groups are as usual."""
+    """Plan the comparison as a run."""
     import numpy as np
 
-    from idc_core.runs import ErrorSettings
-
-    usual = arguments.limit_test is None and replace(settings, layers=(), groups="") == ErrorSettings()
-    parts = {"model": card.name, "data": data.name, "layer": card.default_layer}
-    address = query(**parts, counted=",".join(settings.layers), groups=settings.groups) if usual else ""
-    run = settings_of(card, None, data, card.default_layer, None, **settings.told, **{ADDRESS: address})
+    of_part = arguments.limit_test is not None
+    run = settings_of(card, None, data, card.default_layer, None, of_part=of_part, **settings.told)
     key = (card.fingerprint, data.fingerprint, digest(np.arange(len(data), dtype=np.int64)))
     return planned_class_errors(gather, settings, key, run)
 

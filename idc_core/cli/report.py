@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,8 +13,6 @@ from idc_core.cli.executors import add_engine, executor_of
 
 if TYPE_CHECKING:
     from idc_core.analysis.filtering import Conditions
-
-_OUT = "report.html"
 
 _PREDICTIONS = {"correct": True, "misclassified": False}
 
@@ -45,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=told)
     told = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
     add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=told)
-    add("--out", type=FileToWrite(), default=_OUT, metavar="FILE", help="the web page (%(default)s)")
+    add("--out", type=FileToWrite(), default="report.html", metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")
     add_engine(parser)
 
@@ -55,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
     from idc_core.notes import kept_notes
+    from idc_core.report.making import command_of
     from idc_core.report.material import check_classes, gather
     from idc_core.report.remarks import notes_on
     from idc_core.report.writing import make_files
@@ -94,20 +91,3 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
         (float(low), float(high)) if high else ALL_CONFIDENCES,
         tuple(int(part) for part in (arguments.cell or "").split("-") if part),
     )
-
-
-def command_of(words: Sequence[str], setups: Sequence[object]) -> str:
-    """Return the command line that makes a report again, from the words of one, here and with the usual file."""
-    setup = [part for file in setups for part in ("--setup", str(file))]
-    return shlex.join(["python", "-m", "idc_core", *_decisive(words), *setup, "--out", _OUT])
-
-
-def _decisive(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command line that say neither which files are written nor where it runs."""
-    skipped = False
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if skipped or name in ("--out", "--json", "--engine", "--address"):
-            skipped = not skipped and not equals
-            continue
-        yield word

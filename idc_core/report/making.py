@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,3 +147,20 @@ def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return cut(f"{value:g}" if isinstance(value, float) else str(value), LONGEST_NAME)
+
+
+def command_of(words: Sequence[str], setups: Sequence[object]) -> str:
+    """Return the command line that makes a report again, from the words of one, here and with the usual file."""
+    setup = [part for file in setups for part in ("--setup", str(file))]
+    return shlex.join(["python", "-m", "idc_core", *_decisive(words), *setup, "--out", "report.html"])
+
+
+def _decisive(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line that say neither which files are written nor where it runs."""
+    skipped = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if skipped or name in ("--out", "--json", "--engine", "--address"):
+            skipped = not skipped and not equals
+            continue
+        yield word

@@ -8,12 +8,11 @@ from idc_core.runs.importing import Imported, import_runs
 from idc_core.runs.index import find_run, find_runs
 from idc_core.runs.kinds import RUN_KINDS, RunKind, Score, register_run_kind, score_of
 from idc_core.runs.planned import Planned, criterion_key, digest, planned_statistics, planned_traces
-from idc_core.runs.run import ADDRESS, Run, figure_text, main_text, query
+from idc_core.runs.run import Run, figure_text, main_text
 from idc_core.runs.settings import settings_of
 from idc_core.runs.versions import VERSION, VersionLine, versions
 
 __all__ = [
-    "ADDRESS",
     "RUN_KINDS",
     "VERSION",
     "AttackRun",
@@ -40,7 +39,6 @@ __all__ = [
     "planned_class_errors",
     "planned_statistics",
     "planned_traces",
-    "query",
     "register_run_kind",
     "score_of",
     "settings_of",

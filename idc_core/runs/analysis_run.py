@@ -10,7 +10,6 @@ from idc_core import store
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_traces
-from idc_core.runs.run import ADDRESS, query
 from idc_core.runs.settings import settings_of
 from idc_core.work import Here, Source
 
@@ -28,15 +27,12 @@ Sources = tuple[Source, Source]
 
 KIND = "analysis"
 
-_MOST_SHOWN = 12
-"""Important neurons that the dashboard shows at most."""
-
 
 @dataclass(frozen=True, eq=False)
 class PlannedAnalysis:
     """An analysis that is to be made or found: what it is of, and how IDC is measured.
 
-    `parts` says whether only a part of the training inputs or of the tests is used that the dashboard does not use.
+    `parts` says whether less than all training inputs that are usual, or tests, are used.
     """
 
     card: ModelCard
@@ -56,27 +52,8 @@ class PlannedAnalysis:
     @property
     def settings(self) -> dict[str, Any]:
         """What a list of runs says of it."""
-        more = {**self.idc.unusual, ADDRESS: self._address}
-        return settings_of(self.card, self.train, self.test, self.layer, self.m, **more)
-
-    @property
-    def _address(self) -> str:
-        """The query string that opens it in the dashboard; empty where the dashboard has no such setting."""
-        more = self.idc.unusual
-        clusters = more.pop("clusters", ())
-        zeros = "dropped" if more.pop("drop_zeros", False) else ""
-        clustering = more.pop("clustering", "")
-        if more or self.parts or len(clusters) > 1 or self.m > _MOST_SHOWN:
-            return ""
-        return query(
-            model=self.card.name,
-            data=self.test.name,
-            layer=self.layer,
-            m=self.m,
-            k=clusters[0] if clusters else "",
-            zeros=zeros,
-            clustering=clustering,
-        )
+        named = (self.card, self.train, self.test, self.layer, self.m)
+        return settings_of(*named, of_part=self.parts, **self.idc.unusual)
 
     @property
     def traced_alike(self) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from idc_core import store
 from idc_core.analysis.result import Analysis
 from idc_core.errors import DataError, SettingError
-from idc_core.runs.run import ADDRESS, Run
+from idc_core.runs.run import Run
 
-LABELS = (ADDRESS, "network_label")
+LABELS = ("network_label", "part_of_data")
 """Settings that follow from others."""
 
 
@@ -34,10 +34,13 @@ class CellChange:
     both: int
 
 
-def differing_settings(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    """Return the settings that are not the same in all runs: a value per run by name, None where it has none."""
+def differing_settings(runs: Sequence[Run], aside: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Return the settings that are not the same in all runs: a value per run by name, None where it has none.
+
+    Those named `aside` follow from others.
+    """
     names = dict.fromkeys(name for run in runs for name in run.facts.settings)
-    rows = {name: [run.facts.settings.get(name) for run in runs] for name in names if name not in LABELS}
+    rows = {name: [run.facts.settings.get(name) for run in runs] for name in names if name not in (*LABELS, *aside)}
     return {name: values for name, values in rows.items() if any(one != values[0] for one in values)}
 
 

@@ -22,7 +22,6 @@ from idc_core.config import config
 from idc_core.errors import DataError
 from idc_core.files import keeping, partial_file, unreadable
 from idc_core.runs.kinds import RUN_KINDS
-from idc_core.runs.run import ADDRESS
 
 _INTERMEDIATE = {"trace": "idc_core.tracing.traces:Traces"}
 """Results that are no runs but make one open without computing: the class of each kind."""
@@ -147,7 +146,7 @@ def _check_facts(facts: store.Facts) -> None:
         raise DataError(f"it does not say when it was made ({error}).") from error
     if facts.kind in RUN_KINDS and not all(facts.settings.get(name) for name in ("network", "tests", "layer")):
         raise DataError("it does not say of which network, tests and layer it is.")
-    if not isinstance(facts.settings.get(ADDRESS, ""), str) or not all(map(_is_plain, facts.settings.values())):
+    if not all(map(_is_plain, facts.settings.values())):
         raise DataError(f"its settings are more than plain values, texts of up to {_LONGEST:,} characters and lists.")
 
 

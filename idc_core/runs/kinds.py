@@ -1,4 +1,4 @@
-"""What sorts of results are runs: their names, the pages that open them, and their figures."""
+"""What sorts of results are runs: their names and their figures."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ class RunKind:
         What the store calls results of this kind.
     label : str
         What a person calls one.
-    page : str
-        The page of the dashboard that opens it.
     scores : tuple of Score
         Its figures, the most telling one first.
     measure : callable
@@ -57,7 +55,6 @@ class RunKind:
 
     name: str
     label: str
-    page: str
     scores: tuple[Score, ...]
     measure: Callable[[Any, Settings], Figures]
     result: str
@@ -73,7 +70,7 @@ RUN_KINDS: Registry[RunKind] = Registry("kind of run")
 
 
 def register_run_kind(kind: RunKind) -> None:
-    """Make finished results of a kind runs; pages and lists read the registry."""
+    """Make finished results of a kind runs; lists read the registry."""
     RUN_KINDS[kind.name] = kind
 
 
@@ -161,7 +158,6 @@ for _one in (
     RunKind(
         "analysis",
         "Analysis",
-        "coverage",
         (
             Score("idc", "IDC", "share"),
             Score("covered", "covered cells"),
@@ -176,7 +172,6 @@ for _one in (
     RunKind(
         "comparisons",
         "Suite comparison",
-        "testsets",
         (
             Score("added", "most added cells"),
             Score("original", "IDC of the original tests", "share"),
@@ -189,7 +184,6 @@ for _one in (
     RunKind(
         "attack-runs",
         "Attack",
-        "adversarial",
         (
             Score("success", "success rate", "share"),
             Score("added", "added cells"),
@@ -203,7 +197,6 @@ for _one in (
     RunKind(
         "searches",
         "Differential search",
-        "differential",
         (
             Score("disagreements", "disagreements"),
             Score("share", "share of the seeds", "share"),
@@ -216,7 +209,6 @@ for _one in (
     RunKind(
         "inspections",
         "Inspection",
-        "hypotheses",
         (
             Score("strongest", "strongest score", "number"),
             Score("hypotheses", "hypotheses"),
@@ -229,7 +221,6 @@ for _one in (
     RunKind(
         "class-errors",
         "Class errors",
-        "classes",
         (
             Score("reported", "reported pairs"),
             Score("confused", "confused pairs"),

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from idc_core.runs.kinds import RUN_KINDS, Score, score_of
 from idc_core.store import Facts
 from idc_core.store.versions import version_of
-
-ADDRESS = "address"
-"""The setting that holds the query string of the page that shows a run; empty where no page can."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +43,6 @@ class Run:
         return None if name is None else (score_of(self.facts.kind, name), self.facts.scores[name])
 
     @property
-    def page(self) -> str:
-        """The page that opens it; empty where no page can show the same."""
-        kind = self.facts.kind
-        return RUN_KINDS[kind].page if kind in RUN_KINDS and self.said(ADDRESS) else ""
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """What its address says, by the names of the parts."""
-        return dict(parse_qsl(self.said(ADDRESS)))
-
-    @property
     def names(self) -> dict[str, list[str]]:
         """The registered names of the networks and data that it is of."""
         learnt = filter(None, [self.said("training_data")])  # a search follows from no training inputs
@@ -80,11 +64,6 @@ class Run:
         """Return a setting as text; empty where there is none."""
         value = self.facts.settings.get(name)
         return "" if value is None else str(value)
-
-
-def query(**parts: Any) -> str:
-    """Write parts of an address as a query string; empty ones are left out."""
-    return urlencode({name: value for name, value in parts.items() if value not in ("", None)})
 
 
 def main_text(run: Run) -> str:

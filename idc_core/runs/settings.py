@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
 
 def settings_of(
-    card: ModelCard, train: Dataset | None, test: Dataset, layer: str, m: int | None, **more: Any
+    card: ModelCard,
+    train: Dataset | None,
+    test: Dataset,
+    layer: str,
+    m: int | None,
+    *,
+    of_part: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Return a run's settings as plain values.
 
@@ -26,6 +33,8 @@ def settings_of(
     layer : str
     m : int or None
         Number of important neurons; None where the run depends on none.
+    of_part : bool
+        Whether a limit left out tests, or training inputs that are usual.
     **more
         What else the run depends on, by name: plain values, and tuples of these.
     """
@@ -44,6 +53,7 @@ def settings_of(
         "targets": targets,
         "layer": layer,
         **({} if m is None else {"m": m}),
+        **({"part_of_data": True} if of_part else {}),
         **{name: _plain(value) for name, value in more.items()},
     }
 

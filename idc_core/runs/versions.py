@@ -20,7 +20,7 @@ class VersionLine:
     label: str = ""
 
 
-def versions(runs: Sequence[Run]) -> list[VersionLine]:
+def versions(runs: Sequence[Run], aside: Sequence[str] = ()) -> list[VersionLine]:
     """Return a line per choice of settings: of every version of the network the newest run.
 
     Versions are in the order in which they were first measured.
@@ -29,14 +29,16 @@ def versions(runs: Sequence[Run]) -> list[VersionLine]:
     ----------
     runs : sequence of Run
         Of one kind and one network.
+    aside : sequence of str
+        Settings that follow from others.
     """
     lines: dict[str, dict[str, Run]] = {}
     for run in sorted(runs, key=lambda one: one.facts.made):
-        same = {name: value for name, value in run.facts.settings.items() if name not in (*LABELS, VERSION)}
+        same = {name: value for name, value in run.facts.settings.items() if name not in (*LABELS, *aside, VERSION)}
         # A later run of the same version takes the place of the earlier one.
         lines.setdefault(json.dumps(same, sort_keys=True), {})[run.said(VERSION)] = run
     found = [tuple(line.values()) for line in lines.values()]
-    told = differing_settings([line[0] for line in found]) if found else {}
+    told = differing_settings([line[0] for line in found], aside) if found else {}
     told.pop(VERSION, None)
     labels = [", ".join(f"{_words(name)} {row[place]}" for name, row in told.items()) for place in range(len(found))]
     made = [VersionLine(line, label) for line, label in zip(found, labels, strict=True)]

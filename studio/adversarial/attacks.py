@@ -16,7 +16,7 @@ from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from idc_core.runs import AttackRun
-from studio.engine.jobs import HALTED, Waiting, shelf
+from studio.engine.jobs import HALTED, JobKind, Waiting, shelf
 from studio.engine.results import View
 from studio.engine.runs import run_settings
 from studio.state import allowed
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from idc_core.parameters import Value
     from idc_core.perturbation.attacks import AttackResult
     from idc_core.tracing.traces import Traces
+
+_ATTACKS = JobKind("attacks", kept=128, is_long=True)
+_ATTACKED, _MOVED = JobKind("attacked", kept=128), JobKind("moved", kept=128)
 
 Ints = NDArray[np.int64]
 
@@ -183,12 +186,12 @@ def open_run(
     found: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
     for block in blocks:
         steps = _Steps(view, plan, block, explained)
-        if paused and shelf().finished("attacks", steps.key) is None:
+        if paused and shelf().finished(_ATTACKS, steps.key) is None:
             break
         try:
-            result = waiting.get("attacks", steps.key, f"attacking by {label}", steps.attack, kept=128)
-            traces = waiting.get("attacked", steps.trace_key, "running attacked inputs", steps.trace(result), kept=128)
-            maps = waiting.get("moved", steps.maps_key, "computing relevance", steps.explain(result), kept=128)
+            result = waiting.get(_ATTACKS, steps.key, f"attacking by {label}", steps.attack)
+            traces = waiting.get(_ATTACKED, steps.trace_key, "running attacked inputs", steps.trace(result))
+            maps = waiting.get(_MOVED, steps.maps_key, "computing relevance", steps.explain(result))
         except CancelledError:
             break
         found.append((result, traces, maps))
@@ -214,7 +217,7 @@ def _note(waiting: Waiting, view: View, run: Run) -> None:
     # The key has the cells' own settings too, which the blocks do not depend on.
     key = (*view.key, view.setup, plan, tuple(run.positions.tolist()))
     settings = run_settings(view, **told, with_misclassified=plan.every)
-    waiting.get("attack-runs", key, "noting the run", work, kept=128, settings=settings)
+    waiting.get(JobKind("attack-runs", kept=128), key, "noting the run", work, settings=settings)
 
 
 def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:

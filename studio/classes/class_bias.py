@@ -13,7 +13,7 @@ from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
 from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state import address
 from studio.state.selection import picked_row
@@ -101,7 +101,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
 
     try:
         triplets = Waiting(1).get(
-            "class-errors", (looked.key, "triplets", filtered), "ranking all triplets", work, kept=48
+            JobKind("class-errors", kept=48), (looked.key, "triplets", filtered), "ranking all triplets", work
         )
     except IdcError as error:
         st.caption(literal(error))

@@ -15,7 +15,7 @@ from idc_core.confusion.evidence import Evidence, parse_groups
 from idc_core.confusion.report import ClassErrors
 from idc_core.progress import Progress
 from idc_core.runs import ErrorSettings, planned_class_errors, planned_statistics
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.engine.runs import run_settings
 from studio.state import address
@@ -24,6 +24,7 @@ from studio.widgets import layout
 
 if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
+
 
 LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
 """Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
@@ -97,7 +98,7 @@ def read_own() -> Evidence | None:
         return own_evidence(content, name, scaled=scaled)
 
     key = (hashlib.sha256(content).hexdigest(), name, scaled)
-    found: Evidence = Waiting(1).get("own-predictions", key, f"reading {name}", read, kept=4)
+    found: Evidence = Waiting(1).get(JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read)
     return found
 
 
@@ -128,7 +129,7 @@ def _open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
     """Return how strongly the tests activate every neuron of some layers, from one pass."""
     plan = planned_statistics(view.card, view.open_model, view.test, layers)
     doing = "running the tests through all counted layers"
-    found: Statistics = Waiting(1).get(plan.kind, plan.key, doing, plan.make, kept=6)
+    found: Statistics = Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
     return found
 
 
@@ -146,7 +147,7 @@ def _find(
         settings = replace(settings, kind=None)
     plan = planned_class_errors(lambda _: grouped, settings, key, run)
     doing = "comparing all pairs of classes"
-    found: ClassErrors = Waiting(1).get(plan.kind, plan.key, doing, plan.make, kept=48, settings=run)
+    found: ClassErrors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
     if statistics is None:
         return Looked(grouped, found, None, None, (), (), plan.key)
     # Groups have no scores of their own.

@@ -12,6 +12,7 @@ from idc_core.confusion.class_pair import confused_in
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
+from studio.engine.jobs import JobKind
 from studio.engine.results import View
 from studio.engine.wording import tests_name
 from studio.shell.pages import PAGES, draw_link
@@ -105,7 +106,7 @@ def _draw_repair(view: View, looked: Looked) -> None:
     if run.left:
         return
     try:
-        done: Repair = run.measured("repairs", _measure)
+        done: Repair = run.measured(JobKind("repairs"), _measure)
     except CancelledError:
         st.session_state.pop(_ASKED)
         return

@@ -12,7 +12,7 @@ from idc_core.analysis.cluster_choices import ClusterChoice, try_choices
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state.selection import select
 from studio.state.setup import DEFAULT
@@ -69,7 +69,7 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
 
     key = (*view.key, analysis.layer, analysis.m, view.chosen_key, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    found: tuple[ClusterChoice, ...] = waiting.get("alternatives", key, doing, work, kept=64)
+    found: tuple[ClusterChoice, ...] = waiting.get(JobKind("alternatives", kept=64), key, doing, work)
     return found
 
 

@@ -13,13 +13,15 @@ from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, princ
 from idc_core.figures.projection import Groups, gather, plane
 from idc_core.progress import Progress
 from studio.engine.brushed import brushed, in_chart
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state.choices import choose_one
 from studio.state.selection import forget_tests, select_tests, selected
 from studio.text import cell_name, cluster_name, count, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
+
+_UMAP = JobKind("projections", is_long=True)
 
 _PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
 _COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
@@ -111,9 +113,8 @@ def _project(view: View, way: str) -> tuple[NDArray[np.int64], Projection]:
                 return umap(activations[drawn], on_progress=report)
 
             doing = "computing UMAP, usually under a minute"
-            return drawn, Waiting(1).get(
-                "projections", (*view.key, view.setup.layer, view.analysis.m, view.chosen_key), doing, work
-            )
+            key = (*view.key, view.setup.layer, view.analysis.m, view.chosen_key)
+            return drawn, Waiting(1).get(_UMAP, key, doing, work)
         st.caption(f"UMAP needs at least {FEWEST_POINTS} tests. Principal components are shown.")
     if view.position is not None and view.position in view.chosen:
         drawn = np.union1d(drawn, view.position)

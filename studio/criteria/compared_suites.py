@@ -14,7 +14,7 @@ from idc_core.progress import Progress
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 from studio.engine import suite_catalog
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.engine.suite_catalog import SuiteOption
 from studio.text import lower
@@ -144,5 +144,5 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    found: Traces = waiting.get("suites", (view.card.fingerprint, part.fingerprint, layer), doing, work)
+    found: Traces = waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)
     return found

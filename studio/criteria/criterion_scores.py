@@ -29,9 +29,11 @@ from idc_core.progress import Progress
 from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.text import literal, percent
+
+_ORDERS = JobKind("orders", kept=48)
 
 CriterionSettings = dict[str, Any]
 
@@ -132,7 +134,7 @@ def grow(view: View, measured: MeasuredCriteria) -> Growth:
             return scored.growth(subsets, on_progress=report)
 
         key = _depends(view, name, settings)
-        found: Floats = waiting.get("growth", key, f"growth of {card.label}", work, kept=48)
+        found: Floats = waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
         return found
 
     return Growth(subsets, {name: one(name, result) for name, result in measured.results.items()})
@@ -145,7 +147,7 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
         doing = f"ordering the tests by {CRITERIA[name].card.label}"
-        found: list[Order] = waiting.get("orders", key, doing, lambda _: orders_by({name: result.profiles}), kept=48)
+        found: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
         return found
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
@@ -167,7 +169,7 @@ def _by_dropout(waiting: Waiting, view: View) -> list[Order]:
         return orders_by({}, sampled=dropout_scores(view.model, view.test.inputs[view.chosen], on_progress=report))
 
     key = (view.card.fingerprint, view.test.fingerprint, view.chosen_key, "dropout")
-    found: list[Order] = waiting.get("orders", key, "running the tests with dropout", work, kept=48)
+    found: list[Order] = waiting.get(_ORDERS, key, "running the tests with dropout", work)
     return found
 
 
@@ -195,7 +197,7 @@ def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettin
         return replace(found, scorer=None)
 
     found: CriterionResult | str = waiting.get(
-        "criteria", _depends(view, name, settings), f"measuring {label}", work, kept=48
+        JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work
     )
     return found
 
@@ -246,7 +248,7 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get("scores", key, label, work, kept=192)
+        value: float = waiting.get(JobKind("scores", kept=192), key, label, work)
         return value
 
     for name, result in results.items():

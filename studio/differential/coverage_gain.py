@@ -16,7 +16,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.criteria import suite_scores
 from idc_core.progress import Progress
 from studio.differential.search import SearchResult
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state import address
 from studio.text import count, literal, percent, plural
@@ -110,7 +110,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
 
     try:
         setup = (view.card.fingerprint, layer)
-        added = waiting.get("suites", (*setup, "search", depends), "tracing the disagreements", passed)
+        added = waiting.get(JobKind("suites"), (*setup, "search", depends), "tracing the disagreements", passed)
         before = view.test_traces.only(view.chosen)
         after = Traces.joined(before, added)
         cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
@@ -152,7 +152,7 @@ def _measure(
         return float(found[0]), float(found[1])
 
     key = (*view.key, view.setup.layer, view.chosen_key, name, "search", depends)
-    answer = waiting.get("scores", key, f"measuring {card.label}", work, kept=192)
+    answer = waiting.get(JobKind("scores", kept=192), key, f"measuring {card.label}", work)
     if isinstance(answer, str):
         into[2].append(answer)
     else:

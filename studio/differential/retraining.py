@@ -13,6 +13,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.robustness import curves
 from idc_core.progress import Progress
 from studio.differential.search import SearchResult, SearchSettings
+from studio.engine.jobs import JobKind
 from studio.engine.results import View
 from studio.text import literal, percent, signed
 from studio.widgets import layout
@@ -21,6 +22,7 @@ from studio.widgets.retraining import RetrainingRun, watch
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
+
 
 SEEDS, EPOCHS = 5, 5
 
@@ -40,7 +42,7 @@ def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) 
     if run.left:
         return
     try:
-        found, votes = run.measured("trials", _measure)
+        found, votes = run.measured(JobKind("trials", is_long=True), _measure)
     except CancelledError:
         st.info("Stopped. The finished networks are kept.")
         return

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting, shelf
-from studio.engine.results import View
+from studio.engine.jobs import JobKind, Waiting, shelf
+from studio.engine.results import HEATMAPS, View
 from studio.engine.runs import run_settings
 from studio.engine.tasks import tell
 from studio.state import device, visitor
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from idc_core.generation import Constraint, Disagreements, Distances
     from idc_core.models import ModelEntry
+
+_SEARCHES = JobKind("searches", is_long=True)
 
 COPY, BITS = "copy", 4
 """Name of the setup's own network with weights of few bits, and of how many."""
@@ -170,7 +172,7 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
     positions = _seeds(view, settings)
     prints = tuple(getattr(model, "card", view.card).fingerprint for model in models)
     key = (view.test.fingerprint, prints, settings, _guided(view, settings), crc32(positions.tobytes()))
-    if not start and shelf().finished("searches", key) is None:
+    if not start and shelf().finished(_SEARCHES, key) is None:
         return None
 
     def work(report: Progress) -> Disagreements:
@@ -200,7 +202,7 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
         return found
 
     try:
-        found = waiting.get("searches", key, "searching, step", work, settings=_told(view, settings))
+        found = waiting.get(_SEARCHES, key, "searching, step", work, settings=_told(view, settings))
     except CancelledError:
         found = shelf().told(key)
         if found is None:
@@ -238,7 +240,9 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
 
     # A copy keeps the card of the network it was made of.
     key = (COPY, BITS, view.card.fingerprint, where) if name == COPY else (name, MODELS[name].edition, where)
-    model: nn.Module = waiting.get("companions", key, "loading the networks", work, kept=12)
+    model: nn.Module = waiting.get(
+        JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work
+    )
     return model
 
 
@@ -290,5 +294,5 @@ def heatmaps(view: View, result: SearchResult, row: int) -> list[NDArray[np.floa
         ]
 
     key = (result.key, row, crc32(pair.tobytes()))
-    found: list[NDArray[np.float32]] = Waiting(1).get("heatmaps", key, "explaining seed and disagreement", work)
+    found: list[NDArray[np.float32]] = Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)
     return found

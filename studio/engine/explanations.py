@@ -14,13 +14,15 @@ from idc_core.figures.wording import readable_pieces
 from idc_core.layer_parts import split_layer
 from idc_core.patches import patch_grid, patches_over
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.engine.wording import features, is_series
 
 if TYPE_CHECKING:
     from idc_core.attribution.methods import MethodCard
     from idc_core.datasets import Dataset
+
+EXPLANATIONS = JobKind("explanations", kept=96)
 
 INPUT = "input"
 
@@ -129,7 +131,7 @@ def baseline_activation(view: View, value: float, neuron: int) -> float:
         return float(found.activations[view.setup.layer][0, neuron])
 
     key = (*view.key, "activation", view.setup.layer, neuron, value)
-    found: float = Waiting(1).get("explanations", key, "running the baseline", work, kept=96)
+    found: float = Waiting(1).get(EXPLANATIONS, key, "running the baseline", work)
     return found
 
 
@@ -147,7 +149,7 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
         return found
 
     key = (*view.key, "scores", *which)
-    found: NDArray[np.float32] = Waiting(1).get("explanations", key, "running the test", work, kept=96)
+    found: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
     return found
 
 
@@ -184,7 +186,7 @@ def explain(
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)
     key = (*view.key, position, method, target, tuple(chosen.items()), *of_neuron)
-    layers = Waiting(1).get("explanations", key, f"explaining the test by {entry.label}", work, kept=96)
+    layers = Waiting(1).get(EXPLANATIONS, key, f"explaining the test by {entry.label}", work)
     return Explanation(entry, label, target, chosen, layers, _token_layers(view, layers), neuron)
 
 

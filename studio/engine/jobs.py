@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -26,7 +26,7 @@ from idc_core.errors import CancelledError, DataError
 from idc_core.progress import Progress
 from studio.engine import workers
 from studio.engine.sending import Named
-from studio.engine.tasks import HERE, LIVE, LONG, REREAD, Task, Tell
+from studio.engine.tasks import Task, Tell
 from studio.engine.turns import Turns
 from studio.engine.workers import Worker
 from studio.state import allowed
@@ -55,9 +55,6 @@ HALTED = "work-halted"
 PAUSED = "work-paused"
 """What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
 
-_KEPT = 24
-"""Results held in memory of each kind where a job says nothing else."""
-
 _TOLD = 12
 """Results so far, of work that goes on or was stopped, that are held."""
 
@@ -66,6 +63,23 @@ _PLAIN = (type(None), bool, int, float, str, tuple)
 
 Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
 """What does a task: a worker, or this process."""
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """What holds of all jobs of a kind, said where they are asked for; the `kept` results used last are held in memory.
+
+    Work `is_long` if it can take minutes: it never takes all engines. It `is_light` if it runs no network and takes one
+    core at most: where there are no other processes, it goes on beside what does. Results live in a file on ``disk``,
+    in the ``server`` alone, or ``here``, where the work changes or fills this process so that no other can do it;
+    ``everywhere`` says that each process does it for itself, as it reads files and the networks in them.
+    """
+
+    name: str
+    kept: int = 24
+    is_long: bool = False
+    is_light: bool = False
+    lives: Literal["disk", "server", "here", "everywhere"] = "disk"
 
 
 @dataclass(frozen=True)
@@ -149,13 +163,12 @@ class Shelf:
         self.problem = ""
         self._lock = threading.Lock()
         self._jobs: defaultdict[str, OrderedDict[Hashable, Job]] = defaultdict(OrderedDict)
+        self._kinds: dict[str, JobKind] = {}
         self._told: OrderedDict[Hashable, Any] = OrderedDict()
         self._workers = [Worker(self._named) for _ in range(processes)]
         # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
         self._engine: Turns[Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
-        # Files are read beside it, networks too, and neurons clustered, on one core: neither runs a network.
-        beside = HERE if processes else {"data", "model", "states"}
-        self._beside = {kind: ThreadPoolExecutor(1, thread_name_prefix=kind) for kind in beside}
+        self._beside: dict[str, ThreadPoolExecutor] = {}
         # What is kept waits for no work of others.
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
         if processes:
@@ -189,57 +202,57 @@ class Shelf:
             while len(self._told) > _TOLD:
                 self._told.popitem(last=False)
 
-    def finished(self, kind: str, key: Hashable) -> Job | None:
+    def finished(self, kind: JobKind, key: Hashable) -> Job | None:
         """Return the job of that kind and key if it has a result, in memory or on disk; start no work."""
         with self._lock:
-            job = self._jobs[kind].get(key)
-        if job is not None or kind in LIVE:
+            job = self._jobs[kind.name].get(key)
+        if job is not None or kind.lives != "disk":
             return job if job is not None and job.done else None
-        found = store.find(store.place(kind, key))
+        found = store.find(store.place(kind.name, key))
         if found is store.MISSING:
             return None
         with self._lock:
-            job = self._jobs[kind].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, found))))
+            self._kinds[kind.name] = kind
+            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, found))))
         job.wait(SILENT_S)
         return job
 
     def job(
-        self,
-        kind: str,
-        key: Hashable,
-        work: Callable[[Progress], Any],
-        kept: int = _KEPT,
-        settings: dict[str, Any] | None = None,
+        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None = None
     ) -> Job:
         """Return the job of that kind and key, starting it where there is none that ran or runs.
 
-        Of its kind, the `kept` jobs used last are held in memory. With `settings` its result is a run.
+        With `settings` its result is a run.
         """
         with self._lock:
-            jobs = self._jobs[kind]
+            self._kinds[kind.name] = kind
+            jobs = self._jobs[kind.name]
             if key not in jobs or jobs[key].dead:
                 jobs[key] = self._begun(kind, key, work, settings)
             jobs.move_to_end(key)
-            while len(jobs) > kept:
+            while len(jobs) > kind.kept:
                 jobs.popitem(last=False)
             return jobs[key]
 
-    def _begun(self, kind: str, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None) -> Job:
+    def _begun(
+        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None
+    ) -> Job:
         """Begin to work, or to read what is kept."""
-        task, session = Task(kind, key, work, settings), _session()
+        task, session = Task(kind.name, key, work, kind.lives == "disk", settings), _session()
 
         def make(report: Progress) -> Future[Any]:
-            if kind in self._beside:
-                return self._beside[kind].submit(task.run, report, self.tell, self._note)
+            if kind.lives in ("here", "everywhere") if self._workers else kind.is_light:
+                beside = self._beside.setdefault(kind.name, ThreadPoolExecutor(1, thread_name_prefix=kind.name))
+                return beside.submit(task.run, report, self.tell, self._note)
             asked = self._engine.held(session) + 1
             what = f"This would be piece of work {asked} of this session that waits or runs"
             allowed.check("jobs", asked, what, "Wait until others are done, or stop them.")
-            return self._engine.submit(session, kind in LONG, lambda place: place(task, report, self.tell, self._note))
+            return self._engine.submit(session, kind.is_long, lambda place: place(task, report, self.tell, self._note))
 
-        if kind in LIVE:
+        if kind.lives != "disk":
             # What other work does is not held: it would hold the setup that it was asked for on.
-            return Job(make, work if kind in REREAD else None)
-        path = store.place(kind, key)
+            return Job(make, work if kind.lives == "everywhere" else None)
+        path = store.place(kind.name, key)
 
         def find(report: Progress) -> Any:
             found = store.find(path)
@@ -258,14 +271,19 @@ class Shelf:
     def _named(self) -> list[tuple[Any, Named]]:
         """Return the results that a worker can open by itself, with what it is told of each; saved suites it cannot."""
         with self._lock:
-            held = [(kind, key, job) for kind, jobs in self._jobs.items() for key, job in jobs.items() if job.done]
+            held = [
+                (self._kinds[name], key, job)
+                for name, jobs in self._jobs.items()
+                for key, job in jobs.items()
+                if job.done
+            ]
         found = []
         for kind, key, job in held:
             value = job.result()
-            if kind in REREAD and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
-                found.append((value, Named(kind, key, job.work, getattr(value, "fingerprint", ""))))
-            elif kind not in LIVE and not isinstance(value, _PLAIN):
-                found.append((value, Named(kind, key)))
+            if kind.lives == "everywhere" and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
+                found.append((value, Named(kind.name, key, job.work, getattr(value, "fingerprint", ""))))
+            elif kind.lives == "disk" and not isinstance(value, _PLAIN):
+                found.append((value, Named(kind.name, key)))
         return found
 
     def abandon(self) -> None:
@@ -305,37 +323,35 @@ class Waiting:
         self._place = st.empty()
         self._steps = steps
         self._step = 0
-        self._begun: dict[tuple[str, Hashable], Job] = {}
+        self._begun: dict[tuple[JobKind, Hashable], Job] = {}
 
-    def begin(self, kind: str, key: Hashable, work: Callable[[Progress], Any], kept: int = _KEPT) -> None:
+    def begin(self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any]) -> None:
         """Begin what `get` will ask for later, so that it goes on beside other work, if the session may have more."""
         if not st.session_state.get(HALTED) and shelf().may_begin():
-            self._begun[kind, key] = shelf().job(kind, key, work, kept)
+            self._begun[kind, key] = shelf().job(kind, key, work)
 
     def get(
         self,
-        kind: str,
+        kind: JobKind,
         key: Hashable,
         doing: str,
         work: Callable[[Progress], Any],
         watch: Callable[[], None] | None = None,
-        kept: int = _KEPT,
         settings: dict[str, Any] | None = None,
     ) -> Any:
         """Return a result, from the shelf or by working; show progress while it takes long.
 
-        `kind` names all results of this sort, of which `kept` stay on the shelf; `key` is everything that the result
-        depends on; `doing` says for a person what is being done. `work` is called with a progress callback, in another
-        thread: it must not use Streamlit. `watch` is called now and then while it takes long, to draw what is there so
-        far. With `settings`, by name, the result is a run. Raises CancelledError if the result is not there in the run
-        that follows a stop.
+        `key` is everything that the result depends on; `doing` says for a person what is being done. `work` is called
+        with a progress callback, in another thread: it must not use Streamlit. `watch` is called now and then while it
+        takes long, to draw what is there so far. With `settings`, by name, the result is a run. Raises CancelledError
+        if the result is not there in the run that follows a stop.
         """
         self._step += 1
         if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:
             raise CancelledError(f"Stopped while {doing}.")
         while True:
             # Work that was begun and has failed is not tried a second time.
-            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, kept, settings)
+            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, settings)
             if not job.wait(SILENT_S):
                 self._show(job, doing, watch)
             try:

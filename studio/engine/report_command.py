@@ -10,8 +10,8 @@ from studio.state.setup import DEFAULT, SAVED, Setup
 
 def command_line(view: View) -> str:
     """Return the command that makes a setup's report; empty where none can, as only this program knows its network."""
-    from idc_core.cli.report import command_of
     from idc_core.datasets import DATASETS
+    from idc_core.report.making import command_of
 
     setup, files = view.setup, _setup_files(view.setup)
     named = _named(setup, files)

@@ -23,7 +23,7 @@ from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, digest, planned_traces
 from idc_core.threads import settle
 from studio.engine import cluster
-from studio.engine.jobs import SILENT_S, Job, Shelf, Waiting, shelf
+from studio.engine.jobs import SILENT_S, Job, JobKind, Shelf, Waiting, shelf
 from studio.engine.tasks import DiffersError
 from studio.state import allowed, device
 from studio.state.selection import Selection, selected
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from idc_core.datasets.dataset import Split
     from idc_core.models import ModelCard, Network
     from idc_core.tracing.traces import Traces
+
+_DATA = JobKind("data", kept=4, lives="everywhere", is_light=True)
+_TRACE = JobKind("trace", kept=8)
+HEATMAPS = JobKind("heatmaps")
+_MODEL = JobKind("model", kept=4, lives="everywhere", is_light=True)
 
 _STEPS = 5
 
@@ -173,8 +178,8 @@ def open_view(setup: Setup) -> View:
     """
     waiting = Waiting(_STEPS)
     own = MODELS[setup.model].dataset
-    waiting.begin("data", _edition(own, "train"), _reader(own, "train"), kept=4)
-    waiting.begin("data", _edition(setup.data, "test"), _reader(setup.data, "test"), kept=4)
+    waiting.begin(_DATA, _edition(own, "train"), _reader(own, "train"))
+    waiting.begin(_DATA, _edition(setup.data, "test"), _reader(setup.data, "test"))
     # The card of a person's own network is made when its file is read.
     card = shipped_card(setup.model) or _opened(shelf(), setup.model).card
     network = partial(_opened, shelf(), setup.model, card.fingerprint, device.chosen())
@@ -199,7 +204,7 @@ def neuron_said(view: View) -> str:
         return neuron_sentence(view.model, layer, shape)
 
     key = (view.card.fingerprint, layer, shape)
-    found: str = Waiting(1).get("neuron-sentences", key, "looking at the layer", work)
+    found: str = Waiting(1).get(JobKind("neuron-sentences"), key, "looking at the layer", work)
     return found
 
 
@@ -221,7 +226,9 @@ def _analysis(
     card, open_model = network
     analysis = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup))
     plan = analysis.planned(analysis.sources(open_model), traces=traces)
-    found: Analysis = waiting.get(plan.kind, plan.key, "clustering the neurons", plan.make, settings=plan.settings)
+    found: Analysis = waiting.get(
+        JobKind(plan.kind), plan.key, "clustering the neurons", plan.make, settings=plan.settings
+    )
     return found
 
 
@@ -238,8 +245,8 @@ def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
     """
     jobs = shelf()
     for split in ("train", "test"):
-        jobs.job("data", _edition(setup.data, split), _reader(setup.data, split), kept=4)
-    traced = jobs.finished("trace", (fingerprints[0], fingerprints[2], setup.layer)) is not None
+        jobs.job(_DATA, _edition(setup.data, split), _reader(setup.data, split))
+    traced = jobs.finished(_TRACE, (fingerprints[0], fingerprints[2], setup.layer)) is not None
     if not traced and not jobs.prepare():
         _model_job(jobs, setup.model)
 
@@ -262,7 +269,7 @@ def heatmaps(
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)
     key = (*view.key, tuple(positions.tolist()), target, *of_neuron)
-    found: NDArray[np.float32] = Waiting(1).get("heatmaps", key, "explaining the inputs", work)
+    found: NDArray[np.float32] = Waiting(1).get(HEATMAPS, key, "explaining the inputs", work)
     return found
 
 
@@ -286,7 +293,7 @@ def open_data(waiting: Waiting, name: str, split: Split) -> Dataset:
 
     label = DATASETS[name].label
     doing = f"reading {label} ({split})"
-    found: Dataset = waiting.get("data", _edition(name, split), doing, _reader(name, split), kept=4)
+    found: Dataset = waiting.get(_DATA, _edition(name, split), doing, _reader(name, split))
     what = f"{label} has {plural(len(found), 'training input' if split == 'train' else 'test')}"
     allowed.check("inputs", len(found), what, "Choose other data.")
     return found
@@ -320,7 +327,7 @@ def _open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split,
     source, open_executor = cluster.passes(*network, data, _limit(data.name, split))
     plan = planned_traces(source, layer, open_executor)
     what = "training inputs" if split == "train" else "tests"
-    found: Traces = waiting.get(plan.kind, plan.key, f"running {what} through the network", plan.make, kept=8)
+    found: Traces = waiting.get(_TRACE, plan.key, f"running {what} through the network", plan.make)
     return found
 
 
@@ -339,7 +346,7 @@ def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> N
 
 
 def _model_job(jobs: Shelf, name: str, where: str = "") -> Job:
-    return jobs.job("model", (name, MODELS[name].edition, where), lambda report: _load_model(name, where), kept=4)
+    return jobs.job(_MODEL, (name, MODELS[name].edition, where), lambda report: _load_model(name, where))
 
 
 def _load_model(name: str, where: str) -> Network:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from idc_core.runs import ADDRESS, query, settings_of
+from idc_core.runs import settings_of
 from studio.engine.results import View
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
+
+ADDRESS = "address"
+"""The setting that holds what the address says of a run that a page made: a query string; empty where no page can."""
 
 _PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
 """Parts of an address that say where a reader looks, not what is computed."""
@@ -27,7 +31,7 @@ def run_settings(view: View, **more: Any) -> dict[str, Any]:
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
     own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
     kept = {name: value for name, value in page.items() if name not in vars(DEFAULT)}
-    address = query(**{**whole, **own, **dict(sorted(kept.items()))})
-    return settings_of(
-        view.card, view.train, view.test, setup.layer, view.analysis.m, **unusual, **more, **{ADDRESS: address}
-    )
+    said = {**whole, **own, **dict(sorted(kept.items()))}
+    address = urlencode({name: value for name, value in said.items() if value != ""})
+    told = {**unusual, **more, ADDRESS: address}
+    return settings_of(view.card, view.train, view.test, setup.layer, view.analysis.m, **told)

@@ -12,7 +12,7 @@ from idc_core.analysis.filtering import of_classes
 from idc_core.errors import SettingError
 from idc_core.progress import Progress
 from studio.engine import suite_addresses
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View, open_data
 from studio.engine.suite_addresses import Recipe
 from studio.state import address, visitor
@@ -21,6 +21,9 @@ from studio.text import lower
 
 if TYPE_CHECKING:
     from idc_core.suites import Suite
+
+_SAVED = JobKind("kept", kept=6, lives="everywhere")
+
 
 SUITES = "suites"
 """Name in the address: the chosen suites, by commas."""
@@ -139,9 +142,7 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
     elif recipe.base in {one.name for one in _saved(view)}:
         from idc_core.suites import open_saved
 
-        suite = waiting.get(
-            "kept", recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base), kept=6
-        )
+        suite = waiting.get(_SAVED, recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
         suite = _of_classes(view, suite)
     else:
         suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
@@ -161,7 +162,7 @@ def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
         )
 
     key = (view.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
-    return select_tests(suite, *waiting.get("parts", key, "selecting tests", look_for))
+    return select_tests(suite, *waiting.get(JobKind("parts"), key, "selecting tests", look_for))
 
 
 def _of_classes(view: View, suite: Suite) -> Suite:

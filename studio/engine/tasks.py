@@ -15,32 +15,6 @@ from idc_core.runs import RUN_KINDS
 Tell = Callable[[Hashable, Any], None]
 """Called with a key and what there is of a result so far."""
 
-REREAD = frozenset({"companions", "data", "kept", "model"})
-"""Kinds that every process reads for itself: files, and the networks in them."""
-
-LIVE = REREAD | frozenset(
-    {
-        # read from files as they are
-        *("library", "library-fits", "own files", "own-predictions", "setup files"),
-        # holds inputs that a function picks
-        "retrained-tests",
-        # are kept as files of their own while they go on
-        *("retraining", "trainings"),
-    }
-)
-"""Kinds of jobs whose results live in this process only; all others are kept on disk."""
-
-HERE = REREAD | frozenset({"own files", "setup files"})
-"""Kinds whose work changes or fills this process, so that no other process can do it."""
-
-LONG = frozenset(
-    {
-        *("attacks", "epochs", "inspections", "library", "library-fits", "projections", "report", "retrained-tests"),
-        *("retraining", "searches", "trainings", "trials", "verifications"),
-    }
-)
-"""Kinds whose work can take minutes: they never take all engines."""
-
 
 class DiffersError(IdcError):
     """A network or data are not what the work was asked for on: changed meanwhile, or made otherwise each time."""
@@ -55,18 +29,19 @@ _teller: ContextVar[Tell] = ContextVar("teller")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Work of a kind, and the key of its result; with `settings` the result is a run."""
+    """Work of a kind, and the key of its result, which is kept on disk or not; with `settings` the result is a run."""
 
     kind: str
     key: Hashable
     work: Callable[[Progress], Any]
+    is_kept: bool
     settings: dict[str, Any] | None = None
 
     def run(self, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> Any:
         """Do the work and keep its result, unless it is kept already; `on_problem` is told why it cannot be kept."""
         token = _teller.set(tell)
         try:
-            if self.kind in LIVE:
+            if not self.is_kept:
                 return self.work(report)
             return store.kept(
                 self.kind,

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from idc_core import store
 from idc_core.errors import DataError, IdcError
 from studio.engine.sending import Named, packed, unpacked
-from studio.engine.tasks import LIVE, DiffersError, RemovedError, Task
+from studio.engine.tasks import DiffersError, RemovedError, Task
 
 log = logging.getLogger("idc_core")
 
@@ -103,7 +103,7 @@ class _Process:
         self, task: Task, value: Any, problems: list[DataError], opened: dict[int, tuple[int, Any]], whole: bool
     ) -> tuple[Any, ...]:
         """Say where the result is kept, or give it."""
-        if not whole and task.kind not in LIVE and not problems:
+        if not whole and task.is_kept and not problems:
             path = store.place(task.kind, task.key)
             if path.exists():
                 return "kept", path

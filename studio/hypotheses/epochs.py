@@ -14,7 +14,7 @@ from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
@@ -23,6 +23,9 @@ from studio.widgets import layout
 
 if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
+
+_EPOCHS = JobKind("epochs", kept=48, is_long=True)
+_TRAININGS = JobKind("trainings", kept=4, is_long=True, lives="server")
 
 QUICK_S = 300
 """Seconds up to which a training is offered on the page; longer ones are for the command line."""
@@ -124,7 +127,7 @@ def _train_again(view: View) -> None:
 
     # What ends the run to begin another one, as a click on something else does, leaves the wish to train.
     try:
-        Waiting(1).get("trainings", (name, str(kept_folder(name))), "training the network again, step", work, kept=4)
+        Waiting(1).get(_TRAININGS, (name, str(kept_folder(name))), "training the network again, step", work)
     except CancelledError:
         st.caption("Training was stopped. Finished epochs are kept.")
     except IdcError:
@@ -175,7 +178,7 @@ def _expected(view: View) -> float:
         return expected_seconds(view.setup.model, view.train)
 
     key = ("expected", view.setup.model)
-    return float(Waiting(1).get("epochs", key, "trying a few steps of training", work, kept=48))
+    return float(Waiting(1).get(_EPOCHS, key, "trying a few steps of training", work))
 
 
 def _follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
@@ -212,7 +215,7 @@ def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpo
 
     asked = (settings.families, settings.words, settings.masks, measure, layer)
     key = (view.setup.model, one.card.fingerprint, part.fingerprint, *asked)
-    result: Grid = waiting.get("epochs", key, f"comparing units with hypotheses after epoch {one.epoch}", work, kept=48)
+    result: Grid = waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
     return result
 
 

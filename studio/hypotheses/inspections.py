@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import CancelledError
 from idc_core.progress import Progress
 from studio.engine import tasks
-from studio.engine.jobs import Waiting, shelf
+from studio.engine.jobs import JobKind, Waiting, shelf
 from studio.engine.results import View
 from studio.engine.runs import run_settings
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from idc_core.inspection import Hypothesis, Inspection, Reading
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
+
 
 RECORDS = {"256": 256, "1024": 1024, "4096": 4096, "all": None}
 """How many records are read at most: name and number."""
@@ -191,7 +192,9 @@ def measure(
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
         run = _told(view, settings, most)
-        found: Inspection = Waiting(1).get("inspections", (*key, most), doing, work, watch, kept=12, settings=run)
+        found: Inspection = Waiting(1).get(
+            JobKind("inspections", kept=12, is_long=True), (*key, most), doing, work, watch, settings=run
+        )
     except CancelledError:
         left = so_far()
         return None if left is None else Measured(left, view, settings, _read(left), False)
@@ -243,7 +246,7 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
-    found: RecordBehaviour = Waiting(1).get("looks", key, "looking at single records", work)
+    found: RecordBehaviour = Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
     return found
 
 

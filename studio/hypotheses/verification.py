@@ -12,7 +12,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import verification as figures
 from idc_core.figures.wording import signed
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.state.choices import choose_one
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from idc_core.inspection import Hypothesis
     from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
+
 
 _SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
 """How symbols are swapped: what the engine calls it, and label."""
@@ -138,7 +139,7 @@ def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypo
         )
 
     key = (view.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
-    found: Verification = Waiting(1).get("verifications", key, "swapping symbols", work)
+    found: Verification = Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
     return found
 
 

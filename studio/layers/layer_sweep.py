@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.filtering import of_classes
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting, shelf
+from studio.engine.jobs import JobKind, Waiting, shelf
 from studio.engine.results import View, idc_settings, open_data
 from studio.engine.wording import tests_name
 from studio.state.setup import MOST_NEURONS
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerClusters, LayerCoverage, LayerResponses, Sweep
     from idc_core.datasets import Dataset
     from idc_core.importance.training_pass import RankedLayer
+
+_ACTIVITIES = JobKind("activities", kept=2)
+_STATES = JobKind("states", kept=96, is_light=True)
 
 
 def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], list[str]]:
@@ -79,7 +82,7 @@ def open_sweep(
             shown[0] = len(cells)
             partly(sweep())
 
-    if shelf().finished("activities", view.learnt_key) is None:
+    if shelf().finished(_ACTIVITIES, view.learnt_key) is None:
         shelf().prepare(2)  # neurons are clustered in one while the other runs the network: it must not wait for torch
         if partly is not None:
             partly(Sweep(layers, tuple(ms), tuple(suites), _own_layer(view, suites, ms), {}, {}, {}))
@@ -88,13 +91,13 @@ def open_sweep(
         neurons = {layer: activity.important for layer, activity in activities.items()}
         clustering = {layer: _clustering(view, activity) for layer, activity in activities.items()}
         for key, work in clustering.values():
-            waiting.begin("states", key, work)  # goes on beside the network's passes over the tests
+            waiting.begin(_STATES, key, work)  # goes on beside the network's passes over the tests
         for suite, test in suites.items():
             responses[suite] = _run_tests(waiting, view, test, neurons)
         for layer, (key, work) in clustering.items():
             states: LayerClusters
             doing = f"clustering the neurons of layer {layer}"
-            states = waiting.get("states", key, doing, work, watch, kept=96)
+            states = waiting.get(_STATES, key, doing, work, watch)
             for suite, test in suites.items():
                 cells += _count(states, suite, responses[suite], counted(view, test), ms)
     except CancelledError:
@@ -118,9 +121,7 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
         return rank_layers(view.model, view.train, view.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
-    found: dict[str, RankedLayer] = waiting.get(
-        "activities", key, "running training inputs through all layers", work, kept=2
-    )
+    found: dict[str, RankedLayer] = waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
     return found
 
 
@@ -132,7 +133,7 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
 
     key = (*view.learnt_key, test.fingerprint)
     found: LayerResponses = waiting.get(
-        "responses", key, f"running the tests of {tests_name(test)} through all layers", work, kept=8
+        JobKind("responses", kept=8), key, f"running the tests of {tests_name(test)} through all layers", work
     )
     return found
 

@@ -9,6 +9,7 @@ import pandas as pd
 from idc_core.analysis.layer_sweep import Sweep
 from idc_core.figures.network_drawing import network_drawing
 from idc_core.progress import Progress
+from studio.engine.explanations import EXPLANATIONS
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.state.selection import select
@@ -55,5 +56,5 @@ def _shapes(view: View, layers: list[str]) -> dict[str, tuple[int, ...]]:
         return dict(collect(view.model, view.test.inputs[:1], layers, on_progress=report).shapes)
 
     key = (*view.key, "shapes")
-    found: dict[str, tuple[int, ...]] = Waiting(1).get("explanations", key, "running one test", work, kept=96)
+    found: dict[str, tuple[int, ...]] = Waiting(1).get(EXPLANATIONS, key, "running one test", work)
     return found

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import open_data
 from studio.library.entries import may_change, size
 from studio.library.explained import choose_explained
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from idc_core.analysis.checking.findings import NetworkCheck
     from idc_core.datasets import Dataset
     from idc_core.library import Entry
+
+_FITS = JobKind("library-fits", is_long=True, lives="server")
+
 
 _SHOWN = 12
 _SIDE = 84
@@ -90,7 +93,7 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
     )
     try:
         found: dict[str, str] = Waiting(1).get(
-            "library-fits", key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
+            _FITS, key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
         )
     except CancelledError:
         st.info("Stopped. Open the details again to go on.")

@@ -12,11 +12,15 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine import jobs
+from studio.engine.jobs import JobKind
 from studio.state import visitor
 from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.library import DataSettings, Entry, NetworkSettings
+
+_WORK = JobKind("library", is_long=True, lives="server")
+
 
 _ASKED = "library-asked"
 _FAILED = "library-failed-"
@@ -56,7 +60,7 @@ def do_asked() -> None:
         return
     owner = visitor.owner()
     try:
-        jobs.Waiting(1).get("library", asked.number, asked.doing, lambda report: _work(asked, owner, report))
+        jobs.Waiting(1).get(_WORK, asked.number, asked.doing, lambda report: _work(asked, owner, report))
     except CancelledError:
         st.session_state[_FAILED + asked.id] = f"Stopped while {asked.doing}."
     except IdcError as error:

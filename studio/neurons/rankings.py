@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.text import count, literal
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
+
+_RANKINGS = JobKind("rankings", kept=48)
 
 RULE = "epsilon"
 """The rule by which all training inputs were traced; the other methods run on a sample."""
@@ -65,7 +67,7 @@ def ranked(view: View) -> Ranked:
         )
 
     key = (*view.learnt_key, layer, chosen)
-    found: Ranked = Waiting(1).get("rankings", key, "ranking the neurons", work, kept=48)
+    found: Ranked = Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
     return found
 
 
@@ -116,7 +118,7 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             return f"{METHODS[name].label} is left out. {literal(error)}"
 
     key = (*view.learnt_key, view.setup.layer, name)
-    answer: Ranking | str = waiting.get("rankings", key, f"ranking by {METHODS[name].label}", work, kept=48)
+    answer: Ranking | str = waiting.get(_RANKINGS, key, f"ranking by {METHODS[name].label}", work)
     return answer
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.figures import experiments
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.engine.wording import input_parts, quantity
 from studio.state.choices import choose_one
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from idc_core.experiments.ablation import Ablation
     from idc_core.experiments.rq1 import RQ1, Changes
     from idc_core.importance.ranking import Ranking
+
+_TRIALS = JobKind("trials", is_long=True)
 
 TESTS, ALL = (100, 500, 2000), "all"
 """Numbers of tests that can be chosen, besides all."""
@@ -85,7 +87,7 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
         )
 
     key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
-    found: Ablation = Waiting(1).get("trials", key, "silencing neurons", work)
+    found: Ablation = Waiting(1).get(_TRIALS, key, "silencing neurons", work)
     return found
 
 
@@ -101,7 +103,7 @@ def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
         return measure(view.model, some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
 
-    changes = Waiting(1).get("trials", ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
+    changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
     return compare_neurons(changes, order[: comparable(view.analysis.m, len(order))])
 
 

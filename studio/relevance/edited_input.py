@@ -16,7 +16,7 @@ from idc_core.datasets.editing import paint_over, token_ids
 from idc_core.figures.heatmaps import heatmap
 from idc_core.figures.input_images import pictures
 from idc_core.progress import Progress
-from studio.engine.explanations import INPUT, explain, read_tokens, scores
+from studio.engine.explanations import EXPLANATIONS, INPUT, explain, read_tokens, scores
 from studio.engine.jobs import Waiting
 from studio.engine.results import View
 from studio.engine.wording import amount, feature_names, is_series
@@ -127,7 +127,7 @@ def cell_of(edited: View) -> tuple[int, ...]:
         return tuple(int(cluster) for cluster in edited.analysis.assign(found)[0])
 
     key = (*edited.key, edited.setup, "cell")
-    found: tuple[int, ...] = Waiting(1).get("explanations", key, "running the test", work, kept=96)
+    found: tuple[int, ...] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
     return found
 
 

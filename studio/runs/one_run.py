@@ -11,9 +11,11 @@ import streamlit as st
 
 from idc_core import store
 from idc_core.errors import IdcError, SettingError
-from idc_core.runs import ADDRESS, Run, figure_text, score_of
+from idc_core.runs import Run, figure_text, score_of
 from idc_core.store import Mark
+from studio.engine.runs import ADDRESS
 from studio.runs.listing import RUN
+from studio.runs.opening import page_of, parameters_of
 from studio.shell.pages import PAGES, go_to_address
 from studio.state import address, visitor
 from studio.text import literal
@@ -76,8 +78,8 @@ def _draw_buttons(run: Run) -> None:
             type="primary",
             disabled=bool(refused),
             on_click=go_to_address,
-            args=(run.page, run.parameters),
-            help=refused or f"Opens {PAGES[run.page].title} with these settings.",
+            args=(page_of(run), parameters_of(run)),
+            help=refused or f"Opens {PAGES[page_of(run)].title} with these settings.",
         )
         if not _may_mark(run):
             st.caption("Names and pins of shared runs are changed on the server's own computer.")
@@ -121,10 +123,10 @@ def _draw_buttons(run: Run) -> None:
 
 def _cannot_open(run: Run) -> str:
     """Say why a run cannot be opened; empty where it can."""
-    if not run.page:
+    if not page_of(run):
         return "No page of the dashboard has these settings: it was made on the command line."
     models, data = visitor.models(), visitor.datasets()
-    asked = run.parameters
+    asked = parameters_of(run)
     if asked.get("model") not in models:
         return f"The network {asked.get('model')} is not here. Add it in the library under the same name."
     tests = asked.get("data", "")

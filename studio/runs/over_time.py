@@ -9,6 +9,7 @@ import streamlit as st
 
 from idc_core.figures.runs import over_versions
 from idc_core.runs import RUN_KINDS, VERSION, Run, Score, VersionLine, figure_text, versions
+from studio.engine.runs import ADDRESS
 from studio.state.choices import choose_one
 from studio.text import literal, plural
 from studio.widgets import layout
@@ -21,7 +22,7 @@ def draw(runs: Sequence[Run]) -> None:
     """Choose a network and a figure, and draw it over the network's versions."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         found, score = _choose(runs)
-    lines = [line for line in versions(found) if _drawn(line, score)]
+    lines = [line for line in versions(found, [ADDRESS]) if _drawn(line, score)]
     several = [line for line in lines if len(line.runs) > 1]
     if not several:
         st.markdown(f"**Only one version of {literal(found[0].network)} was measured with the same settings.**")

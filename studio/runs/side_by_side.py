@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from idc_core.runs import RUN_KINDS, Run, cell_change, differing_settings, figure_text, figures, main_text, score_of
+from studio.engine.runs import ADDRESS
 from studio.runs.listing import COMPARED, title
 from studio.runs.one_run import words, written
 from studio.state import address
@@ -59,7 +60,7 @@ def choose(runs: Sequence[Run]) -> list[Run]:
 def draw(runs: Sequence[Run]) -> None:
     """Draw what differs: settings first, then figures, then cells."""
     letters = dict(zip(ascii_uppercase, runs, strict=False))
-    settings = differing_settings(runs)
+    settings = differing_settings(runs, [ADDRESS])
     st.markdown(_sentence(letters, settings))
     st.caption("  \n".join(f"**{letter}**: {literal(title(run))}" for letter, run in letters.items()))
     st.header("Settings that differ", anchor=False)

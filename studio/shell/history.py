@@ -5,24 +5,21 @@ from __future__ import annotations
 import streamlit as st
 
 from studio.shell import pins, presenting, tabs, tour
+from studio.shell.pages import PAGES
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 from studio.widgets.charts import ASSETS
 
-_OF_PAGES = ("pair", "hypothesis", "unit", "pick", "find", "entry")
-"""Names in the address: what single pages select."""
-
-CHOICES = (
-    *(name for name in vars(DEFAULT) if name != "m"),
-    *vars(Selection()),
-    *(tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT),
-    *_OF_PAGES,
-)
-"""Names in the address whose change is a step in the browser's history, as a change of page is."""
-
 _steps = st.components.v2.component("idc_history", js=(ASSETS / "history" / "steps.js").read_text(encoding="utf-8"))
+
+
+def choices() -> list[str]:
+    """Return the names in the address whose change is a step in the browser's history, as a change of page is."""
+    setup = [name for name in vars(DEFAULT) if name != "m"]
+    frame = [tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT]
+    return [*setup, *vars(Selection()), *frame, *(name for page in PAGES.values() for name in page.selects)]
 
 
 def keep_choices() -> None:
     """Make choices alone steps in the browser's history; other changes of the address replace the one before."""
-    _steps(key="history", data={"names": CHOICES})
+    _steps(key="history", data={"names": choices()})

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from idc_core.errors import CancelledError
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.state import address
 from studio.state.setup import untouched
 
 if TYPE_CHECKING:
     from idc_core.progress import Progress
+
 
 _VISITED = "own-setup-visited"
 
@@ -36,7 +37,7 @@ def follow() -> None:
             setup_files.refresh(report)
 
         try:
-            Waiting(1).get("setup files", due, "reading your setup", work)
+            Waiting(1).get(JobKind("setup files", lives="here"), due, "reading your setup", work)
         except CancelledError:
             st.info("Reading your setup was stopped. It is read again at the next click.")
     for problem in setup_files.problems():
@@ -61,7 +62,7 @@ def _files() -> list[str]:
             server_files.open_once()
 
         try:
-            Waiting(1).get("own files", os.environ["IDC_FILES"], "reading your files", work)
+            Waiting(1).get(JobKind("own files", lives="here"), os.environ["IDC_FILES"], "reading your files", work)
         except CancelledError:
             st.info("Reading your files was stopped. They are read again at the next click.")
             return []

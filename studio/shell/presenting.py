@@ -15,10 +15,6 @@ PRESENT = "present"
 """Name in the address: 1 while presenting."""
 
 
-LEFT_OUT = ("library", "runs")
-"""Pages that hold a person's own things and no view of the setup."""
-
-
 class Slide(NamedTuple):
     """One view: its page, and the name of its tab, empty where the page has none."""
 
@@ -31,7 +27,7 @@ def slides() -> list[Slide]:
     """Return all views in the order of the navigation."""
     found = []
     for name, page in PAGES.items():
-        if name not in LEFT_OUT:
+        if page.presented:
             found += [Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
                 Slide(name, "", page.title)
             ]

@@ -13,7 +13,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine import jobs
-from studio.engine.jobs import shelf
+from studio.engine.jobs import JobKind, shelf
 from studio.engine.results import View, open_view
 from studio.shell import tabs
 from studio.shell.pages import PAGES, go_to, unmet
@@ -151,7 +151,7 @@ def _criteria() -> dict[str, str]:
 
         return {name: kind.card.label for name, kind in CRITERIA.items()}
 
-    job = shelf().job("criterion-labels", (), look)
+    job = shelf().job(JobKind("criterion-labels"), (), look)
     found: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
     return found
 

@@ -37,7 +37,7 @@ def opened(page: str) -> str:
     """Return the name of a page's open tab.
 
     It is the one that the address names, else the one that was open before, else the one with a control that the
-    address holds, as addresses from before the tabs do, else the first.
+    address holds, as those of runs name none, else the first.
     """
     entry = PAGES[page]
     said = address.clean(st.query_params.get(TAB, ""))

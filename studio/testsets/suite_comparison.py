@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from studio.engine import suite_addresses, suite_catalog
-from studio.engine.jobs import HALTED, Waiting
+from studio.engine.jobs import HALTED, JobKind, Waiting
 from studio.engine.results import View, open_analysis
 from studio.engine.runs import run_settings
 from studio.engine.suite_catalog import SuiteOption
@@ -144,7 +144,7 @@ def _compared(
     prints = tuple((suite.fingerprint, suite.label) for suite in suites)
     key = (*view.key, view.setup, prints, tuple(ms))
     found: SuiteComparison = waiting.get(
-        "comparisons", key, "comparing the suites", lambda report: compare(), settings=told
+        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=told
     )
     return found
 
@@ -169,7 +169,7 @@ def _respond(
         return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
     key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
-    found: PartResponses = waiting.get("seen", key, f"making and running {lower(suite.label)}", work, kept=64)
+    found: PartResponses = waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)
     return found
 
 
@@ -180,7 +180,7 @@ def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]
         return suite.take(positions, report)
 
     key = (suite.fingerprint, tuple(positions.tolist()))
-    found: NDArray[Any] = Waiting(1).get("made", key, f"making inputs of {lower(suite.label)}", work)
+    found: NDArray[Any] = Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
     return found
 
 

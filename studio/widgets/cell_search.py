@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state import address
 from studio.state.selection import selected
@@ -24,6 +24,7 @@ from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:
     from idc_core.generation import Reached
+
 
 MAKE = "make"
 """The cell that inputs are made for; in the address."""
@@ -126,7 +127,9 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
         return found
 
     key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
-    reached: Reached = Waiting(1).get("searches", key, f"searching for cell {cell_name(cell)}, step", work)
+    reached: Reached = Waiting(1).get(
+        JobKind("searches", is_long=True), key, f"searching for cell {cell_name(cell)}, step", work
+    )
     return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
 

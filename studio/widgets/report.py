@@ -10,7 +10,7 @@ import streamlit as st
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis
-from studio.engine.jobs import Waiting
+from studio.engine.jobs import JobKind, Waiting
 from studio.engine.report_command import command_line
 from studio.engine.results import View, idc_settings, open_view
 from studio.state import visitor
@@ -19,6 +19,7 @@ from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
+
 
 _ASKED = "report-asked"
 """In the session: the setup whose report was asked for."""
@@ -79,5 +80,5 @@ def _made(view: View) -> ReportFiles:
         return make_files(material, date=date, command=command, notes=notes, on_progress=report)
 
     key = (*view.key, setup, date, command, tuple(one.name for one in notes))
-    files: ReportFiles = Waiting(1).get("report", key, "writing the report", work, kept=4)
+    files: ReportFiles = Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
     return files

@@ -13,12 +13,16 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.progress import Progress
-from studio.engine.jobs import Job, Waiting, shelf, time_left
+from studio.engine.jobs import Job, JobKind, Waiting, shelf, time_left
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import RetrainedNetwork
+
+# Both are kept as files of their own while they go on; tests hold inputs that a function picks.
+_TESTS = JobKind("retrained-tests", kept=2, is_long=True, lives="server")
+_NETWORK = JobKind("retraining", kept=64, is_long=True, lives="server")
 
 _POLL_S = 1.0
 
@@ -85,9 +89,9 @@ class RetrainingRun:
                 return job
         return self._current()
 
-    def measured(self, kind: str, work: Callable[[RetrainingPlan, Progress], Any]) -> Any:
+    def measured(self, kind: JobKind, work: Callable[[RetrainingPlan, Progress], Any]) -> Any:
         """Return what `work` measures with the plan once everything is finished, or read it again; show progress."""
-        finished = shelf().finished("retrained-tests", self.key)
+        finished = shelf().finished(_TESTS, self.key)
         prepared = None if finished is None else finished.result()
 
         def measuring(report: Progress) -> Any:
@@ -99,22 +103,20 @@ class RetrainingRun:
         left = self.left
         if not left:
             return None
-        prepared = shelf().finished("retrained-tests", self.key)
+        prepared = shelf().finished(_TESTS, self.key)
         if prepared is None:
-            return self._job("retrained-tests", self.key, lambda: self.prepare, 2)
+            return self._job(_TESTS, self.key, lambda: self.prepare)
         name, seed = left[0]
         key = (*self.key, name, seed)
-        return self._job("retraining", key, lambda: _one_network(prepared.result(), name, seed), 64)
+        return self._job(_NETWORK, key, lambda: _one_network(prepared.result(), name, seed))
 
-    def _job(
-        self, kind: str, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]], kept: int
-    ) -> Job:
+    def _job(self, kind: JobKind, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
         """Return a job, started unless it runs; one that failed is not tried again and again."""
         held: tuple[object, Job] | None = st.session_state.get(CURRENT)
         if held is not None and held[0] == key and held[1].dead:
             with suppress(CancelledError):  # nobody had waited for it for a while: it is started again
                 held[1].result()
-        job = shelf().job(kind, key, work(), kept)
+        job = shelf().job(kind, key, work())
         job.want()
         st.session_state[CURRENT] = (key, job)
         return job

@@ -22,6 +22,7 @@ import threading, time
 import torch
 import idc_core as idc
 from studio.engine.jobs import shelf
+from studio.engine.jobs import JobKind
 
 arrays = torch.rand(20, 4), torch.arange(20) % 2
 idc.launch(torch.nn.Sequential(torch.nn.Linear(4, 2)), train=arrays, test=arrays)
@@ -31,7 +32,7 @@ def work(report):
         time.sleep(0.05)
     raise ValueError("stopped")
 
-job = shelf().job("toy", 1, work)
+job = shelf().job(JobKind("toy"), 1, work)
 
 def a_page():
     while True:

@@ -10,8 +10,8 @@ import pytest
 
 from idc_core import files
 from idc_core.cli import main
-from idc_core.cli.report import command_of
 from idc_core.notes import delete_note, write_note
+from idc_core.report.making import command_of
 from tests.report.reading import SCHEMA, Page
 
 SMALL = ("--limit-train", "300", "--limit-test", "100", "--m", "3")

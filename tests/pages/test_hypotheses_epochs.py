@@ -155,7 +155,7 @@ def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):
     real = jobs.Waiting.get
 
     def halted(self, kind, *rest, **more):
-        st.session_state[jobs.HALTED] = kind == "epochs"
+        st.session_state[jobs.HALTED] = kind.name == "epochs"
         return real(self, kind, *rest, **more)
 
     monkeypatch.setattr(jobs.Waiting, "get", halted)

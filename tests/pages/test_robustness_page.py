@@ -96,7 +96,7 @@ class Idle:
 def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
     """What would be done is said; then the first network is begun in the background, and said to be."""
     begun = []
-    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work, kept: begun.append(kind) or Idle())
+    monkeypatch.setattr(RetrainingRun, "_job", lambda self, kind, key, work: begun.append(kind.name) or Idle())
     app = open_page("robustness", **QUICK)
     assert not app.exception
     assert not app.get("plotly_chart")

@@ -7,6 +7,7 @@ from idc_core import store
 from idc_core.analysis import analysis as engine
 from idc_core.cli import main
 from idc_core.runs import find_runs
+from studio.runs.opening import page_of, parameters_of
 from studio.state import visitor
 from tests.pages.reading import forget_all, open_page, text
 from tests.pages.test_every_control import CHOICES, TEXTS, elements, kind, wrong
@@ -57,15 +58,15 @@ def test_every_kind_of_run_is_listed_with_the_address_that_opens_it():
     assert f"{len(runs())} runs of 1 network" in text(app)
     for name, made in MADE.items():
         for run in runs(kind=made):
-            assert run.page == name
+            assert page_of(run) == name
             assert run.main is not None, run
             assert run.is_current
     (bim,) = runs(kind="attack-runs", text="bim")
-    assert bim.parameters == {"model": "lenet5-digits", "data": "digits", "layer": "fc2", "m": "6"} | {
+    assert parameters_of(bim) == {"model": "lenet5-digits", "data": "digits", "layer": "fc2", "m": "6"} | {
         "attack": "bim",
         "attacked": "32",
     }
-    (two,) = runs(kind="analysis", text="'k'") or [run for run in runs(kind="analysis") if "k=2" in run.said("address")]
+    (two,) = (run for run in runs(kind="analysis") if parameters_of(run).get("k") == "2")
     assert two.facts.scores["cells"] == 8
     # A class filter is no other analysis.
     assert len([run for run in runs(kind="analysis") if run.facts.settings["m"] == 3]) == 2
@@ -128,7 +129,7 @@ def test_settings_come_first_then_figures_then_cells():
     assert "IDC" in rows(app, "figure")["figure"].tolist()
     # The first six neurons are the same, and so are the tests: no cell over them is gained or lost.
     assert "reaches 0 cells that A does not, and misses 0 cells of A" in text(app)
-    other = next(run for run in runs(kind="analysis") if "k=2" in run.said("address"))
+    other = next(run for run in runs(kind="analysis") if parameters_of(run).get("k") == "2")
     third = next(run for run in runs(kind="analysis") if run.facts.settings["m"] == 3 and run.id != other.id)
     app = open_page("runs", tab="compare", **{"compared-runs": f"{third.id},{other.id}"})
     assert "clusters of neuron" in text(app)
@@ -175,7 +176,7 @@ def test_the_command_line_and_the_dashboard_analyse_the_same_once(monkeypatch, c
     # What the dashboard cannot show has no address.
     assert main(["analyze", "--m", "2", "--original"]) == 0
     newest = next(run for run in runs(kind="analysis") if run.facts.settings.get("original"))
-    assert newest.page == ""
+    assert page_of(newest) == ""
 
 
 def test_runs_of_others_uploads_are_not_listed(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core.errors import SettingError
-from studio.engine.jobs import Shelf
+from studio.engine.jobs import JobKind, Shelf
 from studio.state import allowed
 
 
@@ -54,13 +54,13 @@ def test_too_much_work_of_one_session(limit, monkeypatch, tmp_path):
     shelf, end = Shelf(), threading.Event()
     try:
         assert shelf.may_begin()
-        jobs = [shelf.job("trace", "first", lambda on_progress: end.wait(20))]
+        jobs = [shelf.job(JobKind("trace"), "first", lambda on_progress: end.wait(20))]
         assert not shelf.may_begin(), "one is left for what is waited for"
-        jobs.append(shelf.job("trace", "second", lambda on_progress: True))
+        jobs.append(shelf.job(JobKind("trace"), "second", lambda on_progress: True))
         with pytest.raises(SettingError, match=r"piece of work 3 .*at most 2 are allowed \(jobs in"):
-            shelf.job("trace", "third", lambda on_progress: True)
+            shelf.job(JobKind("trace"), "third", lambda on_progress: True)
         monkeypatch.setattr("studio.engine.jobs._session", lambda: "another")
-        jobs.append(shelf.job("trace", "third", lambda on_progress: True))
+        jobs.append(shelf.job(JobKind("trace"), "third", lambda on_progress: True))
     finally:
         end.set()
     assert all(job.result() for job in jobs)

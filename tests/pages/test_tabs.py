@@ -53,7 +53,7 @@ def test_an_unknown_tab_is_the_first(name):
     assert bool(app.tabs[0].children)
 
 
-def test_an_address_from_before_the_tabs_opens_the_one_with_its_control():
+def test_an_address_without_a_tab_opens_the_one_with_its_control():
     app = open_page("clusters", **{"plane-colour": "cell"})
     assert app.query_params[tabs.TAB] == "map"
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +11,12 @@ from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
 from idc_core.threads import NUMPY
 from studio.engine import jobs
-from studio.engine.jobs import Shelf
+from studio.engine.jobs import JobKind, Shelf
 from studio.engine.results import _load_model, prepare_process
 from tests.waiting import wait_until
+
+TRACE = JobKind("trace")
+DATA, MODEL = (JobKind(name, lives="everywhere", is_light=True) for name in ("data", "model"))
 
 
 def until(condition) -> None:
@@ -33,47 +37,47 @@ def test_a_result_is_computed_once_and_shared():
         calls.append(1)
         return [len(calls)]
 
-    first, second = (shelf.job("trace", "key", compute) for _ in range(2))
+    first, second = (shelf.job(TRACE, "key", compute) for _ in range(2))
     assert first.result() is second.result()
     assert len(calls) == 1
-    assert shelf.job("trace", "other key", compute).result() == [2]
+    assert shelf.job(TRACE, "other key", compute).result() == [2]
 
 
 def test_a_result_is_found_by_another_server_and_waits_for_no_work():
     first = Shelf()
-    assert first.finished("trace", "key") is None
-    first.job("trace", "key", lambda on_progress: ["kept"]).result()
+    assert first.finished(TRACE, "key") is None
+    first.job(TRACE, "key", lambda on_progress: ["kept"]).result()
     after, busy = Shelf(), threading.Event()
-    after.job("analysis", "long", lambda on_progress: busy.wait(20))
+    after.job(JobKind("analysis"), "long", lambda on_progress: busy.wait(20))
     try:
-        assert after.job("trace", "key", lambda on_progress: pytest.fail("it is kept")).result() == ["kept"]
-        assert Shelf().finished("trace", "key").result() == ["kept"]
+        assert after.job(TRACE, "key", lambda on_progress: pytest.fail("it is kept")).result() == ["kept"]
+        assert Shelf().finished(TRACE, "key").result() == ["kept"]
     finally:
         busy.set()
 
 
 def test_what_lives_in_one_process_is_not_kept(home):
     first = Shelf()
-    first.job("model", "key", lambda on_progress: object()).result()
-    assert Shelf().finished("model", "key") is None
+    first.job(MODEL, "key", lambda on_progress: object()).result()
+    assert Shelf().finished(MODEL, "key") is None
     assert not (home / "results").exists()
 
 
 def test_a_damaged_result_is_made_again_by_the_engine(home):
-    Shelf().job("trace", "key", lambda on_progress: 1).result()
+    Shelf().job(TRACE, "key", lambda on_progress: 1).result()
     (path,) = (home / "results").glob("*.safetensors")
     path.write_bytes(path.read_bytes()[:-1] + b"#")
 
     def compute(on_progress):
         return threading.current_thread().name
 
-    assert Shelf().job("trace", "key", compute).result().startswith("engine")
+    assert Shelf().job(TRACE, "key", compute).result().startswith("engine")
 
 
 def test_a_home_that_cannot_be_written_to_is_told_and_the_results_come(home):
     (home / "results").write_text("no folder")
     shelf = Shelf()
-    assert shelf.job("trace", "key", lambda on_progress: 1).result() == 1
+    assert shelf.job(TRACE, "key", lambda on_progress: 1).result() == 1
     assert "Results cannot be kept" in shelf.problem
 
 
@@ -84,8 +88,8 @@ def test_a_failure_is_told_and_then_tried_again():
         raise DataError("It is not there.")
 
     with pytest.raises(DataError, match="not there"):
-        shelf.job("data", "key", fail).result()
-    assert shelf.job("data", "key", lambda on_progress: 7).result() == 7
+        shelf.job(DATA, "key", fail).result()
+    assert shelf.job(DATA, "key", lambda on_progress: 7).result() == 7
 
 
 def test_only_the_results_used_last_are_kept():
@@ -95,7 +99,7 @@ def test_only_the_results_used_last_are_kept():
         return lambda on_progress: calls.append(number) or number
 
     def result(number):
-        return shelf.job("model", number, compute(number), kept=4).result()
+        return shelf.job(replace(MODEL, kept=4), number, compute(number)).result()
 
     assert [result(number) for number in (0, 1, 2, 3, 0, 4, 0)] == [0, 1, 2, 3, 0, 4, 0]
     assert calls == [0, 1, 2, 3, 4]
@@ -113,7 +117,7 @@ def test_work_that_nobody_waits_for_stops(monkeypatch):
             steps.append(step)
             time.sleep(0.005)
 
-    job = shelf.job("trace", "key", endless)
+    job = shelf.job(TRACE, "key", endless)
     for _ in range(10):
         assert not job.wait(0.05), "work that is waited for goes on"
     until(lambda: job.dead)
@@ -136,15 +140,15 @@ def test_two_pieces_of_work_never_run_at_once():
         with lock:
             running[0] -= 1
 
-    for job in [shelf.job("analysis", number, compute) for number in range(5)]:
+    for job in [shelf.job(JobKind("analysis"), number, compute) for number in range(5)]:
         job.result()
     assert most == [1]
 
 
 def test_files_are_read_while_the_engine_works():
     shelf, read = Shelf(), threading.Event()
-    waiting = shelf.job("model", "key", lambda on_progress: read.wait(20))
-    shelf.job("data", "key", lambda on_progress: read.set())
+    waiting = shelf.job(MODEL, "key", lambda on_progress: read.wait(20))
+    shelf.job(DATA, "key", lambda on_progress: read.set())
     assert waiting.result(), "reading waited for the network"
 
 
@@ -157,12 +161,12 @@ def test_what_was_begun_is_not_tried_again_where_it_failed(monkeypatch):
         raise DataError("It is not there.")
 
     waiting = jobs.Waiting(1)
-    waiting.begin("data", "key", fail)
+    waiting.begin(DATA, "key", fail)
     with pytest.raises(DataError, match="not there"):
-        waiting.get("data", "key", "reading", fail)
+        waiting.get(DATA, "key", "reading", fail)
     assert calls == [1]
     with pytest.raises(DataError, match="not there"):
-        waiting.get("data", "key", "reading", fail)
+        waiting.get(DATA, "key", "reading", fail)
     assert calls == [1, 1], "a later request tries again"
 
 
@@ -181,8 +185,8 @@ def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch)
         engine.set()
 
     waiting = jobs.Waiting(2)
-    waiting.begin("data", "key", read)
-    waiting.get("model", "key", "loading", lambda on_progress: engine.wait(20))
+    waiting.begin(DATA, "key", read)
+    waiting.get(MODEL, "key", "loading", lambda on_progress: engine.wait(20))
     assert len(steps) == 30
 
 

@@ -12,10 +12,13 @@ from idc_core import store
 from idc_core.errors import CancelledError, DataError
 from idc_core.progress import report
 from studio.engine import jobs, tasks
-from studio.engine.jobs import Shelf
+from studio.engine.jobs import JobKind, Shelf
 from studio.engine.results import open_view
 from studio.engine.workers import WorkerError
 from studio.state.setup import DEFAULT
+
+TRACE, SEARCHES = JobKind("trace"), JobKind("searches")
+DATA, RETRAINING = JobKind("data", lives="everywhere"), JobKind("retraining", lives="server")
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +49,15 @@ def test_a_view_is_the_same_by_a_worker(shelf, monkeypatch):
     def same(on_progress):
         return os.getpid(), there.test.fingerprint, len(there.test.inputs), float(there.model.fc1.bias.sum())
 
-    pid, *seen = shelf.job("scores", "same", same).result()
+    pid, *seen = shelf.job(JobKind("scores"), "same", same).result()
     assert pid != os.getpid()
     assert seen == [here.test.fingerprint, len(here.test), pytest.approx(float(here.model.fc1.bias.sum()))]
 
 
 def test_what_is_known_in_both_processes_comes_back_as_itself(shelf):
-    data = shelf.job("data", "numbers", lambda on_progress: np.arange(5.0)).result()
-    kept = shelf.job("trace", "numbers", lambda on_progress: np.arange(7.0)).result()
-    found = shelf.job("retraining", "sum", lambda on_progress: (data, kept, data.sum() + kept.sum())).result()
+    data = shelf.job(DATA, "numbers", lambda on_progress: np.arange(5.0)).result()
+    kept = shelf.job(TRACE, "numbers", lambda on_progress: np.arange(7.0)).result()
+    found = shelf.job(RETRAINING, "sum", lambda on_progress: (data, kept, data.sum() + kept.sum())).result()
     assert found[0] is data
     assert found[1] is kept
     assert found[2] == 31
@@ -68,7 +71,7 @@ def test_a_worker_tells_how_far_it_is_and_what_there_is(shelf):
             time.sleep(0.06)
         return "done"
 
-    job = shelf.job("searches", "telling", work)
+    job = shelf.job(SEARCHES, "telling", work)
     assert job.result() == "done"
     assert (job.state.total, job.state.label) == (8, "steps")
     assert job.state.done > 0
@@ -84,7 +87,7 @@ def test_work_that_nobody_waits_for_stops_there(shelf, monkeypatch):
             time.sleep(0.01)
 
     with pytest.raises(CancelledError, match="Stopped on request"):
-        shelf.job("searches", "endless", endless).result()
+        shelf.job(SEARCHES, "endless", endless).result()
 
 
 def test_mistakes_come_as_they_are(shelf):
@@ -95,9 +98,9 @@ def test_mistakes_come_as_they_are(shelf):
         return {}["nothing"]
 
     with pytest.raises(DataError, match=r"^It is not there\.$"):
-        shelf.job("trace", "fails", fail).result()
+        shelf.job(TRACE, "fails", fail).result()
     with pytest.raises(KeyError, match="nothing") as caught:
-        shelf.job("trace", "breaks", break_down).result()
+        shelf.job(TRACE, "breaks", break_down).result()
     assert "break_down" in caught.value.__notes__[0]
 
 
@@ -112,8 +115,8 @@ def test_a_worker_that_is_killed_is_told_and_replaced_while_the_other_goes_on(sh
 
         return told
 
-    first = shelf.job("trace", "killed", work("killed", 10_000))
-    other = shelf.job("trace", "goes on", work("goes on", 100))
+    first = shelf.job(TRACE, "killed", work("killed", 10_000))
+    other = shelf.job(TRACE, "goes on", work("goes on", 100))
     while shelf.told("killed") is None or shelf.told("goes on") is None:
         assert not first.wait(0.01)
         other.want()
@@ -121,7 +124,7 @@ def test_a_worker_that_is_killed_is_told_and_replaced_while_the_other_goes_on(sh
     with pytest.raises(WorkerError, match=r"ended without a result \(signal 9\)"):
         first.result()
     assert other.result() == "goes on"
-    again = shelf.job("trace", "killed", work("again", 1))
+    again = shelf.job(TRACE, "killed", work("again", 1))
     assert again is not first
     assert again.result() == "again"
     assert shelf.told("again") not in (os.getpid(), shelf.told("killed"))
@@ -132,18 +135,18 @@ def test_a_home_that_cannot_be_written_to_is_told_and_the_results_come_over_the_
     folder.rename(folder.with_name("away"))
     folder.write_text("no folder")
     try:
-        assert shelf.job("trace", "unkept", lambda on_progress: np.arange(3)).result().tolist() == [0, 1, 2]
+        assert shelf.job(TRACE, "unkept", lambda on_progress: np.arange(3)).result().tolist() == [0, 1, 2]
         assert "Results cannot be kept" in shelf.problem
-        array = shelf.job("trace", "unkept", lambda on_progress: None).result()
-        assert shelf.job("trace", "of it", lambda on_progress: int(array.sum())).result() == 3
+        array = shelf.job(TRACE, "unkept", lambda on_progress: None).result()
+        assert shelf.job(TRACE, "of it", lambda on_progress: int(array.sum())).result() == 3
     finally:
         folder.unlink()
         folder.with_name("away").rename(folder)
 
 
 def test_what_a_worker_opens_otherwise_is_used_here(shelf, caplog):
-    made = shelf.job("data", "drawn", lambda on_progress: SimpleNamespace(fingerprint=os.urandom(4).hex())).result()
-    found = shelf.job("trace", "of drawn", lambda on_progress: (os.getpid(), made.fingerprint)).result()
+    made = shelf.job(DATA, "drawn", lambda on_progress: SimpleNamespace(fingerprint=os.urandom(4).hex())).result()
+    found = shelf.job(TRACE, "of drawn", lambda on_progress: (os.getpid(), made.fingerprint)).result()
     assert found == (os.getpid(), made.fingerprint)
     assert "is done by the server: A worker reads other data" in caplog.text
 
@@ -157,24 +160,24 @@ def test_what_cannot_be_sent_is_done_here(shelf, caplog):
         with lock:
             return os.getpid()
 
-    assert shelf.job("trace", "lock", work).result() == os.getpid()
+    assert shelf.job(TRACE, "lock", work).result() == os.getpid()
     assert "cannot be sent to a worker" in caplog.text
     caplog.clear()
 
 
 def test_what_work_needs_is_copied_where_it_was_removed_to_make_room(shelf, monkeypatch):
-    needed = shelf.job("trace", "needed", lambda on_progress: np.arange(3)).result()
+    needed = shelf.job(TRACE, "needed", lambda on_progress: np.arange(3)).result()
     path, place = store.place("trace", "needed"), store.place
     path.unlink()
     # This process looked just before.
     there = SimpleNamespace(exists=lambda: True)
     monkeypatch.setattr(store, "place", lambda kind, key: there if key == "needed" else place(kind, key))
-    assert shelf.job("trace", "twice", lambda on_progress: needed * 2).result().tolist() == [0, 2, 4]
+    assert shelf.job(TRACE, "twice", lambda on_progress: needed * 2).result().tolist() == [0, 2, 4]
     assert not path.exists()
 
 
 def test_a_result_that_is_removed_before_it_is_read_comes_over_the_pipe(shelf, monkeypatch):
     path = store.place("trace", "read late")
     monkeypatch.setattr(store, "find", lambda path: store.MISSING)
-    assert shelf.job("trace", "read late", lambda on_progress: np.arange(4)).result().tolist() == [0, 1, 2, 3]
+    assert shelf.job(TRACE, "read late", lambda on_progress: np.arange(4)).result().tolist() == [0, 1, 2, 3]
     assert path.exists(), "the worker keeps it"

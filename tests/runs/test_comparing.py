@@ -10,7 +10,7 @@ from tests.runs.conftest import analysis, keep, remade
 
 def test_what_differs_is_told_and_what_follows_from_it_is_not():
     one, other = find_run(keep((1,))), find_run(keep((2,), m=2, extra=[1, 2], address="model=net&m=2"))
-    assert differing_settings([one, other]) == {"m": [3, 2], "extra": [None, [1, 2]]}
+    assert differing_settings([one, other], ["address"]) == {"m": [3, 2], "extra": [None, [1, 2]]}
     assert differing_settings([one, one]) == {}
     assert figures([one, other])["idc"] == [analysis().score] * 2
 

@@ -85,9 +85,6 @@ WRONG = {
     "no network": lambda path: with_facts(path, settings={"layer": "fc"}),
     "settings in depth": lambda path: with_facts(path, settings={"network": {"a": 1}, "tests": "t", "layer": "l"}),
     "long setting": lambda path: with_facts(path, settings={"network": "n" * 3000, "tests": "t", "layer": "l"}),
-    "address of no text": lambda path: with_facts(
-        path, settings={"network": "n", "tests": "t", "layer": "l", "address": 3}
-    ),
     "other figures": lambda path: with_facts(path, scores={"idc": 1.0}),
     "a text": lambda path: with_tree(path, lambda tree: "hello"),
     "another class": lambda path: with_tree(

@@ -17,6 +17,7 @@ from idc_core.store.values import pack
 from idc_core.tracing import batch_size, rows
 from studio.engine.jobs import Shelf
 from studio.engine.results import open_view
+from studio.runs.opening import page_of
 from studio.state.setup import parse
 
 CHECK = """
@@ -96,7 +97,7 @@ def test_what_commands_find_are_runs(home, still):
     found = {run.facts.kind: run for run in find_runs()}
     assert set(found) == set(commands)
     assert all(run.said("network") == "lenet1-digits" and run.main for run in found.values())
-    assert found["class-errors"].page == "classes"
+    assert page_of(found["class-errors"]) == "classes"
     assert found["searches"].facts.settings["iterations"] == 3
     still()
     assert main(commands["class-errors"]) == main(commands["inspections"]) == 0

@@ -14,12 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from idc_core.store.versions import VERSIONS
-from studio.engine.tasks import LIVE
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = Path(__file__).with_suffix(".json")
-ASKED = {"waiting", "Waiting", "shelf", "jobs", "store"}
-"""What is asked for a result of a kind, or makes what is asked; its methods take the kind first."""
 ASIDE = ("idc_core.cli", "idc_core.figures", "idc_core.report")
 """Beginnings of modules that show numbers and make none."""
 
@@ -83,30 +80,51 @@ def kinds() -> dict[str, set[str]]:
     """Return the kinds of kept results, and the modules that ask for each or plan it."""
     found: dict[str, set[str]] = {}
     for module in modules():
-        for kind in _asked_for(_tree(module)) - LIVE:
+        for kind in _asked_for(module):
             found.setdefault(kind, set()).add(module)
     return dict(sorted(found.items()))
 
 
-def _asked_for(tree: ast.Module) -> set[str]:
-    known = {
+def _asked_for(module: str) -> set[str]:
+    """Return the kinds that a module describes or plans, and those that it takes from another module."""
+    texts = {
         one.targets[0].id: one.value.value
-        for one in tree.body
+        for one in _tree(module).body
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Constant)
     }
     found = set()
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and call.args and _is_of_a_kind(call.func):
-            first = call.args[0]
-            found.add(known.get(first.id) if isinstance(first, ast.Name) else getattr(first, "value", None))
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and node.module in modules():
+            described = _described(node.module)
+            found |= {described[one.name] for one in node.names if one.name in described}
+        elif isinstance(node, ast.Call) and node.args:
+            first = node.args[0]
+            if _called(node) in ("Planned", "store"):
+                found.add(texts.get(first.id) if isinstance(first, ast.Name) else getattr(first, "value", None))
+            elif _called(node) == "JobKind":
+                found.add(_kept(node))
     return {kind for kind in found if isinstance(kind, str)}
 
 
-def _is_of_a_kind(function: ast.expr) -> bool:
-    if isinstance(function, ast.Attribute):
-        of = function.value.func if isinstance(function.value, ast.Call) else function.value
-        return getattr(of, "attr", getattr(of, "id", "")) in ASKED
-    return getattr(function, "id", "") == "Planned"
+@cache
+def _described(module: str) -> dict[str, str | None]:
+    """Return the kinds of jobs that a module describes under names of its own."""
+    return {
+        one.targets[0].id: _kept(one.value)
+        for one in _tree(module).body
+        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and _called(one.value) == "JobKind"
+    }
+
+
+def _kept(call: ast.Call) -> str | None:
+    """Return the kind that a `JobKind` describes; None where its results are not kept, or its name is another's."""
+    is_kept = all(one.arg != "lives" for one in call.keywords)
+    return getattr(call.args[0], "value", None) if is_kept else None
+
+
+def _called(call: ast.Call) -> str:
+    of = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return getattr(of, "id", "")
 
 
 @cache

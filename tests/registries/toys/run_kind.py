@@ -6,7 +6,6 @@ register_run_kind(
     RunKind(
         "toy-changes",
         "Largest change",
-        "adversarial",
         (Score("largest", "largest change", "number"), Score("attacked", "attacked tests")),
         lambda found, settings: {"largest": found.linf.max(initial=0.0), "attacked": len(found.positions)},
         "idc_core.runs.attack_run:AttackRun",

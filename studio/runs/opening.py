@@ -1,0 +1,51 @@
+"""Which page opens a run, and with which address: what a page said as it made the run, or what its settings tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from idc_core.coverage.idc_settings import OPTIONS
+from idc_core.runs import ErrorSettings, Run
+from studio.engine.runs import ADDRESS
+from studio.shell.pages import PAGES
+from studio.state.setup import MOST_NEURONS
+
+_ELSEWHERE = {"rule", "bias", "epsilon", *(one.name for one in OPTIONS)} - {"clusters", "drop_zeros", "clustering"}
+"""Settings of IDC that no page has."""
+
+
+def page_of(run: Run) -> str:
+    """Return the page that opens a run; empty where none can show the same."""
+    name = next((page.name for page in PAGES.values() if run.facts.kind in page.opens), "")
+    return name if parameters_of(run) else ""
+
+
+def parameters_of(run: Run) -> dict[str, str]:
+    """Return the parts of the address that opens a run, by name; nothing where no page has its settings."""
+    settings = run.facts.settings
+    if ADDRESS in settings:  # a page made it, or an older version
+        return dict(parse_qsl(run.said(ADDRESS)))
+    told = {"analysis": _of_analysis, "class-errors": _of_class_errors}.get(run.facts.kind)
+    own = None if told is None or settings.get("part_of_data") else told(settings)
+    if own is None:
+        return {}
+    parts = {"model": run.said("network"), "data": run.said("tests"), "layer": run.said("layer"), **own}
+    return {name: value for name, value in parts.items() if value}
+
+
+def _of_analysis(settings: Mapping[str, Any]) -> dict[str, str] | None:
+    clusters = settings.get("clusters", [])
+    if settings["m"] > MOST_NEURONS or len(clusters) > 1 or _ELSEWHERE & settings.keys():
+        return None
+    zeros, clustering = "dropped" if settings.get("drop_zeros") else "", settings.get("clustering", "")
+    return {"m": str(settings["m"]), "k": ",".join(map(str, clusters)), "zeros": zeros, "clustering": clustering}
+
+
+def _of_class_errors(settings: Mapping[str, Any]) -> dict[str, str] | None:
+    usual = {**ErrorSettings().told, "kind": None}
+    layers = usual.pop("counted_layers")
+    if any(settings.get(name) != value for name, value in usual.items()):
+        return None
+    return {"counted": ",".join(settings.get("counted_layers", layers)), "groups": settings.get("groups", "")}
