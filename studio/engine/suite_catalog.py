@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _SAVED = JobKind("kept", kept=6, lives="everywhere")
 
-
 SUITES = "suites"
 """Name in the address: the chosen suites, by commas."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _FITS = JobKind("library-fits", is_long=True, lives="server")
 
-
 _SHOWN = 12
 _SIDE = 84
 """Pixels of a picture's width."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _WORK = JobKind("library", is_long=True, lives="server")
 
-
 _ASKED = "library-asked"
 _FAILED = "library-failed-"
 
