@@ -14,7 +14,7 @@ from idc_core.cli.console import ProgressLine
 from idc_core.datasets.preparation import Preparation
 from idc_core.explained import EXPLAINED, TOKEN
 from idc_core.models.scaling import Scaling
-from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles
+from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
 from idc_core.own_code import is_url, name_after
 from idc_core.parameters import Parameter
 
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
 def _add_fields(add: Callable[..., argparse.Action], kind: type[Scaling | Preparation]) -> None:
     for one in fields(kind):
         argument, metavar = _taken(one)
-        add(_flag(one), type=argument, metavar=metavar, help=one.metadata["help"])
+        add(flag_of(one), type=argument, metavar=metavar, help=one.metadata["help"])
 
 
 def _taken(one: Field[Any]) -> tuple[Argument, str]:
@@ -56,21 +56,13 @@ def _taken(one: Field[Any]) -> tuple[Argument, str]:
     return (Word(words, type(among[0])), f"{{{','.join(words)}}}") if words else (Text(), "NAME")
 
 
-def _destination(one: Field[Any]) -> str:
-    return one.metadata["name"] or one.name
-
-
-def _flag(one: Field[Any]) -> str:
-    return f"--{_destination(one).replace('_', '-')}"
-
-
 def open_paths(arguments: argparse.Namespace) -> None:
     """Enter what is given by paths in the registries, and put names in their place.
 
     `own_files` is what was opened, or None; `renamed` says which files go by another name than theirs.
     """
     own = _own_files(arguments)
-    for_networks, for_data = _given(own)
+    for_networks, for_data = own.given
     if arguments.command not in _WITHOUT_DATA:
         for_networks.pop("--data", None)
     with ProgressLine() as progress:
@@ -100,32 +92,9 @@ def _own_files(arguments: argparse.Namespace) -> OwnFiles:
 
 def _said(arguments: argparse.Namespace, kind: type[Scaling | Preparation]) -> dict[str, Any]:
     """Return what was given of the fields, as plain values."""
-    found = ((one.name, getattr(arguments, _destination(one), None)) for one in fields(kind))
+    destinations = {one.name: flag_of(one).removeprefix("--").replace("-", "_") for one in fields(kind)}
+    found = ((name, getattr(arguments, destination, None)) for name, destination in destinations.items())
     return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
-
-
-def _given(own: OwnFiles) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what was given for networks and for data, by the options that say it."""
-    options = own.options
-    others = {"--explain": options.explain, "--trust": options.trust}
-    scaling, preparation = (
-        {_flag(one): given[one.name] for one in fields(kind) if one.name in given}
-        for kind, given in ((Scaling, options.scaling), (Preparation, options.preparation))
-    )
-    data = {"--data": own.data} if own.data else {}
-    return data | scaling | {flag: value for flag, value in others.items() if value}, preparation
-
-
-def words_of(own: OwnFiles) -> list[str]:
-    """Return the options with which a command line opens files so."""
-    for_networks, for_data = _given(own)
-    return [_word(flag, value) for flag, value in (for_networks | for_data).items()]
-
-
-def _word(flag: str, value: Any) -> str:
-    if isinstance(value, list | tuple):
-        value = ("x" if flag == "--size" else ",").join(map(str, value))
-    return flag if value is True else f"{flag}={value}"
 
 
 def _renamed(file: OwnFile, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,27 @@ class OwnFiles:
                 data = names[file] if data in ("", file.path) else data
         return names | {file: open_network(network, data).name + file.rest for file, network in networks.items()}
 
+    @property
+    def given(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What was given for networks and for data, by the options of the command line that say it."""
+        from idc_core.datasets.preparation import Preparation
+        from idc_core.models.scaling import Scaling
+
+        options = self.options
+        data = {"--data": self.data} if self.data else {}
+        others = {"--explain": options.explain, "--trust": options.trust}
+        scaling, preparation = (
+            {flag_of(one): said[one.name] for one in fields(kind) if one.name in said}
+            for kind, said in ((Scaling, options.scaling), (Preparation, options.preparation))
+        )
+        return data | scaling | {flag: value for flag, value in others.items() if value}, preparation
+
+    @property
+    def words(self) -> list[str]:
+        """The options with which a command line opens files so."""
+        for_networks, for_data = self.given
+        return [_word(flag, value) for flag, value in (for_networks | for_data).items()]
+
     def to_json(self) -> str:
         """Return a text from which `from_json` makes the same."""
         return json.dumps(asdict(self))
@@ -127,6 +148,17 @@ class OwnFiles:
             return typed(json.loads(text), where, cls)
         except ValueError as error:
             raise SettingError(f"{where} must hold files and their options as JSON ({error}).") from error
+
+
+def flag_of(one: Field[Any]) -> str:
+    """Return the option of the command line that says a field of `Scaling` or `Preparation`."""
+    return f"--{(one.metadata['name'] or one.name).replace('_', '-')}"
+
+
+def _word(flag: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        value = ("x" if flag == "--size" else ",").join(map(str, value))
+    return flag if value is True else f"{flag}={value}"
 
 
 def as_file(kind: str, text: str) -> OwnFile | None:

@@ -46,7 +46,6 @@ def _setup_files(setup: Setup) -> list[Path]:
 def _named(setup: Setup, files: list[Path]) -> list[str]:
     """Return the words that name a setup's network and tests; none where words cannot."""
     from idc_core import library
-    from idc_core.cli.own_options import words_of
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
     from idc_core.opening import server_files
@@ -55,7 +54,7 @@ def _named(setup: Setup, files: list[Path]) -> list[str]:
     opened, _ = server_files.open_once()
     if setup.model in opened and setup.data == entry.dataset:
         path = f"{getattr(entry.build, 'architecture', '')}={getattr(entry.build, 'path', '')}".removeprefix("=")
-        return ["--model", path, *words_of(server_files.named())]
+        return ["--model", path, *server_files.named().words]
     entered = library.owners()
     found = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
     # The project's own are no edition; a setup file enters its own again.

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from idc_core.cli import main, make_parser
-from idc_core.cli.own_options import _own_files, open_paths, words_of
+from idc_core.cli.own_options import _own_files, open_paths
 from idc_core.datasets import DATASETS
 from idc_core.datasets.preparation import Preparation
 from tests.library.small_files import digits_onnx
@@ -43,7 +43,7 @@ def test_the_options_reach_the_data_of_a_path(tmp_path, capsys):
     open_paths(arguments)
     assert DATASETS[arguments.data].input_shape == (1, 4, 5)
     del DATASETS[arguments.data]
-    assert words_of(arguments.own_files)[1:] == ["--size=4x5", "--test-share=0.5"]
+    assert arguments.own_files.words[1:] == ["--size=4x5", "--test-share=0.5"]
     assert main(["analyze", "--size", "4x5"]) == 2
     assert "--size is for data that are given by a path" in capsys.readouterr().err
 

@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core.cli import make_parser
-from idc_core.cli.own_options import _own_files, words_of
+from idc_core.cli.own_options import _own_files
 from idc_core.errors import IdcError
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles
 
@@ -16,7 +16,7 @@ def test_others_are_told_what_the_command_line_says(tmp_path):
     ]  # fmt: skip
     own = _own_files(make_parser().parse_args(["studio", str(tmp_path / "net.onnx"), *options]))
     there = OwnFiles.from_json(own.to_json(), "What was told")
-    assert words_of(there) == words_of(own) == options
+    assert there.words == own.words == options
     (file,) = there.files
     assert there.options.prepared(None) == own.options.prepared(None)
     assert there.options.network(file).scaling == own.options.network(file).scaling

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import idc_core as idc
 from idc_core.cli import make_parser
-from idc_core.cli.own_options import open_paths, words_of
+from idc_core.cli.own_options import open_paths
 from idc_core.datasets import Items
 from idc_core.errors import ModelError, SettingError
 from idc_core.models.onnx import load_onnx
@@ -96,7 +96,7 @@ def test_a_file_with_scores_per_pixel_is_opened_with_what_is_explained(tmp_path)
         make_parser().parse_args([*words, "pixels"])
     arguments = make_parser().parse_args([*words, "mean-pixels"])
     open_paths(arguments)
-    assert words_of(arguments.own_files) == ["--data=small-pictures", "--explain=mean-pixels"]
+    assert arguments.own_files.words == ["--data=small-pictures", "--explain=mean-pixels"]
     with torch.no_grad():
         found = idc.load_model("maps")(torch.tensor(pictures))
     expected = onnxruntime.InferenceSession(path).run(None, {"x": pictures})[0].mean((2, 3))
