@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from idc_core import store
-from idc_core.analysis import analysis as engine
 from idc_core.cli import main
 from idc_core.runs import find_runs
+from idc_core.work import analysis as work
 from studio.runs.opening import page_of, parameters_of
 from studio.state import visitor
 from tests.pages.reading import forget_all, open_page, text
@@ -154,10 +154,8 @@ def test_versions_of_a_network_are_followed():
 
 def test_the_command_line_and_the_dashboard_analyse_the_same_once(monkeypatch, capsys):
     computed = []
-    analyze = engine.analyze
-    monkeypatch.setattr(
-        engine, "analyze", lambda *given, **more: (computed.append(given[4]), analyze(*given, **more))[1]
-    )
+    analyze = work.analyze
+    monkeypatch.setattr(work, "analyze", lambda *given, **more: (computed.append(given[4]), analyze(*given, **more))[1])
     assert main(["analyze", "--m", "5", "--layer", "fc1"]) == 0
     assert computed == [5]
     app = open_page("coverage", m="5", layer="fc1")
