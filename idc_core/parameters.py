@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -114,13 +114,49 @@ class Parameter:
         return isinstance(self.default, int)
 
 
-def option(default: Any, help: str, among: Parameter | tuple[Value, ...] | str = "", name: str = "") -> Any:
-    """Declare a field of settings from which an option of the command line is derived.
+def option(
+    default: Any, help: str, among: Parameter | tuple[Value, ...] | str = "", name: str = "", **more: Any
+) -> Any:
+    """Declare a field of settings from which an option of the command line is derived; none where there is no help.
 
     `among` is a range of numbers, some words, or the registry that has its names, "" for any text; `name` that of the
-    option, where it is not the field's.
+    option, where it is not the field's: of what is usually true, that of what makes it false. `more` is what the
+    dashboard asks for it by: an `Option`'s key and slider, or a control.
     """
-    return field(default=default, metadata={"help": help, "among": among, "name": name})
+    return field(default=default, metadata={"help": help, "among": among, "name": name, **more})
+
+
+@dataclass(frozen=True)
+class Option:
+    """A field of a method's settings that `option` has declared; `flag` is its name on the command line.
+
+    `key` is its name in the address, empty where the dashboard asks for it by no slider, with its ends and step, or
+    switch, whose label and help are those of the parameter.
+    """
+
+    name: str
+    default: Any
+    help: str
+    among: Parameter | tuple[Value, ...] | str
+    flag: str
+    key: str
+    slider: tuple[Number, Number, Number]
+
+    @property
+    def parameter(self) -> Parameter | None:
+        """Range, label and help; None where it is no number and has no label."""
+        return self.among if isinstance(self.among, Parameter) else None
+
+
+def options_among(settings: type) -> tuple[Option, ...]:
+    """Return the options among the fields of a dataclass, in their order."""
+    found = []
+    for one in fields(settings):
+        if known := one.metadata:
+            flag = f"--{(known['name'] or one.name).replace('_', '-')}"
+            shown = known.get("key", ""), known.get("slider", (0, 1, 1))
+            found.append(Option(one.name, one.default, known["help"], known["among"], flag, *shown))
+    return tuple(found)
 
 
 def shown(value: object) -> str:

@@ -46,7 +46,7 @@ def draw_histograms() -> None:
     rank = histograms.choose_neuron(view)
     histograms.galleries(view, rank)
     beside(view, histograms.draw_side)
-    entry = CLUSTERINGS[view.setup.clustering]
+    entry = CLUSTERINGS[view.setup.options["clustering"]]
     layout.computed(
         view,
         f"Each neuron's activations over the training inputs are clustered. {entry.label}: {entry.help} "

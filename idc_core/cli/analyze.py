@@ -7,17 +7,16 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import Field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from idc_core.cli.arguments import FileToWrite, Name, Number, Numbers, Text
+from idc_core.cli.arguments import FileToWrite, Name, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
+from idc_core.cli.options import add_fields, options_of
 from idc_core.coverage.idc_settings import OPTIONS, IdcSettings
 from idc_core.errors import DataError
-from idc_core.limits import CLUSTERS, EPSILON, INPUTS, M
+from idc_core.limits import EPSILON, INPUTS, M
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
@@ -73,22 +72,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="relevance rule, see `list rules` (%(default)s)",
     )
     add("--epsilon", type=Number(EPSILON), default=1e-6, metavar="X", help="stabiliser of that rule (%(default)s)")
-    for one in OPTIONS:
-        _add_option(add, one)
+    add_fields(add, OPTIONS)
     add("--limit-train", type=Number(INPUTS), metavar="N", help="use only the first N training inputs")
     add("--limit-test", type=Number(INPUTS), metavar="N", help="use only the first N test inputs")
-
-
-def _add_option(add: Callable[..., argparse.Action], one: Field[Any]) -> None:
-    """Add an option of IDC."""
-    flag, told, default = f"--{one.name.replace('_', '-')}", one.metadata["help"], cast(Any, one.default)
-    if isinstance(default, bool):
-        add(flag, action="store_true", help=told)
-    elif names := one.metadata["among"]:
-        add(flag, type=Name(names), default=default, metavar="NAME", help=f"{told} (%(default)s)")
-    else:
-        usual = ",".join(map(str, default))
-        add(flag, type=Numbers(CLUSTERS, usual), default=default, metavar="K,K,...", help=f"{told} ({usual})")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -171,8 +157,7 @@ def planned(
 
 def _chosen(arguments: argparse.Namespace) -> IdcSettings:
     """Return how IDC is measured."""
-    options = {one.name: getattr(arguments, one.name) for one in OPTIONS}
-    return IdcSettings.of(arguments.rule, epsilon=arguments.epsilon, **options)
+    return IdcSettings.of(arguments.rule, epsilon=arguments.epsilon, **options_of(arguments, OPTIONS))
 
 
 def _tell(problem: DataError) -> None:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
+from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import INPUTS, ROWS, SCALED
+from idc_core.limits import INPUTS, ROWS
 from idc_core.parameters import Parameter, shown
-from idc_core.runs import ErrorSettings, class_evidence, digest, planned_class_errors, settings_of
+from idc_core.runs import CLASS_ERRORS, ErrorSettings, class_evidence, digest, planned_class_errors, settings_of
 
 if TYPE_CHECKING:
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
     from idc_core.datasets import Dataset
     from idc_core.models import ModelCard, Network
     from idc_core.progress import Progress
-    from idc_core.runs import ErrorSettings, Planned
+    from idc_core.runs import Planned
 
 _OVER_THE_LIMIT = 1
 """Exit status where a named pair is over its limit."""
@@ -60,14 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--scaled", action="store_true", help="activations of --own are already scaled to 0..1")
     layers = "layers whose neurons count (all convolutions and linear layers)"
     add("--layers", type=Texts(), metavar="NAME,NAME,...", help=layers)
-    active = "scaled output above which a neuron is active (%(default)s)"
-    add("--threshold", type=Number(SCALED), default=0.5, metavar="X", help=active)
-    add(
-        "--normalise",
-        action="store_true",
-        help="divide distances by the root of the neurons that either class activates, as published",
-    )
-    add("--unfiltered", action="store_true", help="average bias over all third classes, also far ones")
+    add_fields(add, CLASS_ERRORS)
     add(
         "--kind",
         type=Word(("type1", "type2")),
@@ -163,16 +157,8 @@ def _title(model: Network, data: Dataset, layers: tuple[str, ...], found: ClassE
 
 
 def _settings(arguments: argparse.Namespace, layers: tuple[str, ...]) -> ErrorSettings:
-    from idc_core.runs import ErrorSettings
-
-    return ErrorSettings(
-        layers,
-        arguments.threshold,
-        normalise=arguments.normalise,
-        filtered=not arguments.unfiltered,
-        kind=arguments.kind,
-        groups=arguments.groups or "",
-    )
+    options = options_of(arguments, CLASS_ERRORS)
+    return ErrorSettings(layers, kind=arguments.kind, groups=arguments.groups or "", **options)
 
 
 def _planned(
@@ -264,11 +250,7 @@ def _make_document(
     return {
         "format": _JSON_FORMAT,
         "what": title,
-        "settings": {
-            "threshold": arguments.threshold,
-            "normalise": arguments.normalise,
-            "filtered": not arguments.unfiltered,
-        },
+        "settings": options_of(arguments, CLASS_ERRORS),
         "classes": list(found.class_names),
         "never_predicted": found.unseen,
         "confusion": _evaluation(found.confusion_found),

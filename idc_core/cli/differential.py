@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
+from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import ACTIVATION, BOUND, ITERATIONS, SEED, STARTS, STEP, WEIGHT, M
+from idc_core.limits import SEARCH, STARTS, M
 from idc_core.parameters import MOST_WHOLE, Parameter, shown
 
 if TYPE_CHECKING:
@@ -26,11 +27,8 @@ if TYPE_CHECKING:
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
-_TOLD = (
-    *("models", "choose", "seeds", "seed", "cell", "constraint", "set", "guide", "lambda1", "lambda2", "step"),
-    *("iterations", "threshold", "bound", "objective"),
-)
-"""Options that a search follows from, for the list of runs."""
+_TOLD = ("models", "choose", "seeds", "cell", "constraint", "set", "guide")
+"""Options that a search follows from beside those of how it climbs, for the list of runs."""
 
 VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
 
@@ -71,7 +69,6 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--seeds", type=Number(STARTS), default=50, metavar="N", help="how many tests to start from (%(default)s)")
     choose: dict[str, Any] = {"type": Name("seeds"), "choices": Name("seeds")}
     add("--choose", **choose, default="random", metavar="WAY", help="one of %(choices)s (%(default)s)")
-    add("--seed", type=Number(SEED), default=0, metavar="N", help="of everything that is random (%(default)s)")
     rules = "how pictures may be changed: %(choices)s (%(default)s)"
     allowed: dict[str, Any] = {"type": Name("constraints"), "choices": Name("constraints")}
     add("--constraint", **allowed, default="light", metavar="NAME", help=rules)
@@ -81,21 +78,7 @@ def add_parser(subparsers: Subparsers) -> None:
     guide = "criterion whose uncovered targets are aimed at: %(choices)s (%(default)s)"
     aimed: dict[str, Any] = {"type": Guide("criteria"), "choices": Guide("criteria")}
     add("--guide", **aimed, default="nc", metavar="NAME", help=guide)
-    add("--lambda1", type=Number(WEIGHT), default=1.0, metavar="X", help="weight of the difference (%(default)s)")
-    add("--lambda2", type=Number(WEIGHT), default=0.1, metavar="X", help="weight of the guidance (%(default)s)")
-    add("--step", type=Number(STEP), default=10.0, metavar="X", help="length of a step in grey levels (%(default)s)")
-    add("--iterations", type=Number(ITERATIONS), default=50, metavar="N", help="most steps from one seed (%(default)s)")
-    add("--threshold", type=Number(ACTIVATION), default=0.0, metavar="X", help="of neuron coverage (%(default)s)")
-    add(
-        "--bound",
-        type=Number(BOUND),
-        default=0.2,
-        metavar="X",
-        help="by how much predictions of a regression differ (%(default)s)",
-    )
-    raised = "%(choices)s; scores is the paper's (%(default)s)"
-    asked: dict[str, Any] = {"type": Name("objectives"), "choices": Name("objectives")}
-    add("--objective", **asked, default="margin", metavar="NAME", help=raised)
+    add_fields(add, SEARCH)
     near = "with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)"
     cell = Text(r"[0-9]{1,3}(-[0-9]{1,3})*", "a cell such as 2-1-0-0-1-0")
     add("--cell", type=cell, metavar="CELL", help=near)
@@ -140,6 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
                 )
 
         told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
+        told |= {one.flag.removeprefix("--"): getattr(arguments, one.name) for one in SEARCH}
         prints = tuple(model.card.fingerprint for model in models)
         key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(told.items()))
         _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **told)
@@ -162,17 +146,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _settings(arguments: argparse.Namespace) -> AscentSettings:
     from idc_core.generation.ascent import AscentSettings
 
-    return AscentSettings(
-        _constraint(arguments.constraint, arguments.set),
-        arguments.lambda1,
-        0.0 if arguments.guide == "none" else arguments.lambda2,
-        arguments.step,
-        arguments.iterations,
-        arguments.threshold,
-        arguments.seed,
-        objective=arguments.objective,
-        bound=arguments.bound,
-    )
+    none = {"weight_coverage": 0.0} if arguments.guide == "none" else {}
+    options = options_of(arguments, SEARCH) | none
+    return AscentSettings(constraint=_constraint(arguments.constraint, arguments.set), **options)
 
 
 def _open_named(text: str) -> Any:

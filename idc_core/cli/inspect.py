@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
+from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import ERROR, INPUTS, RATE, ROWS, SEED
+from idc_core.limits import INPUTS, INSPECT, RATE, ROWS
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.inspection import Hypothesis, Inspection
     from idc_core.progress import Progress
 
-_TOLD = ("split", "limit", "layers", "families", "measures", "error", "seed")
+_TOLD = ("split", "limit", "layers", "families", "measures", *(one.name for one in INSPECT))
 """Options that an inspection follows from, for the list of runs."""
 
 
@@ -42,14 +43,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "--families", type=Name("families"), **several, help="families of hypotheses (all with hypotheses for the data)"
     )
     add("--measures", type=Name("measures"), **several, default=["pearson"], help="measures (pearson)")
-    add(
-        "--error",
-        type=Number(ERROR),
-        metavar="X",
-        help="stop once every score is within X of its final value (95 %% simultaneous confidence)",
-    )
+    add_fields(add, INSPECT)
     add("--rate", type=Number(RATE), default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
-    add("--seed", type=Number(SEED), default=0, metavar="N", help="fixes the order of the records (%(default)s)")
     add("--most", type=Number(ROWS), default=30, metavar="N", help="rows to print (%(default)s)")
     add(
         "--epochs",
@@ -102,9 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
                     arguments.families,
                     arguments.measures,
                     arguments.layers,
-                    error=arguments.error,
-                    seed=arguments.seed,
                     on_progress=on_progress,
+                    **options_of(arguments, INSPECT),
                 )
 
         told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
@@ -149,14 +143,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     series = whole(name, next(iter(all_series(name)), None))
     models = {str(epoch): series.open(epoch) for epoch in series.epochs}
     found = inspect(
-        models,
-        data,
-        hypotheses,
-        [measure],
-        arguments.layers,
-        error=arguments.error,
-        seed=arguments.seed,
-        on_progress=progress,
+        models, data, hypotheses, [measure], arguments.layers, on_progress=progress, **options_of(arguments, INSPECT)
     )
     layer = found.about["layers"][str(series.epochs[-1])][0]
     told = scores_by_epoch({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})

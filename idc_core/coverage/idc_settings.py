@@ -1,18 +1,54 @@
-"""How IDC is measured, as one object: command line, checks, keys of results and lists of runs derive from its fields.
+"""How IDC is measured, as one object, from whose fields all that asks for options or tells them derives.
 
-A new option is a field of `IdcOptions`, and its use.
+That is command line, files of checks, addresses, controls, keys of results and lists of runs. A new option is a field
+of `IdcOptions`, and its use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from idc_core.errors import SettingError
-from idc_core.parameters import option, truth
+from idc_core.limits import CLUSTERS
+from idc_core.parameters import Parameter, option, options_among, truth
 
 if TYPE_CHECKING:
     from idc_core.lrp.rules import NamedRule, RelevanceSettings
+
+
+class _Choice(NamedTuple):
+    """A value that is offered, with what a person reads of it."""
+
+    value: Any
+    label: str
+    help: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control(Parameter):
+    """How the dashboard asks for an option: a part of its setup, and of the address, by the names of its choices.
+
+    `part` is what it is in a sentence, `line` how a choice is told in the line of a setup, `refusal` what is said of
+    another name. `option` is the option's own name.
+    """
+
+    part: str
+    line: str
+    refusal: str
+    choices: Callable[[], Mapping[str, _Choice]]
+    option: str = ""
+
+    def text(self, value: Any) -> str:
+        """Return the name of a value; empty where it is not offered."""
+        return next((name for name, one in self.choices().items() if one.value == value), "")
+
+
+def _clusterings() -> Mapping[str, _Choice]:
+    from idc_core.clustering.methods import CLUSTERINGS
+
+    return {name: _Choice(name, one.label, one.help) for name, one in CLUSTERINGS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +76,55 @@ class IdcOptions:
     """
 
     priority: str = option("sum", "what makes a neuron important, for example absolute", "priorities")
-    clusters: tuple[int, ...] = option((2, 3, 4), "numbers of clusters to choose from")
-    drop_zeros: bool = option(False, "leave activations of exactly zero out of the clustering")
-    clustering: str = option("k-means", "way to cluster, for example dbscan", "clusterings")
+    clusters: tuple[int, ...] = option(
+        (2, 3, 4),
+        "numbers of clusters to choose from",
+        CLUSTERS,
+        control=Control(
+            "k",
+            "Number of clusters k",
+            "Clusters per neuron, on all pages. Automatic takes 2, 3 or 4 by the best silhouette; 2 to 8 sets the same "
+            "number for all neurons.",
+            "auto",
+            part="number of clusters",
+            line="k = {}",
+            refusal="The number of clusters cannot be {}",
+            choices=lambda: {
+                "auto": _Choice((2, 3, 4), "automatic"),
+                **{str(k): _Choice((k,), str(k)) for k in range(2, 9)},
+            },
+        ),
+    )
+    drop_zeros: bool = option(
+        False,
+        "leave activations of exactly zero out of the clustering",
+        control=Control(
+            "zeros",
+            "Activations of zero",
+            "Keep or drop activations of exactly zero before clustering, on all pages; many neurons are zero for most "
+            "inputs.",
+            "kept",
+            part="choice of zeros",
+            line="zeros {}",
+            refusal="Zeros are kept or dropped, not {}",
+            choices=lambda: {"kept": _Choice(False, "kept"), "dropped": _Choice(True, "dropped")},
+        ),
+    )
+    clustering: str = option(
+        "k-means",
+        "way to cluster, for example dbscan",
+        "clusterings",
+        control=Control(
+            "clustering",
+            "Clustering method",
+            "Method that splits the activations, on all pages.",
+            "k-means",
+            part="clustering",
+            line="{}",
+            refusal="There is no clustering named {}",
+            choices=_clusterings,
+        ),
+    )
     original: bool = option(
         False, "follow the original program: zeros dropped, correct training inputs only, centroids rounded"
     )
@@ -77,8 +159,15 @@ class IdcOptions:
             raise SettingError(f"{what} follows the method, not the original program: leave original out.")
 
 
-OPTIONS = fields(IdcOptions)
+OPTIONS = options_among(IdcOptions)
 """The options in the order in which they are told."""
+
+CONTROLS: dict[str, Control] = {
+    control.name: replace(control, option=one.name)
+    for one in fields(IdcOptions)
+    if (control := one.metadata.get("control"))
+}
+"""The controls of those that the dashboard asks for, by their names in the address."""
 
 
 @dataclass(frozen=True, kw_only=True)

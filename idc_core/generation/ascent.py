@@ -15,7 +15,7 @@ from idc_core.errors import CancelledError, ModelError, SettingError, Unsupporte
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
-from idc_core.limits import ITERATIONS, SEED
+from idc_core.limits import ITERATIONS, SEED, SearchOptions
 from idc_core.lrp.session import without_gradient
 from idc_core.parameters import finite, is_number, shown, whole_number
 from idc_core.progress import Progress, report
@@ -23,19 +23,14 @@ from idc_core.tracing.neurons import countable_layers
 
 
 @dataclass(frozen=True)
-class AscentSettings:
-    """Settings of a differential search, as `differential_search` takes them; SettingError where one is refused."""
+class AscentSettings(SearchOptions):
+    """Settings of a differential search, as `differential_search` takes them; SettingError where one is refused.
+
+    `turn` is the number of the model that is to lose the class, by default one at random for each seed.
+    """
 
     constraint: str | Constraint = "light"
-    weight_difference: float = 1.0
-    weight_coverage: float = 0.1
-    step: float = 10.0
-    iterations: int = 50
-    threshold: float = 0.0
-    seed: int = 0
-    objective: str = "margin"
     turn: int | None = None
-    bound: float = 0.2
 
     def __post_init__(self) -> None:
         for name in ("weight_difference", "weight_coverage"):

@@ -51,20 +51,13 @@ def differential_search(
     models: Sequence[nn.Module],
     seeds: Any,
     constraint: str | Constraint = "light",
-    weight_difference: float = 1.0,
-    weight_coverage: float = 0.1,
-    step: float = 10.0,
-    iterations: int = 50,
-    threshold: float = 0.0,
-    seed: int = 0,
     *,
     guidance: Sequence[Criterion] | None = None,
-    objective: str = "margin",
     turn: int | None = None,
-    bound: float = 0.2,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     on_disagreements: Callable[[Disagreements], None] | None = None,
+    **options: Any,
 ) -> Disagreements:
     """Change seeds, within a constraint, until the models disagree.
 
@@ -76,29 +69,17 @@ def differential_search(
         Pictures in 0..1, rounded to 8 bits.
     constraint : str or Constraint
         A name from `CONSTRAINTS`, or one with parameters of its own.
-    weight_difference, weight_coverage : float
-        lambda1 and lambda2 of the paper; at least 0.
-    step : float
-        Length of a step in grey levels of 255 (root mean square over what the constraint leaves free).
-    iterations : int
-        Most steps from one seed.
-    threshold : float
-        Activation above which a neuron counts as covered, where no guidance is given.
-    seed : int
-        Of the random choices: the model that is to lose the class, and the uncovered targets.
     guidance : sequence of Criterion, optional
         Criteria whose uncovered targets are aimed at, at most one per model; they are not changed. Default: neuron
         coverage of all convolutions and dense layers of each model, by the disagreements.
-    objective : str
-        A name from `OBJECTIVES`; "scores" is the paper's.
     turn : int, optional
         Number of the model that is to lose the class. Default: one at random for each seed.
-    bound : float
-        For regression: by how much predictions must differ, in their unit.
     batch_size, on_progress
         As in `idc_core.trace`; progress is told after every step.
     on_disagreements : callable, optional
         Called with all disagreements so far after every step that adds one.
+    **options
+        How the search climbs: the fields of `idc_core.limits.SearchOptions`, such as ``iterations=100``.
 
     Returns
     -------
@@ -129,9 +110,7 @@ def differential_search(
        SOSP 2017, Algorithm 1, equations 2 and 3.
     """
     started = time.perf_counter()
-    settings = AscentSettings(
-        constraint, weight_difference, weight_coverage, step, iterations, threshold, seed, objective, turn, bound
-    )
+    settings = AscentSettings(constraint=constraint, turn=turn, **options)
     ascent = JointAscent(models, as_seeds(seeds), settings, guidance, batch_size)
 
     def result(stopped: bool) -> Disagreements:

@@ -19,19 +19,16 @@ from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure
 from idc_core.inspection.result import Inspection
-from idc_core.limits import SEED
+from idc_core.limits import InspectOptions
 from idc_core.lrp.session import layer_names, named_layers
 from idc_core.models.weights import fingerprint
-from idc_core.parameters import is_number, is_whole, shown, whole_number
+from idc_core.parameters import is_whole, shown
 from idc_core.progress import Progress
 
 Measure = PairMeasure | GroupMeasure
 
 MEASURES: ChainMap[str, Any] = ChainMap(GROUP_MEASURES, PAIR_MEASURES)
 """All measures by name: those of one unit, then those of groups; whatever enters one of the two registries is here."""
-
-PILOT = 1024
-"""Records from which thresholds, bins and ranks are taken."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,7 @@ class Job:
     dataset: Dataset
     order: NDArray[np.int64]
     groups: Mapping[str, Sequence[int]] | None
-    error: float | None
-    confidence: float
-    pilot: int
-    passes: int
+    options: InspectOptions
     speed: Speed
     on_progress: Progress | None
     on_scores: Callable[[Inspection], None] | None
@@ -92,15 +86,10 @@ def plan(
     layers: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
     *,
-    error: float | None = None,
-    confidence: float = 0.95,
-    records: int | None = None,
-    seed: int = 0,
-    pilot: int = PILOT,
-    passes: int = 300,
     speed: Speed | None = None,
     on_progress: Progress | None = None,
     on_scores: Callable[[Inspection], None] | None = None,
+    **options: Any,
 ) -> Job:
     """Check what is asked of `inspect`, and return everything that it needs; nothing is read yet."""
     speed = speed or Speed()
@@ -110,8 +99,9 @@ def plan(
     if groups is not None and not (isinstance(groups, Mapping) and all(map(_is_group, groups.values()))):
         raise SettingError(f"Expected lists of units by name as groups, not {shown(groups)}.")
     chosen = [find_measure(measure) for measure in measures]
-    _check(dataset, hypotheses, chosen, error, confidence, seed, pilot, records, passes)
-    order = np.random.default_rng(seed).permutation(len(dataset))[:records].astype(np.int64)
+    _check(dataset, hypotheses, chosen)
+    asked = InspectOptions(**options)
+    order = np.random.default_rng(asked.seed).permutation(len(dataset))[: asked.records].astype(np.int64)
     chosen_layers = _layers(found, layers)
     about = {
         "dataset": dataset.name,
@@ -119,10 +109,7 @@ def plan(
         "dataset_fingerprint": dataset.fingerprint,
         "dataset_records": len(dataset),
         "records": len(order),
-        "seed": seed,
-        "error": error,
-        "confidence": confidence,
-        "pilot": pilot,
+        **{name: getattr(asked, name) for name in ("seed", "error", "confidence", "pilot")},
         "models": {name: fingerprint(model) for name, model in found.items()},
         "layers": {name: list(names) for name, names in chosen_layers.items()},
         "measures": {one.name: _settings(one) for one in chosen},
@@ -136,10 +123,7 @@ def plan(
         dataset,
         order,
         groups,
-        error if speed.early else None,
-        confidence,
-        pilot,
-        passes,
+        asked if speed.early else replace(asked, error=None),
         speed,
         on_progress,
         on_scores,
@@ -189,17 +173,7 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
     return found
 
 
-def _check(
-    dataset: Dataset,
-    hypotheses: Sequence[Hypothesis],
-    measures: Sequence[Measure],
-    error: float | None,
-    confidence: float,
-    seed: int,
-    pilot: int,
-    records: int | None,
-    passes: int,
-) -> None:
+def _check(dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> None:
     if not isinstance(hypotheses, Sequence) or not all(isinstance(one, Hypothesis) for one in hypotheses):
         raise SettingError(f"Expected a list of hypotheses, as of idc_core.Hypothesis, not {shown(hypotheses)}.")
     if not isinstance(dataset, Dataset):
@@ -216,15 +190,6 @@ def _check(
         )
     if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
         raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
-    if error is not None and not (is_number(error) and error > 0):
-        raise SettingError(f"The error must be above 0, or None to read everything, not {shown(error)}.")
-    if not (is_number(confidence, 0.5, 1) and confidence < 1):
-        raise SettingError(f"The confidence must be at least 0.5 and below 1, not {shown(confidence)}.")
-    SEED.check(seed)
-    whole_number("pilot", pilot, 1)
-    whole_number("passes", passes, 1)
-    if records is not None:
-        whole_number("records", records, 1)
 
 
 def without(speed: Speed, name: str) -> Speed:

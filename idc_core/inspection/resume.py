@@ -15,6 +15,7 @@ from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import Stream, UnitSums
 from idc_core.inspection.pairwise import PairRun, PairSums, StoppingRule
 from idc_core.inspection.result import ScoreRows
+from idc_core.limits import InspectOptions
 
 _FIRST_CHECK = 16
 """Blocks before scores are first asked how sure they are."""
@@ -55,12 +56,10 @@ class ExtractionState:
     show: int = _FIRST_CHECK // 4
     ahead: dict[int, Read] = field(default_factory=dict)
 
-    def read(
-        self, error: float | None, confidence: float, pilot: int, tell: Callable[[ScoreRows], None] | None
-    ) -> ScoreRows:
+    def read(self, options: InspectOptions, tell: Callable[[ScoreRows], None] | None) -> ScoreRows:
         """Read the blocks that the sums do not hold yet, and return the scores; keep what was read if cancelled."""
-        self._learn(pilot)
-        sure = StoppingRule(error, confidence, max(self.scores, 1), len(self.stream.order))
+        self._learn(options.pilot)
+        sure = StoppingRule(options.error, options.confidence, max(self.scores, 1), len(self.stream.order))
         while self.blocks < len(self.stream) and any(len(run.which) for run in self.runs):
             read = self.ahead.get(self.blocks) or self._block(self.blocks)
             self.ahead.pop(self.blocks, None)

@@ -16,7 +16,7 @@ from idc_core.inspection.extraction import Stream
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure
 from idc_core.inspection.pairwise import PairRun, StoppingRule
-from idc_core.inspection.planning import PILOT, Job, Measure, Speed, plan
+from idc_core.inspection.planning import Job, Measure, Speed, plan
 from idc_core.inspection.probes import GroupMeasure, ProbeRun
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
 from idc_core.inspection.resume import ExtractionState, Reading
@@ -34,16 +34,11 @@ def inspect(
     layers: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
     *,
-    error: float | None = None,
-    confidence: float = 0.95,
-    records: int | None = None,
-    seed: int = 0,
-    pilot: int = PILOT,
-    passes: int = 300,
     speed: Speed | None = None,
     reading: Reading | None = None,
     on_progress: Progress | None = None,
     on_scores: Callable[[Inspection], None] | None = None,
+    **options: Any,
 ) -> Inspection:
     """Score how strongly units, and groups of units, correlate with hypotheses.
 
@@ -61,19 +56,6 @@ def inspect(
         pixel is compared place by place; padding of texts is left out.
     groups : mapping of str to sequence of int, optional
         Units that are probed together, by name; all units of a layer unless given.
-    error : float, optional
-        Stop once every score is within this of its value on all records, or has none because what it needs is in surely
-        fewer than 1 in 100 records. None reads all.
-    confidence : float
-        Of intervals and of `error`.
-    records : int, optional
-        Read at most so many, drawn at random: the first ones of the order. None reads all.
-    seed : int
-        Fixes the order in which records are read, and with it thresholds and held-out records.
-    pilot : int
-        The first so many records give thresholds, bins, ranks and ranges.
-    passes : int
-        Passes of a probe's training over its records, at most.
     speed : Speed, optional
         Optimisations to switch off.
     reading : Reading, optional
@@ -82,6 +64,8 @@ def inspect(
         Called with records read, and with passes of training.
     on_scores : callable, optional
         Called now and then with the scores of single units so far.
+    **options
+        How records are read: the fields of `idc_core.limits.InspectOptions`, such as ``error=0.05, seed=1``.
 
     Raises
     ------
@@ -104,15 +88,10 @@ def inspect(
         measures,
         layers,
         groups,
-        error=error,
-        confidence=confidence,
-        records=records,
-        seed=seed,
-        pilot=pilot,
-        passes=passes,
         speed=speed,
         on_progress=on_progress,
         on_scores=on_scores,
+        **options,
     )
     return inspect_as_planned(job, reading)
 
@@ -166,7 +145,7 @@ def _run(job: Job, part: ExtractionState, measures: Sequence[Measure], lines: Sc
             every = ScoreRows([*lines.parts, *now.parts])
             job.on_scores(Inspection(every.table(), stream.units(), names_of(stream.hypotheses), job.about))
 
-    lines.parts += part.read(job.error, job.confidence, job.pilot, tell if job.on_scores else None).parts
+    lines.parts += part.read(job.options, tell if job.on_scores else None).parts
     for measure in measures:
         if isinstance(measure, GroupMeasure):
             _run_probes(job, stream, measure, lines)
@@ -220,9 +199,9 @@ def _run_probes(job: Job, stream: Stream, measure: GroupMeasure, lines: ScoreRow
             for classes, which in _same_kind(stream.hypotheses, (measure,)):
                 pieces = [which] if job.speed.together else [which[at : at + 1] for at in range(len(which))]
                 scores = len(which) * len(groups)
-                sure = StoppingRule(job.error, job.confidence, scores, len(job.order))
+                sure = StoppingRule(job.options.error, job.options.confidence, scores, len(job.order))
                 for piece in pieces:
-                    run = ProbeRun(stream, place, units, piece, classes, measure, job.passes, job.on_progress)
+                    run = ProbeRun(stream, place, units, piece, classes, measure, job.options.passes, job.on_progress)
                     _write_probes(run, name, sure, lines)
 
 

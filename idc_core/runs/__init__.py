@@ -2,7 +2,7 @@
 
 from idc_core.runs.analysis_run import PlannedAnalysis
 from idc_core.runs.attack_run import AttackRun
-from idc_core.runs.class_errors_run import ErrorSettings, class_evidence, planned_class_errors
+from idc_core.runs.class_errors_run import CLASS_ERRORS, ErrorSettings, class_evidence, planned_class_errors
 from idc_core.runs.comparing import CellChange, cell_change, differing_settings, figures
 from idc_core.runs.importing import Imported, import_runs
 from idc_core.runs.index import find_run, find_runs
@@ -13,6 +13,7 @@ from idc_core.runs.settings import settings_of
 from idc_core.runs.versions import VERSION, VersionLine, versions
 
 __all__ = [
+    "CLASS_ERRORS",
     "RUN_KINDS",
     "VERSION",
     "AttackRun",

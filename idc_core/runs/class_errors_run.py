@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from idc_core.limits import SCALED
+from idc_core.parameters import Parameter, option, options_among
 from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_statistics
 from idc_core.work import Here, Source
@@ -16,15 +18,45 @@ if TYPE_CHECKING:
     from idc_core.work.executor import OpenExecutor
 
 
+_DEVIATIONS = Parameter(
+    "deviations",
+    "Cut-offs (SD from the mean)",
+    "Pairs are reported so many standard deviations below the mean distance, or above the mean bias. Labels confirm "
+    "them as far above the mean confusion, or disparity, of all pairs.",
+    1.0,
+)
+
+_NORMALISE = Parameter(
+    "normalise",
+    "Normalise distances",
+    "Divides a distance by the square root of the number of neurons that either class activates, as in the published "
+    "tables. The paper's equation (2) does not.",
+    False,
+)
+
+_FILTERED = Parameter(
+    "filtered", "Near third classes only", "For bias: a third class far from both counts as 0, as in the paper.", True
+)
+
+
 @dataclass(frozen=True)
 class ErrorSettings:
     """How classes are compared: layers whose neurons count, thresholds, forms, and groups as the person wrote them."""
 
     layers: tuple[str, ...] = ()
-    threshold: float = 0.5
-    deviations: float = 1.0
-    normalise: bool = False
-    filtered: bool = True
+    threshold: float = option(
+        0.5, "scaled output above which a neuron is active", SCALED, key="activation", slider=(0.05, 0.95, 0.05)
+    )
+    deviations: float = option(1.0, "", _DEVIATIONS, key="deviations", slider=(0, 3, 0.25))
+    normalise: bool = option(
+        False,
+        "divide distances by the root of the neurons that either class activates, as published",
+        _NORMALISE,
+        key="normalise",
+    )
+    filtered: bool = option(
+        True, "average bias over all third classes, also far ones", _FILTERED, "unfiltered", key="near"
+    )
     kind: Kind | None = None
     groups: str = ""
 
@@ -34,6 +66,10 @@ class ErrorSettings:
         told = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
         told["counted_layers"] = told.pop("layers")
         return {name: value for name, value in told.items() if value not in (None, "")}
+
+
+CLASS_ERRORS = options_among(ErrorSettings)
+"""Thresholds and forms of the comparison."""
 
 
 def class_evidence(
@@ -83,14 +119,7 @@ def planned_class_errors(
     def make(on_progress: Progress | None) -> ClassErrors:
         from idc_core.confusion import find_errors
 
-        return find_errors(
-            gather(on_progress),
-            settings.threshold,
-            normalise=settings.normalise,
-            filtered=settings.filtered,
-            kind=settings.kind,
-            deviations=settings.deviations,
-            on_progress=on_progress,
-        )
+        options = {one.name: getattr(settings, one.name) for one in CLASS_ERRORS}
+        return find_errors(gather(on_progress), kind=settings.kind, on_progress=on_progress, **options)
 
     return Planned("class-errors", (*key, settings), make, run)

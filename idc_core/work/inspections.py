@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from idc_core.errors import SettingError
 from idc_core.inspection import library
 from idc_core.inspection.measures import PairMeasure
-from idc_core.inspection.planning import PILOT, Job, find_measure, plan
+from idc_core.inspection.planning import Job, find_measure, plan
 from idc_core.inspection.result import names_of
 from idc_core.inspection.resume import ExtractionState, Reading, StateSums
 from idc_core.inspection.running import inspect_as_planned, state_of
+from idc_core.limits import InspectOptions
 from idc_core.work.executor import MOST_BLOCKS, Block, Executor, Work
 from idc_core.work.local import Here
 from idc_core.work.source import Opened, Source
@@ -36,9 +37,8 @@ def inspect_units(
     layers: Sequence[str] | None = None,
     *,
     only: str | None = None,
-    error: float | None = None,
-    seed: int = 0,
     on_progress: Progress | None = None,
+    **options: Any,
 ) -> Inspection:
     """Score units by families of hypotheses, or `only` one by its name, on a source's records, as `inspect` does.
 
@@ -53,15 +53,15 @@ def inspect_units(
         As `inspect`.
     """
     opened = Here().open(source)
-    work = _Sum(_tuple(families), tuple(measures), _tuple(layers), only, seed)
+    work = _Sum(_tuple(families), tuple(measures), _tuple(layers), only, InspectOptions(**options))
     if isinstance(executor, Here):
-        return inspect_as_planned(work.planned(opened, error, on_progress))
+        return inspect_as_planned(work.planned(opened, on_progress))
     for name in measures:
         if not isinstance(find_measure(name), PairMeasure):
             raise SettingError(
                 f"The measure {name!r} is of groups of units, which no engine runs: leave the engine out."
             )
-    if error is not None:
+    if work.options.error is not None:
         raise SettingError("error reads records in order, in one process: leave it out, or the engine.")
     job, state = work.begun(opened)
     state.take(executor.run(source, work, _cut(state), on_progress))
@@ -88,9 +88,9 @@ class _Sum(Work[StateSums]):
     measures: tuple[str, ...]
     layers: tuple[str, ...] | None
     only: str | None
-    seed: int
+    options: InspectOptions
 
-    def planned(self, opened: Opened, error: float | None = None, on_progress: Progress | None = None) -> Job:
+    def planned(self, opened: Opened, on_progress: Progress | None = None) -> Job:
         """Return the plan of the inspection."""
         known = library(opened.data, self.families)
         hypotheses = [one for one in known if self.only in (None, one.name)]
@@ -100,9 +100,8 @@ class _Sum(Work[StateSums]):
             hypotheses,
             self.measures,
             self.layers,
-            error=error,
-            seed=self.seed,
             on_progress=on_progress,
+            **vars(self.options),
         )
 
     def begun(self, opened: Opened) -> tuple[Job, ExtractionState]:
@@ -115,4 +114,4 @@ class _Sum(Work[StateSums]):
         state = opened.kept.of((self, opened), lambda: self.begun(opened)[1])
         first = int(np.searchsorted(state.stream.ends, block[0], "right"))
         last = int(np.searchsorted(state.stream.ends, block[1], "left"))
-        return state.sum_blocks(range(first, last + 1), PILOT)
+        return state.sum_blocks(range(first, last + 1), self.options.pilot)

@@ -129,31 +129,24 @@ def _key(entry: Attack, parameter: Parameter) -> str:
 
 def _slider(entry: Attack, parameter: Parameter) -> Value:
     """Draw one parameter: words, even steps, or factors where its range spans powers of ten."""
-    key, default, label = _key(entry, parameter), parameter.default, parameter.label
-    if isinstance(default, str):
-        words = [str(one) for one in parameter.offered]
-        text = f"{parameter.help} Default {default}."
-        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", width=_WIDTH, help=text)
-    low, high = parameter.low, parameter.high
-    text = f"{parameter.help} From {low:g} to {high:g}; default {default:g}."
-    whole = isinstance(default, int)
-    if parameter.logarithmic or (whole and high > _MOST_STEPS):
+    key, default, low, high = _key(entry, parameter), parameter.default, parameter.low, parameter.high
+    if isinstance(default, int | float) and (parameter.logarithmic or (parameter.is_whole and high > _MOST_STEPS)):
         return st.select_slider(
-            label,
+            parameter.label,
             _factors(entry, parameter),
             default,
             format_func=lambda value: f"{value:g}",
             key=key,
             bind="query-params",
             width=_WIDTH,
-            help=text,
+            help=f"{parameter.help} From {low:g} to {high:g}; default {default:g}.",
         )
-    how: dict[str, Any] = {"key": key, "bind": "query-params", "width": _WIDTH, "help": text}
-    if whole:
-        return st.slider(label, int(low), int(high), int(default), 1, **how)
-    step = 10.0 ** math.floor(math.log10(high - low) - 2)
-    step = min(step, float(low)) if low > 0 else step
-    return st.slider(label, float(low), float(high), float(default), step, format="%g", **how)
+    how: dict[str, Any] = {}
+    if isinstance(default, float):
+        step = 10.0 ** math.floor(math.log10(high - low) - 2)
+        how = {"ends": (low, high, min(step, float(low)) if low > 0 else step), "format": "%g"}
+    value: Value = layout.ask(st.slider, parameter, key, width=_WIDTH, **how)
+    return value
 
 
 def _factors(entry: Attack, parameter: Parameter) -> list[int | float]:

@@ -8,13 +8,15 @@ import streamlit as st
 
 from idc_core.confusion.evidence import Evidence
 from idc_core.confusion.report import Kind
-from idc_core.runs import ErrorSettings
+from idc_core.runs import CLASS_ERRORS, ErrorSettings
 from studio.classes import class_errors
 from studio.classes.class_errors import GROUPS, LAYERS, Looked
 from studio.engine.results import View
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout
+
+_CONTROLS = [(one, asked) for one in CLASS_ERRORS if one.key and (asked := one.parameter)]
 
 _KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
@@ -60,7 +62,7 @@ def choose_own() -> str:
 
 def choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSettings:
     """Choose the layers whose neurons count, thresholds and forms; all but layers are counted again at once."""
-    with layout.settings(LAYERS, "activation", "deviations", "normalise", "near", "kind"):
+    with layout.settings(LAYERS, *(one.key for one, _ in _CONTROLS), "kind"):
         layers = _choose_layers(view) if own is None else ()
         return ErrorSettings(layers=layers, groups=groups, **_choose_numbers(own is not None and own.several_labels))
 
@@ -92,42 +94,7 @@ def _keep_layers(offered: tuple[str, ...]) -> None:
 
 def _choose_numbers(several: bool) -> dict[str, Any]:
     """Choose thresholds and forms."""
-    threshold = st.slider(
-        "Activation threshold",
-        0.05,
-        0.95,
-        0.5,
-        0.05,
-        key="activation",
-        bind="query-params",
-        help="A neuron is active where its output, scaled to 0..1 per layer, is above this. From 0.05 to 0.95; "
-        "default 0.5.",
-    )
-    deviations = st.slider(
-        "Cut-offs (SD from the mean)",
-        0.0,
-        3.0,
-        1.0,
-        0.25,
-        key="deviations",
-        bind="query-params",
-        help="Pairs are reported so many standard deviations below the mean distance, or above the mean bias. Labels "
-        "confirm them as far above the mean confusion, or disparity, of all pairs. From 0 to 3; default 1.",
-    )
-    normalise = st.toggle(
-        "Normalise distances",
-        key="normalise",
-        bind="query-params",
-        help="Divides a distance by the square root of the number of neurons that either class activates, as in "
-        "the published tables. The paper's equation (2) does not. Default off.",
-    )
-    filtered = st.toggle(
-        "Near third classes only",
-        True,
-        key="near",
-        bind="query-params",
-        help="For bias: a third class far from both counts as 0, as in the paper. Default on.",
-    )
+    chosen = {one.name: layout.ask(st.slider, asked, one.key, one.slider) for one, asked in _CONTROLS}
     kind: Kind | None = None
     if several:
         kind = choose_one(
@@ -140,13 +107,7 @@ def _choose_numbers(several: bool) -> dict[str, Any]:
             help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
             "one. Default additional (type 2).",
         )
-    return {
-        "threshold": threshold,
-        "deviations": deviations,
-        "normalise": normalise,
-        "filtered": filtered,
-        "kind": kind,
-    }
+    return {**chosen, "kind": kind}
 
 
 def choose_pair(looked: Looked) -> tuple[int, int]:

@@ -10,12 +10,12 @@ import streamlit as st
 
 from idc_core.analysis.cluster_choices import ClusterChoice, try_choices
 from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures.clusters import choices
 from idc_core.progress import Progress
 from studio.engine.jobs import JobKind, Waiting
 from studio.engine.results import View
 from studio.state.selection import select
-from studio.state.setup import DEFAULT
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 
@@ -30,11 +30,11 @@ def draw_choices(view: View) -> None:
         bind="query-params",
         help="Adds all clustering methods, which takes seconds to minutes on large training sets. Default off.",
     )
-    own = view.setup.clustering
+    own = view.setup.options["clustering"]
     names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
     waiting = Waiting(2 * len(names))
     found = [one for name in names for drop in (False, True) for one in _outcomes(waiting, view, name, drop)]
-    present = next(one for one in found if _settings(one) == _held(view))
+    present = next(one for one in found if _settings(one).items() <= view.setup.options.items())
     fewest, most = min(one.total for one in found), max(one.total for one in found)
     low, high = min(one.score for one in found), max(one.score for one in found)
     title = (
@@ -76,14 +76,10 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
 def _settings(one: ClusterChoice) -> dict[str, str]:
     """Return a choice as the setup writes it."""
     return {
-        "k": DEFAULT.k if one.k is None else str(one.k),
+        "k": str(CONTROLS["k"].default) if one.k is None else str(one.k),
         "zeros": "dropped" if one.drop_zeros else "kept",
         "clustering": one.clustering,
     }
-
-
-def _held(view: View) -> dict[str, str]:
-    return {"k": view.setup.k, "zeros": view.setup.zeros, "clustering": view.setup.clustering}
 
 
 def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:

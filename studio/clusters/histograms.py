@@ -12,12 +12,13 @@ from idc_core.analysis.overview import rarest_state
 from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cell_table import state_counts, typical
+from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures import clusters as figures
 from studio.engine.brushed import brushed
 from studio.engine.results import View
 from studio.shell.pages import draw_link
-from studio.state.selection import Selection, change_setup, select, selected
-from studio.state.setup import CLUSTER_COUNTS, DEFAULT, ZEROS
+from studio.state.selection import Selection, select, selected
+from studio.state.setup import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
@@ -33,49 +34,29 @@ _MOST_STATES = 8
 
 def controls(view: View) -> None:
     """Choose how the clusters are found; all pages follow."""
-    setup = view.setup
-    entry = CLUSTERINGS[setup.clustering]
-    for name, value in (("k", setup.k), ("zeros", setup.zeros), ("clustering", setup.clustering)):
-        st.session_state[name] = value
+    first, *others = CONTROLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Number of clusters k",
-            CLUSTER_COUNTS,
-            key="k",
-            on_change=_take,
-            args=("k",),
-            width=190,
-            format_func=lambda k: "automatic" if k == DEFAULT.k else k,
-            disabled=not entry.takes_k,
-            help="Clusters per neuron, on all pages. Automatic takes 2, 3 or 4 by the best silhouette; 2 to 8 sets "
-            "the same number for all neurons. Default automatic.",
-        )
-        with layout.settings("zeros", "clustering"):
-            st.selectbox(
-                "Activations of zero",
-                ZEROS,
-                key="zeros",
-                on_change=_take,
-                args=("zeros",),
-                help="Keep or drop activations of exactly zero before clustering, on all pages; many neurons are zero "
-                "for most inputs. Default kept.",
-            )
-            st.selectbox(
-                "Clustering method",
-                list(CLUSTERINGS),
-                key="clustering",
-                on_change=_take,
-                args=("clustering",),
-                format_func=lambda name: CLUSTERINGS[name].label,
-                help="Method that splits the activations, on all pages. "
-                + " ".join(f"{one.label}: {one.help}" for one in CLUSTERINGS.values())
-                + " Default k-means.",
-            )
+        _choose(view, first, width=190)
+        with layout.settings(*others):
+            for name in others:
+                _choose(view, name)
 
 
-def _take(name: str) -> None:
-    """Keep what was chosen."""
-    change_setup(**{name: st.session_state[name]})
+def _choose(view: View, name: str, **how: Any) -> None:
+    """Choose an option of IDC."""
+    control, chosen = CONTROLS[name], view.setup.options
+    choices = control.choices()
+    usual = f"Default {choices[str(control.default)].label}."
+    draw_part(
+        name,
+        control.label,
+        list(choices),
+        chosen[name],
+        {text: one.label for text, one in choices.items()},
+        " ".join([control.help, *(f"{one.label}: {one.help}" for one in choices.values() if one.help), usual]),
+        disabled=control.option == "clusters" and not CLUSTERINGS[chosen["clustering"]].takes_k,
+        **how,
+    )
 
 
 def told(points: list[dict[str, Any]]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -102,7 +100,8 @@ def choose_parameters() -> dict[str, CriterionSettings]:
     columns = st.columns(2, gap="medium")
     for index, (names, parameter) in enumerate(shared_parameters()):
         with columns[index % len(columns)]:
-            value = _choose_value(names, parameter)
+            label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
+            value = layout.ask(st.number_input, parameter, parameter_key(names, parameter), label=label)
         for name in names:
             found[name][parameter.name] = value
     return found
@@ -120,26 +119,6 @@ def shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
 def parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
     """Return the name of a parameter's control, also in the address."""
     return f"{'-'.join(names)}-{parameter.name}"
-
-
-def _choose_value(names: tuple[str, ...], parameter: Parameter) -> Any:
-    label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
-    key, default = parameter_key(names, parameter), parameter.default
-    if isinstance(default, str):
-        words = [str(word) for word in parameter.offered]
-        text = f"{parameter.help} Default {default}."
-        return st.selectbox(label, words, words.index(default), key=key, bind="query-params", help=text)
-    kind = type(default)
-    return st.number_input(
-        label,
-        kind(parameter.low),
-        kind(parameter.high),
-        default,
-        kind(parameter.step),
-        key=key,
-        bind="query-params",
-        help=f"{parameter.help} From {parameter.low:g} to {parameter.high:g}; default {default:g}.",
-    )
 
 
 def _labels(names: list[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
+from idc_core.limits import SearchOptions
 from idc_core.progress import Progress
 from studio.engine.jobs import JobKind, Waiting, shelf
 from studio.engine.results import HEATMAPS, View
@@ -35,7 +36,7 @@ _QUICK = 2_500_000
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(SearchOptions):
     """Everything that a search depends on beside the setup; names as in `choose_seeds` and `differential_search`.
 
     `models` holds keys of `offered`, the setup's own network first. `parameters` are of the constraint; "rows" and
@@ -45,18 +46,10 @@ class SearchSettings:
     models: tuple[str, ...]
     how: str = "random"
     count: int = 50
-    seed: int = 0
     cell: tuple[int, ...] | None = None
     constraint: str = "light"
     parameters: tuple[tuple[str, Any], ...] = ()
     guide: str = "nc"
-    objective: str = "margin"
-    weight_difference: float = 1.0
-    weight_coverage: float = 0.1
-    step: float = 10.0
-    iterations: int = 50
-    threshold: float = 0.0
-    bound: float = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,22 +172,14 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
         from idc_core.generation import differential_search
 
         inputs = view.test.inputs[positions]
-        guidance = _guidance(view, settings, models, report)
         found = differential_search(
             models,
             inputs,
             _constraint_of(settings, inputs.shape[1:]),
-            settings.weight_difference,
-            settings.weight_coverage if settings.guide else 0.0,
-            settings.step,
-            settings.iterations,
-            settings.threshold,
-            settings.seed,
-            guidance=guidance,
-            objective=settings.objective,
-            bound=settings.bound,
+            guidance=_guidance(view, settings, models, report),
             on_progress=report,
             on_disagreements=partial(tell, key),
+            **settings.options | ({} if settings.guide else {"weight_coverage": 0.0}),
         )
         if found.stopped:
             # Nobody waits any more: the next one who asks gets a whole search, not the rest of this.

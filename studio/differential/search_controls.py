@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from idc_core.limits import SEARCH
 from studio.differential import search
 from studio.differential.search import SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
@@ -24,10 +25,9 @@ _LARGE = 5_000
 _ASKED = "search-asked"
 """The setup and the settings of the long search that this session has started."""
 
-_RARE = (
-    *("seeds", "count", "search-seed", "guide", "objective", "search-weight_difference", "search-weight_coverage"),
-    *("search-step", "search-iterations", "search-threshold", "search-bound"),
-)
+_SLIDERS = [(one, asked) for one in SEARCH if one.key and (asked := one.parameter)]
+
+_RARE = ("seeds", "count", "search-seed", "guide", "objective", *(one.key for one, _ in _SLIDERS))
 """Names of the controls that are folded away, in the address."""
 
 
@@ -37,10 +37,9 @@ def choose(view: View) -> SearchSettings:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         constraint, parameters = _choose_constraint()
         with layout.settings(*_RARE):
-            how, count, seed, cell = _choose_seeds(view)
-            more = _choose_more(view)
+            more = _choose_seeds(view) | _choose_more(view)
     parameters += _choose_where(view, constraint)
-    return SearchSettings(models, how, count, seed, cell, constraint, parameters, **more)
+    return SearchSettings(models=models, constraint=constraint, parameters=parameters, **more)
 
 
 def is_wanted(view: View, settings: SearchSettings) -> bool:
@@ -79,7 +78,7 @@ def _choose_models(view: View) -> tuple[str, ...]:
     return tuple(name for name in labels if name == view.setup.model or name in chosen)
 
 
-def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
+def _choose_seeds(view: View) -> dict[str, Any]:
     from idc_core.generation import SEEDS
 
     near = uncovered_cell(view)
@@ -121,10 +120,10 @@ def _choose_seeds(view: View) -> tuple[str, int, int, tuple[int, ...] | None]:
             help="Seed of the random choices: tests, the model that is to lose the class, uncovered targets. From 0 to "
             "9999; default 0.",
         )
-    if how != "cell" or near is None:
-        return how, count, seed, None
-    st.caption(f"The seeds lie closest to cell {cell_name(near)}. Select another on the Coverage page.")
-    return how, count, seed, near
+    cell = near if how == "cell" else None
+    if cell is not None:
+        st.caption(f"The seeds lie closest to cell {cell_name(cell)}. Select another on the Coverage page.")
+    return {"how": how, "count": count, "seed": seed, "cell": cell}
 
 
 def constraint_menu() -> dict[str, str]:
@@ -156,27 +155,11 @@ def _choose_constraint() -> tuple[str, tuple[tuple[str, Any], ...]]:
         + " ".join(f"{one.card.label}: {lower(one.card.help)}" for one in CONSTRAINTS.values())
         + " Default light.",
     )
-    values: list[tuple[str, Any]] = []
-    parameters: tuple[Any, ...] = CONSTRAINTS[name].card.parameters  # whole numbers or not, as the control wants
-    for one in parameters:
-        step = 1 if isinstance(one.default, int) else round((one.high - one.low) / 20, 2) or 0.01
-        ends = f"From {one.low:g} to {one.high:g}; default {one.default:g}."
-        values.append(
-            (
-                one.name,
-                st.number_input(
-                    one.label,
-                    one.low,
-                    one.high,
-                    one.default,
-                    step,
-                    key=f"{name}-{one.name}",
-                    bind="query-params",
-                    width=210,
-                    help=f"{one.help} {ends}",
-                ),
-            )
-        )
+    values = []
+    for one in CONSTRAINTS[name].card.parameters:
+        step = 1 if one.is_whole else round((one.high - one.low) / 20, 2) or 0.01
+        ends = (one.low, one.high, step)
+        values.append((one.name, layout.ask(st.number_input, one, f"{name}-{one.name}", ends, width=210)))
     return name, tuple(values)
 
 
@@ -274,52 +257,8 @@ def _choose_more(view: View) -> dict[str, Any]:
             + f" Default {lower(labels['margin'])}.",
         )
     found |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
-    numbers: tuple[tuple[str, str, str, float, float, float, float], ...] = (
-        (
-            "weight_difference",
-            "Weight of the difference (λ1)",
-            "Weight of the model that is to lose the class, relative to the models that keep it.",
-            0.0,
-            5.0,
-            1.0,
-            0.1,
-        ),
-        (
-            "weight_coverage",
-            "Weight of the guidance (λ2)",
-            "Weight of the pull to uncovered targets.",
-            0.0,
-            5.0,
-            0.1,
-            0.1,
-        ),
-        ("step", "Step in grey levels", "Change of a picture in one step, of 255 levels.", 1.0, 100.0, 10.0, 1.0),
-        ("iterations", "Maximum number of steps", "Per seed.", 1, 200, 50, 1),
-        ("threshold", "Threshold of neuron coverage", "An activation above it counts as covered.", 0.0, 5.0, 0.0, 0.05),
-    )
-    if not view.is_classifier:
-        numbers += (
-            (
-                "bound",
-                "Smallest disagreement",
-                "Smallest difference of two predictions, in the targets' unit, that counts as a disagreement.",
-                0.01,
-                1.0,
-                0.2,
-                0.01,
-            ),
-        )
-    for place, (name, label, text, low, high, usually, step) in enumerate(numbers, start=1):
+    sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
+    for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:
-            kind = type(usually)
-            found[name] = st.slider(
-                label,
-                kind(low),
-                kind(high),
-                usually,
-                kind(step),
-                key=f"search-{name}",
-                bind="query-params",
-                help=f"{text} From {low:g} to {high:g}; default {usually:g}.",
-            )
+            found[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
     return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from idc_core.coverage.idc_settings import CONTROLS, OPTIONS
 from studio.engine.results import View
-from studio.state.setup import DEFAULT, SAVED, Setup
+from studio.state.setup import SAVED, Setup
 
 
 def command_line(view: View) -> str:
@@ -18,12 +19,10 @@ def command_line(view: View) -> str:
     if not named:
         return ""
     words = ["report", *named, "--layer", setup.layer, "--m", str(view.analysis.m)]
-    if setup.k != DEFAULT.k:
-        words += ["--clusters", setup.k]
-    if setup.zeros != DEFAULT.zeros:
-        words.append("--drop-zeros")
-    if setup.clustering != DEFAULT.clustering:
-        words += ["--clustering", setup.clustering]
+    options = {one.name: one for one in OPTIONS}
+    for name, text in setup.unusual.items():
+        one = options[CONTROLS[name].option]
+        words += [one.flag] if isinstance(one.default, bool) else [one.flag, text]
     if DATASETS[view.train.name].learns_from:
         words += ["--limit-train", str(len(view.train))]
     for option, names in (("--class", setup.classes), ("--predicted", setup.predicted)):

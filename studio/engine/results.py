@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable, tabulate
-from idc_core.coverage.idc_settings import IdcSettings
+from idc_core.coverage.idc_settings import CONTROLS, IdcSettings
 from idc_core.models.registry import MODELS, shipped_card
 from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, digest, planned_traces
@@ -27,7 +27,7 @@ from studio.engine.jobs import SILENT_S, Job, JobKind, Shelf, Waiting, shelf
 from studio.engine.tasks import DiffersError
 from studio.state import allowed, device
 from studio.state.selection import Selection, selected
-from studio.state.setup import DEFAULT, Setup, setup_line
+from studio.state.setup import Setup, setup_line
 from studio.text import plural
 
 if TYPE_CHECKING:
@@ -234,8 +234,8 @@ def _analysis(
 
 def idc_settings(setup: Setup) -> IdcSettings:
     """Return how IDC is measured in a setup."""
-    chosen: dict[str, Any] = {} if setup.k == DEFAULT.k else {"clusters": (int(setup.k),)}
-    return IdcSettings.of(drop_zeros=setup.zeros == "dropped", clustering=setup.clustering, **chosen)
+    chosen = {CONTROLS[name]: text for name, text in setup.options.items()}
+    return IdcSettings.of(**{one.option: one.choices()[text].value for one, text in chosen.items()})
 
 
 def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:

@@ -25,8 +25,7 @@ def run_settings(view: View, **more: Any) -> dict[str, Any]:
     For the thread of the script: the address is that of the page, with the setup of the view.
     """
     setup = view.setup
-    chosen = {name: getattr(setup, name) for name in ("k", "zeros", "clustering", "classes")}
-    unusual = {name: value for name, value in chosen.items() if value != getattr(DEFAULT, name)}
+    unusual: dict[str, Any] = {**setup.unusual, **({"classes": setup.classes} if setup.classes else {})}
     page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in _PASSING}
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
     own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from idc_core.coverage.idc_settings import OPTIONS
+from idc_core.coverage.idc_settings import CONTROLS, OPTIONS
 from idc_core.runs import ErrorSettings, Run
 from studio.engine.runs import ADDRESS
 from studio.shell.pages import PAGES
 from studio.state.setup import MOST_NEURONS
 
-_ELSEWHERE = {"rule", "bias", "epsilon", *(one.name for one in OPTIONS)} - {"clusters", "drop_zeros", "clustering"}
+_CONTROLLED = {one.option: one for one in CONTROLS.values()}
+_ELSEWHERE = {"rule", "bias", "epsilon", *(one.name for one in OPTIONS)} - set(_CONTROLLED)
 """Settings of IDC that no page has."""
 
 
@@ -36,11 +37,11 @@ def parameters_of(run: Run) -> dict[str, str]:
 
 
 def _of_analysis(settings: Mapping[str, Any]) -> dict[str, str] | None:
-    clusters = settings.get("clusters", [])
-    if settings["m"] > MOST_NEURONS or len(clusters) > 1 or _ELSEWHERE & settings.keys():
+    said = {name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()}
+    parts = {one.name: one.text(said[name]) for name, one in _CONTROLLED.items() if name in said}
+    if settings["m"] > MOST_NEURONS or not all(parts.values()) or _ELSEWHERE & settings.keys():
         return None
-    zeros, clustering = "dropped" if settings.get("drop_zeros") else "", settings.get("clustering", "")
-    return {"m": str(settings["m"]), "k": ",".join(map(str, clusters)), "zeros": zeros, "clustering": clustering}
+    return {"m": str(settings["m"]), **parts}
 
 
 def _of_class_errors(settings: Mapping[str, Any]) -> dict[str, str] | None:

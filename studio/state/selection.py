@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from idc_core.coverage.idc_settings import CONTROLS
 from studio.state import address
 
 _CLEARS = {
@@ -15,9 +16,7 @@ _CLEARS = {
     "layer": ("neuron", "cluster", "cell", "within"),
     "data": ("input",),
     "m": ("cell", "within"),
-    "k": ("cluster", "cell", "within"),
-    "zeros": ("cluster", "cell", "within"),
-    "clustering": ("cluster", "cell", "within"),
+    **dict.fromkeys(CONTROLS, ("cluster", "cell", "within")),
     "neuron": ("cluster",),
 }
 """What loses its meaning when something else is chosen."""
@@ -28,9 +27,7 @@ _SETUP_PARTS = {
     "layer": "layer",
     "data": "tests",
     "m": "number of neurons",
-    "k": "number of clusters",
-    "zeros": "choice of zeros",
-    "clustering": "clustering",
+    **{name: one.part for name, one in CONTROLS.items()},
 }
 """Parts of the setup that a selection belongs to, in words."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core import limits
 from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, Conditions
+from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
 from idc_core.parameters import Parameter
 from studio.state import address, allowed, visitor
@@ -26,15 +27,8 @@ M = replace(limits.M, high=MOST_NEURONS)
 
 _CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)
 
-CLUSTER_COUNTS = ("auto", "2", "3", "4", "5", "6", "7", "8")
-"""How many clusters a neuron has: as many as its silhouette says, or so many."""
-
 SAVED = "kept-"
 """Beginning of the names of saved suites, told without loading any."""
-
-ZEROS = ("kept", "dropped")
-"""Whether activations of exactly zero are clustered."""
-
 
 FILTER = ("classes", "predicted", "answers", "confidence", "within")
 """Parts of the setup that say which of the tests are looked at."""
@@ -49,13 +43,27 @@ _LONGEST_NAME = 60
 """Characters of a name that is quoted."""
 
 
+T = TypeVar("T")
+
+
+def _with_options(setup: type[T]) -> type[T]:
+    """Add a part for every option of IDC that has a control, before the parts that have a default."""
+    own = setup.__annotations__
+    needed = {name: kind for name, kind in own.items() if not hasattr(setup, name)}
+    for name, one in CONTROLS.items():
+        setattr(setup, name, one.default)
+    setup.__annotations__ = needed | dict.fromkeys(CONTROLS, "str") | own
+    return setup
+
+
 @dataclass(frozen=True)
+@_with_options
 class Setup:
     """What the person chose.
 
-    The layer may have fewer than `m` neurons; `k` is one of `CLUSTER_COUNTS`, `zeros` of `ZEROS`. The names in `FILTER`
-    are the filter of the tests: true and predicted classes, a key of `ANSWERS`, a range such as ``0.5to0.9``, and a
-    cell such as ``2-1-0``; each is empty where all tests pass.
+    The layer may have fewer than `m` neurons. Options of IDC (`CONTROLS`) are parts by their names in the address, and
+    hold names of their choices. The names in `FILTER` are the filter of the tests: true and predicted classes, a key of
+    `ANSWERS`, a range such as ``0.5to0.9``, and a cell such as ``2-1-0``; each is empty where all tests pass.
     """
 
     model: str
@@ -63,13 +71,20 @@ class Setup:
     layer: str
     m: int
     classes: tuple[str, ...]
-    k: str = "auto"
-    zeros: str = "kept"
-    clustering: str = "k-means"
     predicted: tuple[str, ...] = ()
     answers: str = ""
     confidence: str = ""
     within: str = ""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What is chosen of the options of IDC, by name as the address writes it."""
+        return {name: getattr(self, name) for name in CONTROLS}
+
+    @property
+    def unusual(self) -> dict[str, str]:
+        """The options that are not as the studio opens."""
+        return {name: text for name, text in self.options.items() if text != CONTROLS[name].default}
 
     @property
     def texts(self) -> dict[str, str]:
@@ -119,13 +134,7 @@ _PARTS_HELP = (
 def setup_line(network: str, setup: Setup, m: int) -> str:
     """Write a setup in one line, what is as usual left out."""
     parts = [network, _tests_name(setup.data), f"layer {setup.layer}", f"m = {m}"]
-    if setup.k != DEFAULT.k:
-        parts.append(f"k = {setup.k}")
-    if setup.zeros != DEFAULT.zeros:
-        parts.append("zeros dropped")
-    if setup.clustering != DEFAULT.clustering:
-        parts.append(setup.clustering)
-    return " · ".join(parts)
+    return " · ".join([*parts, *(CONTROLS[name].line.format(text) for name, text in setup.unusual.items())])
 
 
 def _tests_name(data: str) -> str:
@@ -162,17 +171,18 @@ def parse(texts: Mapping[str, str]) -> Setup:
     known = DATASETS[data].class_names
     predictable = DATASETS[entry.dataset].class_names if known else ()
     answers, cell = texts.get("answers", ""), texts.get("within", "")
-    k, zeros, clustering = (texts.get(name, "") for name in ("k", "zeros", "clustering"))
-    way = CLUSTERINGS.get(clustering, CLUSTERINGS[DEFAULT.clustering])
+    options: dict[str, Any] = {
+        name: texts[name] if texts.get(name) in one.choices() else one.default for name, one in CONTROLS.items()
+    }
+    if not CLUSTERINGS[options["clustering"]].takes_k:
+        options["k"] = CONTROLS["k"].default
     return Setup(
         model=model,
         data=data,
         layer=layer if layer in names or split_layer(layer)[0] in names else entry.default_layer,
         m=min(DEFAULT.m if m is None else int(m), most_neurons()),
         classes=_named(texts, "classes", known),
-        k=k if k in CLUSTER_COUNTS and way.takes_k else DEFAULT.k,
-        zeros=zeros if zeros in ZEROS else DEFAULT.zeros,
-        clustering=way.name,
+        **options,
         predicted=_named(texts, "predicted", predictable),
         answers=answers if answers in ANSWERS and known and known == predictable else "",
         confidence=texts.get("confidence", "") if known and _confidence_range(texts.get("confidence", "")) else "",
@@ -207,7 +217,6 @@ def _find(text: str, labels: Mapping[str, str], default: str) -> str:
 
 def unknown(texts: Mapping[str, str]) -> dict[str, str]:
     """Say which parts of an address are not there to be chosen, and what is shown instead: a sentence per part."""
-    from idc_core.clustering.methods import CLUSTERINGS
     from idc_core.datasets import DATASETS
 
     setup, seen = parse(texts), visitor.models()
@@ -238,9 +247,9 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
             "all tests",
         ),
         "within": (texts.get("within") == setup.within, "There is no cell {}", "all cells"),
-        "k": (texts.get("k") in CLUSTER_COUNTS, "The number of clusters cannot be {}", setup.k),
-        "zeros": (texts.get("zeros") in ZEROS, f"Zeros are {' or '.join(ZEROS)}, not {{}}", setup.zeros),
-        "clustering": (texts.get("clustering") in CLUSTERINGS, "There is no clustering named {}", setup.clustering),
+        **{
+            name: (texts.get(name) in one.choices(), one.refusal, setup.options[name]) for name, one in CONTROLS.items()
+        },
     }
     found = {name: said for name, (there, said, _) in lists.items() if texts.get(name) and not there}
     asked = {**texts, **{part: ", ".join(names) for part, names in missed.items()}}
@@ -288,7 +297,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
     entry = MODELS[setup.model]
     seen = visitor.models()
     with st.sidebar:
-        _choice(
+        draw_part(
             "model",
             "Network",
             list(seen),
@@ -297,7 +306,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             "The network under test. Its important neurons and clusters come from its own training data. Default "
             f"{MODELS[DEFAULT.model].label}.",
         )
-        _choice(
+        draw_part(
             "data",
             "Tests",
             fitting_data(entry),
@@ -310,7 +319,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
         # A part of a layer that is not listed can be asked for by the address.
         layers = list(dict.fromkeys((*entry.layers, setup.layer)))
         parts = any(split_layer(name)[1] for name in layers)
-        _choice(
+        draw_part(
             "layer",
             "Layer",
             layers,
@@ -347,11 +356,13 @@ def _neurons_allowed() -> str:
     return str(most) if most == MOST_NEURONS else f"{most} ({allowed.named('m')})"
 
 
-def _choice(name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str) -> None:
-    """Draw a select box whose value the address keeps."""
+def draw_part(
+    name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str, **how: Any
+) -> None:
+    """Draw a select box of a part of the setup, which the address keeps."""
     st.session_state[name] = value
     st.selectbox(
-        label, list(options), format_func=labels.__getitem__, key=name, on_change=take, args=(name,), help=help
+        label, list(options), format_func=labels.__getitem__, key=name, on_change=take, args=(name,), help=help, **how
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,9 +18,11 @@ from studio.widgets.gallery import answer, gallery, neuron_heatmaps
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
+    from idc_core.parameters import Number, Parameter
 
 __all__ = [
     "answer",
+    "ask",
     "chart",
     "computed",
     "explain",
@@ -39,12 +41,12 @@ __all__ = [
     "take_inputs",
 ]
 
-Option = TypeVar("Option")
+V = TypeVar("V")
 
 
-def one_of(label: str, options: Mapping[Option, str], default: Option, key: str, help: str) -> Option:
+def one_of(label: str, options: Mapping[V, str], default: V, key: str, help: str) -> V:
     """Choose one of a few options for this session alone: the address does not hold it."""
-    chosen: Option = st.segmented_control(
+    chosen: V = st.segmented_control(
         label,
         list(options),
         default=default,
@@ -54,6 +56,24 @@ def one_of(label: str, options: Mapping[Option, str], default: Option, key: str,
         help=f"{help} Default {options[default]}.",
     )
     return chosen
+
+
+def ask(
+    draw: Callable[..., Any], asked: Parameter, key: str, ends: Sequence[Number] = (), label: str = "", **how: Any
+) -> Any:
+    """Ask for a parameter: for one of its words, for yes or no, or by `draw` for a number between `ends`, in steps."""
+    default: Any = asked.default
+    label, how = label or asked.label, {"key": key, **how}
+    if isinstance(default, str):
+        words = [str(word) for word in asked.offered]
+        text = f"{asked.help} Default {default}."
+        return st.selectbox(label, words, words.index(default), help=text, bind="query-params", **how)
+    if isinstance(default, bool):
+        text = f"{asked.help} Default {'on' if default else 'off'}."
+        return st.toggle(label, default, help=text, bind="query-params", **how)
+    low, high, step = map(type(default), ends or (asked.low, asked.high, asked.step))
+    text = f"{asked.help} From {low:g} to {high:g}; default {default:g}."
+    return draw(label, low, high, default, step, help=text, bind="query-params", **how)
 
 
 def settings(*names: str) -> DeltaGenerator:

@@ -11,7 +11,7 @@ from torch import nn
 from idc_core import IDC
 from idc_core.analysis.layer_sweep import sweep
 from idc_core.cli import analyze as command
-from idc_core.coverage.idc_settings import OPTIONS, IdcOptions, IdcSettings
+from idc_core.coverage.idc_settings import CONTROLS, OPTIONS, IdcOptions, IdcSettings
 from idc_core.errors import SettingError
 from idc_core.experiments.rq6 import RQ6Settings, prepare_rq6
 from idc_core.gate.settings import Settings
@@ -46,7 +46,9 @@ def test_an_option_is_taken_everywhere(name):
 
 def test_all_options_are_looked_at():
     assert list(OTHER) == [one.name for one in OPTIONS] == [one.name for one in fields(IdcOptions)]
-    assert all(one.metadata["help"] for one in OPTIONS)
+    assert all(one.help for one in OPTIONS)
+    usual = {one.name: one.default for one in OPTIONS}
+    assert all(one.text(usual[one.option]) == one.default for one in CONTROLS.values())
 
 
 def test_parameters_go_where_they_belong():

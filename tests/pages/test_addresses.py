@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote_plus
 
 import pytest
 
-from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.errors import SettingError
 from idc_core.models import MODELS
 from studio.classes import class_errors
@@ -119,8 +119,7 @@ def read_all():
     assert chosen.data in setup.fitting_data(entry)
     assert isinstance(chosen.m, int)
     assert 1 <= chosen.m <= setup.MOST_NEURONS
-    assert chosen.k in setup.CLUSTER_COUNTS
-    assert chosen.clustering in CLUSTERINGS
+    assert all(text in CONTROLS[name].choices() for name, text in chosen.options.items())
     for found in (selection.selected(), *(pins.pinned() or ())[1:]):
         assert all(one is None or 0 <= one < 10**9 for one in (found.input, found.neuron, found.cluster))
     assert 0 <= tour.number() <= len(tour.STEPS)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 BIND_THEIR_VALUES = {
     "studio/adversarial/attack_controls.py",  # words that are values of a parameter
-    "studio/criteria/criterion_controls.py",
+    "studio/widgets/layout.py",
     "studio/learn/chapters.py",  # numbers
 }
 """Files in which a choice is bound by Streamlit: its options are values, and no texts."""
