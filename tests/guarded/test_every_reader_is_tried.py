@@ -63,6 +63,7 @@ NOT_TRIED = {
     "idc_core.datasets.digits": "np.loadtxt: a text in memory, read from a gzip file that is tried",
     "idc_core.datasets.row_cache": "os.open: files of the cache, to write",
     "idc_core.datasets.newsgroups": "tarfile.open: a download whose SHA-256 is pinned",
+    "idc_core.lazy": "?.read_text: a source of this program",
     "idc_core.models.exported": "export.load: only with --trust, as its owner's code",
     "idc_core.models.loading": "entry.open: a loader of its registry, each of which is tried by itself",
     "idc_core.models.own": "entry.open: a network that code of its owner has made",
