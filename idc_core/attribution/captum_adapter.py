@@ -43,10 +43,10 @@ class MaxPool3d(nn.MaxPool3d):
 
 def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
     def build(
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: object,
+        stride: object = None,
+        padding: object = 0,
+        dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> nn.Module:
@@ -79,7 +79,7 @@ class _Other(nn.Module):
         super().__init__()
         self.name = name
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
@@ -246,7 +246,7 @@ class _Redirected(TorchFunctionMode):
         self._softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._randomness = Randomness()
 
-    def scores(self, output: Any) -> Tensor:
+    def scores(self, output: object) -> Tensor:
         """Return the scores before the final softmax, shape (n, classes)."""
         output = scores_of(output)
         if not isinstance(output, Tensor):
@@ -256,7 +256,7 @@ class _Redirected(TorchFunctionMode):
         scores = self._softmax[id(output)][1] if id(output) in self._softmax else output
         return scores[:, None] if scores.dim() == 1 else scores
 
-    def layer_ran(self, name: str, module: nn.Module, output: Any) -> None:
+    def layer_ran(self, name: str, module: nn.Module, output: object) -> None:
         """Note what a layer gave; an activation function right behind it still belongs to it."""
         self.opened._uses[name] = self.opened._uses.get(name, 0) + 1
         if not isinstance(output, Tensor):
@@ -269,7 +269,7 @@ class _Redirected(TorchFunctionMode):
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:
@@ -294,7 +294,7 @@ class _Redirected(TorchFunctionMode):
             self.elements += result.numel()
         return result
 
-    def _claimed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    def _claimed(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
         """Return the layers whose output is read first by this operation."""
         claimed = []
         for value in (*args, *kwargs.values()):
@@ -302,7 +302,7 @@ class _Redirected(TorchFunctionMode):
                 claimed += self._waiting.pop(id(value), (None, []))[1]
         return claimed
 
-    def _step(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], layers: list[str]) -> Tensor:
+    def _step(self, name: str, args: tuple[object, ...], kwargs: dict[str, object], layers: list[str]) -> Tensor:
         steps = self.opened.steps
         x, *rest = args if args else (kwargs.pop("input"),)
         if self.recording:
@@ -344,7 +344,7 @@ def _listening(model: nn.Module, run: _Redirected) -> Iterator[None]:
     owner = threading.get_ident()
 
     def ran(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
+        def hook(module: nn.Module, args: object, output: object) -> None:
             if threading.get_ident() == owner:
                 run.layer_ran(name, module, output)
 

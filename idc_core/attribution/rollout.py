@@ -27,7 +27,7 @@ from idc_core.tracing.batching import batches
 
 
 def attention_rollout(
-    model: nn.Module, inputs: Any, *, batch_size: int | None = None, on_progress: Progress | None = None
+    model: nn.Module, inputs: object, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> NDArray[Any]:
     """Return how much of what the predicted score reads comes from each part of the input, by attention alone.
 
@@ -98,7 +98,7 @@ class _Rollout(TorchFunctionMode):
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -182,7 +182,7 @@ def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *r
     return result
 
 
-_ATTENTIONS: dict[str, Callable[..., Any]] = {
+_ATTENTIONS: dict[str, Callable[..., object]] = {
     "scaled_dot_product_attention": _scaled_dot_product,
     "multi_head_attention_forward": _multi_head,
     "softmax": _softmax,

@@ -49,7 +49,7 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
 def evidence_of(
     where: str,
     names: Sequence[str],
-    labels: dict[str, NDArray[Any]],
+    labels: dict[str, NDArray[np.generic]],
     *,
     values: NDArray[Any] | None = None,
     probability: NDArray[Any] | None = None,

@@ -169,7 +169,7 @@ def _check(content: dict[str, Any], where: str) -> None:
                 raise DataError(f"{where} says {name} {place[name]:,}; expected at most {_MOST_WORDS:,}.")
 
 
-def _places(content: Any) -> Any:
+def _places(content: object) -> Any:
     """Yield all objects of a JSON document, but not those of its vocabulary."""
     left = [content]
     while left:

@@ -148,7 +148,7 @@ def coverage_grid(
     }
 
 
-def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, Any]:
+def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, object]:
     """Describe an axis; where there are many labels, only those at which a neuron before the last ones changes."""
     labels, step = math.prod(grid.sizes[i] for i in neurons), 1
     for rank in reversed(neurons):
@@ -218,7 +218,7 @@ def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: int) -> dict[str, Any]:
+def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: int) -> dict[str, object]:
     """Frame tiles with a series of its own: a specification cannot set selections."""
     return {
         "type": "heatmap",

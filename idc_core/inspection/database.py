@@ -120,7 +120,7 @@ def _units(inspection: Inspection) -> dict[str, Any]:
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _hypotheses(inspection: Inspection) -> dict[str, Any]:
+def _hypotheses(inspection: Inspection) -> dict[str, object]:
     names, families, kinds = (list(column) for column in zip(*inspection.hypotheses, strict=True))
     return {"hypothesis": names, "family": families, "kind": kinds}
 

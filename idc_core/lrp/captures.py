@@ -42,7 +42,7 @@ def in_full(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
-def mark(result: Any) -> Any:
+def mark(result: object) -> Any:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
     for tensor in tensors_of((result,), {}):
         if tensor.requires_grad:

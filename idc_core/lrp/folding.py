@@ -182,7 +182,7 @@ def _version(value: Tensor) -> int:
     return -1 if value.is_inference() else value._version
 
 
-def _note_of(value: Any) -> Note | None:
+def _note_of(value: Tensor) -> Note | None:
     """Return what is noted of a value; None where it was written into since."""
     note, version = getattr(value, "_idc_note", (None, 0))
     return note if note is not None and _version(value) == version else None
@@ -205,7 +205,7 @@ class Notes:
 
     buffers: set[int] = field(default_factory=set)  # those of the network, by identity
 
-    def watched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def watched(self, name: str, args: tuple[object, ...], kwargs: dict[str, Any], result: Any) -> object:
         """Note of an operation that carries relevance, in its node as well; return its result."""
         if name in LINEAR or name in MAPS:
             node = result.grad_fn
@@ -214,7 +214,7 @@ class Notes:
         return result
 
     def unwatched(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor], result: Any
+        self, name: str, args: tuple[object, ...], kwargs: dict[str, object], given: list[Tensor], result: object
     ) -> None:
         """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors."""
         plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
@@ -225,7 +225,7 @@ class Notes:
         elif plain is not None and not any(result is one for one in given):
             self._note(plain, args, kwargs, result)
 
-    def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
+    def _note(self, name: str, args: tuple[object, ...], kwargs: dict[str, object], result: Tensor) -> Note | None:
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self._note(name, args, kwargs, result)
@@ -236,7 +236,7 @@ class Notes:
         result._idc_note = note, _version(result)  # type: ignore[attr-defined]
         return note
 
-    def _is_constant(self, value: Any) -> bool:
+    def _is_constant(self, value: object) -> bool:
         """Return whether an argument is known to be the same for every input."""
         if not isinstance(value, Tensor):
             return isinstance(value, int | float)
@@ -262,7 +262,7 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     return Layout(-1 - len(reach), transposed, int(given.get("groups", 1)), transposed or padded)
 
 
-def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a linear operation by name; its input and its weight by these names."""
     if name == "linear" and not kwargs:  # the most frequent, in less time
         return {"input": args[0], "weight": args[1], "bias": args[2] if len(args) > 2 else None}
@@ -278,7 +278,7 @@ def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
 
 
 def _noted_linear(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant
+    name: str, args: tuple[object, ...], kwargs: dict[str, Any], is_constant: IsConstant
 ) -> LinearNote | None:
     """Return what is noted of the result of a linear operation on `input` with a constant weight."""
     given = _arguments(name, args, kwargs)
@@ -304,7 +304,7 @@ def _held(value: Tensor) -> Tensor:
 
 
 def _noted_map(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant, result: Tensor
+    name: str, args: tuple[object, ...], kwargs: dict[str, object], is_constant: IsConstant, result: Tensor
 ) -> MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
     found = MAPS[name](args, kwargs, is_constant)

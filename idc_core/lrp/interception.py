@@ -109,7 +109,7 @@ class Watch(TorchFunctionMode):
         kept = self.captures if self._given is None else [self._given, *self.captures]
         return [capture.layer for capture in kept if capture.value._version != capture.version]
 
-    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
+    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> object:
         """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = next(iter(output.values()), None) if isinstance(output, Mapping) else output
         if any(isinstance(one, PackedSequence) for one in (output, *(output if isinstance(output, tuple) else ()))):
@@ -163,13 +163,13 @@ class Watch(TorchFunctionMode):
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         return mark(handled(self._here(args, kwargs), name, args, kwargs))
 
-    def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RelevanceSettings | None:
+    def _here(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> RelevanceSettings | None:
         """Return the settings for an operation, with its place where the rule asks for it."""
         if self.settings is None or not self._asks_where:
             return self.settings
         return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
-    def _opened(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _opened(self, name: str, args: tuple[object, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
         layout = self._finder.met(name, args, kwargs, result)
         if layout is None:
@@ -189,7 +189,7 @@ class Watch(TorchFunctionMode):
         self.watch_input = False
         return self._settle(Capture(INPUT, inputs))
 
-    def end(self, output: Any) -> Tensor:
+    def end(self, output: object) -> Tensor:
         """Settle what is still open and return the scores before the final softmax, shape (n, classes)."""
         output = scores_of(output)
         for capture in self._pending:
@@ -337,7 +337,12 @@ class Watch(TorchFunctionMode):
         return result  # type: ignore[no-any-return]
 
     def _propagate(
-        self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor] | None = None
+        self,
+        func: object,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tracked: list[Tensor] | None = None,
     ) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
         if tracked is None:
@@ -354,7 +359,9 @@ class Watch(TorchFunctionMode):
                 return self._carry(func, name, args, kwargs, tracked)
         return self._carry(func, name, args, kwargs, tracked)
 
-    def _carry(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor]) -> Any:
+    def _carry(
+        self, func: object, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor]
+    ) -> object:
         """Run an operation on tracked values, all of them known."""
         plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
@@ -370,7 +377,7 @@ class Watch(TorchFunctionMode):
         return result
 
     @staticmethod
-    def _note_origin(name: str, sources: list[Tensor], result: Any) -> None:
+    def _note_origin(name: str, sources: list[Tensor], result: object) -> None:
         """Note what a result was computed from without weights in between."""
         if name in _OF_ONE_KIND:
             for tensor in tensors_of((result,), {}):

@@ -23,12 +23,12 @@ class ChosenLater:
         return self._choose(self.place)(affine, inputs, z, relevance)
 
 
-def is_first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_first(args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     """Return whether none of the arguments was computed by a dense operation or a convolution."""
     return not any(getattr(x, "_idc_deep", False) for x in tensors_of(args, kwargs))
 
 
-def note_depth(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+def note_depth(name: str, args: tuple[object, ...], kwargs: dict[str, Any], result: object) -> None:
     """Note of a result whether a dense operation or a convolution was on the way to it."""
     if name in _WEIGHING or not is_first(args, kwargs):
         for tensor in tensors_of((result,), {}):

@@ -23,7 +23,7 @@ Draws = Callable[[tuple[Any, ...], dict[str, Any]], bool]
 """Whether a call draws random numbers, from its arguments."""
 
 
-def _given(position: int, names: tuple[str, ...], default: Any) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+def _given(position: int, names: tuple[str, ...], default: object) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """Return what reads an argument that may come by place or by name."""
 
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -46,7 +46,7 @@ def _recurrent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return bool(args[first + 1]) and args[first] > 0
 
 
-def _always(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _always(args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     return True
 
 
@@ -96,7 +96,7 @@ class Randomness:
         self.unused: dict[int, tuple[Tensor, str, str]] = {}
         self._seeded: dict[int, torch.Generator] = {}
 
-    def meet(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: str) -> bool:
+    def meet(self, name: str, args: tuple[object, ...], kwargs: dict[str, Any], place: str) -> bool:
         """Hear of an operation of `DRAWING` in a module before it runs; return whether `keep` is to have its result.
 
         Raises UnsupportedOperationError where it draws at random what becomes of its arguments.
@@ -118,7 +118,7 @@ class Randomness:
             self._seeded[id(generator)] = generator
         return True
 
-    def keep(self, name: str, result: Any, place: str) -> None:
+    def keep(self, name: str, result: object, place: str) -> None:
         """Keep what was drawn until something uses it."""
         if isinstance(result, Tensor):
             for tensor in (result, result._base):

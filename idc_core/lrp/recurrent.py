@@ -162,7 +162,7 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _cell(kind: str) -> Callable[..., Any]:
-    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> Any:
+    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> object:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
         found = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
         return found[0] if isinstance(state, Tensor) else found

@@ -62,7 +62,7 @@ def adopt(entry: ModelEntry, explain: Explain | None, layers: tuple[str, ...], l
     """
     where = f"{said_source(entry.build)}: the network {entry.name!r}"
     file = source_of(entry.build)[0]
-    built: Any = run_own(f"building the network {entry.name!r}", file, entry.build, ModelError)
+    built: object = run_own(f"building the network {entry.name!r}", file, entry.build, ModelError)
     if not isinstance(built, nn.Module):
         what = f"the class {built.__name__}" if isinstance(built, type) else f"a {type(built).__name__}"
         raise ModelError(f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.")
@@ -167,7 +167,7 @@ class _Noted(TorchFunctionMode):
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> object:
         """Run one operation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
@@ -218,11 +218,11 @@ class _Survey:
             for hook in hooks:
                 hook.remove()
 
-    def _entering(self, name: str) -> Any:
+    def _entering(self, name: str) -> object:
         return lambda module, inputs: self._running.append(name)
 
-    def _noting(self, name: str) -> Any:
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+    def _noting(self, name: str) -> object:
+        def hook(module: nn.Module, inputs: object, output: object) -> None:
             self._running.pop()
             value = output[0] if isinstance(output, tuple | list) and output else output
             if isinstance(value, Tensor):
@@ -232,7 +232,7 @@ class _Survey:
 
         return hook
 
-    def _returning(self, module: nn.Module, inputs: Any, output: Any) -> None:
+    def _returning(self, module: nn.Module, inputs: object, output: object) -> None:
         self.returned = output if isinstance(output, tuple | list | Mapping) else ()
 
     def _has_neurons(self, name: str) -> bool:

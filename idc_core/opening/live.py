@@ -45,7 +45,7 @@ class _LiveNetwork:
 class _LiveData:
     """Reads the splits that a person handed over: arrays, a torch Dataset, an idc Dataset, or a name."""
 
-    def __init__(self, train: Any, test: Any) -> None:
+    def __init__(self, train: object, test: object) -> None:
         self._given = {"train": train, "test": test}
 
     def __call__(self, split: str) -> Any:
@@ -59,7 +59,7 @@ class _LiveData:
 
 def enter_live(
     model: Module,
-    train: Any,
+    train: object,
     test: Any = None,
     *,
     name: str = "",
@@ -89,7 +89,7 @@ def enter_live(
     return MODELS[chosen]
 
 
-def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) -> str:
+def _enter_data(name: str, train: object, test: object, class_names: Sequence[str]) -> str:
     """Return the name under which the data are in the registry."""
     if isinstance(train, str) and (test is None or test == train):
         return load_dataset(train, "train", 1).name

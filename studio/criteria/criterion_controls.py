@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -122,7 +120,7 @@ def parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
     return f"{'-'.join(names)}-{parameter.name}"
 
 
-def _choose_value(names: tuple[str, ...], parameter: Parameter) -> Any:
+def _choose_value(names: tuple[str, ...], parameter: Parameter) -> object:
     label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
     key, default = parameter_key(names, parameter), parameter.default
     if isinstance(default, str):

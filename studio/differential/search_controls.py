@@ -141,7 +141,7 @@ def objective_menu() -> dict[str, str]:
     return {name: one.label for name, one in OBJECTIVES.items()}
 
 
-def _choose_constraint() -> tuple[str, tuple[tuple[str, Any], ...]]:
+def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
     from idc_core.generation import CONSTRAINTS
 
     labels = constraint_menu()
@@ -193,7 +193,7 @@ def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
     return tuple(values)
 
 
-def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
+def _choose_place(height: int, width: int) -> list[tuple[str, object]]:
     """Choose the position of the rectangle, or leave it to the gradient."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if not st.toggle(
@@ -222,7 +222,7 @@ def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
         ]
 
 
-def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
+def _choose_pixels(height: int, width: int) -> list[tuple[str, object]]:
     """Choose the rows and columns of the pixels that may change."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         return [

@@ -49,7 +49,7 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, Any]]:
+def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, object]]:
     records = []
     for number, found in read_json_lines(content, where, budget):
         if not isinstance(found, dict):
@@ -59,7 +59,7 @@ def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, Any]]:
     return records
 
 
-def _held(value: Any) -> int:
+def _held(value: object) -> int:
     """Return the bytes that a value takes in memory, about."""
     if isinstance(value, list):
         return _NUMBER * (1 + len(value)) + sum(_held(one) for one in value if isinstance(one, (list, dict, str)))

@@ -205,13 +205,15 @@ def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
 
 def _values_of_inputs(
     table: pa.Table, inputs: list[str], path: Path, budget: Budget, preparation: Preparation
-) -> NDArray[Any]:
+) -> NDArray[np.generic]:
     if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
         return pictures_of(table.column(inputs[0]), path, budget, preparation)
     return _values(table, inputs, str(path), budget, stacked=True)
 
 
-def _values(table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False) -> NDArray[Any]:
+def _values(
+    table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False
+) -> NDArray[np.generic]:
     """Return columns as numbers (n, columns), or a single one as what it is: numbers (n,), rows of them, or texts."""
     columns = []
     for name in names:

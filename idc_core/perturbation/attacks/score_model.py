@@ -93,21 +93,21 @@ class _BeforeSoftmax(TorchFunctionMode):
         self._given: dict[int, tuple[Tensor, Tensor]] = {}
         self.returned: Tensor | None = None
 
-    def scores(self, output: Any) -> Tensor:
+    def scores(self, output: object) -> Tensor:
         scores: Tensor = scores_of(output)
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> object:
         result: Any = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
 
 
-def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
+def check_classes(values: object, count: int, classes: int, what: str) -> Tensor:
     """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
     given = torch.tensor(class_numbers(what, values, DataError))
     if given.dim() == 0:
