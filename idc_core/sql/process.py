@@ -115,7 +115,7 @@ class Job(TypedDict, total=False):
     form: str
 
 
-class EndError(Exception):
+class _EndError(Exception):
     """Ends the process with a status and a reason."""
 
 
@@ -127,7 +127,7 @@ def main() -> None:
     _confine(job)
     try:
         _do(job)
-    except EndError as end:
+    except _EndError as end:
         status, why = end.args
         # The further lines are for developers of the database, or name settings that are locked here.
         why = why.splitlines()[0] if why.startswith(("INTERNAL Error", "Out of Memory Error")) else why
@@ -146,10 +146,10 @@ def _do(job: Job) -> None:
         there = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
         missing = set(map(tuple, job.get("needed", ()))).difference(there)
     except duckdb.Error as error:
-        raise EndError(UNOPENED, str(error)) from error
+        raise _EndError(UNOPENED, str(error)) from error
     sweep(job["path"])
     if missing:
-        raise EndError(OUTDATED, f"columns are missing: {missing}")
+        raise _EndError(OUTDATED, f"columns are missing: {missing}")
     try:
         if "statements" in job:
             _write(connection, job["statements"])
@@ -159,11 +159,11 @@ def _do(job: Job) -> None:
             _answer(connection, job["question"])
         connection.close()
     except duckdb.IOException as error:  # a query reaches no other file, so that the database's own is damaged
-        raise EndError(REFUSED if "target" in job else UNOPENED, str(error)) from error
+        raise _EndError(REFUSED if "target" in job else UNOPENED, str(error)) from error
     except duckdb.Error as error:
-        raise EndError(REFUSED, str(error)) from error
+        raise _EndError(REFUSED, str(error)) from error
     except (MemoryError, pa.ArrowMemoryError) as error:
-        raise EndError(REFUSED, f"it needs more than {LIMITS.memory >> 20} MB of memory") from error
+        raise _EndError(REFUSED, f"it needs more than {LIMITS.memory >> 20} MB of memory") from error
 
 
 def sweep(path: str) -> None:
@@ -200,13 +200,13 @@ def _look(path: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise EndError(UNOPENED, str(error)) from error
+        raise _EndError(UNOPENED, str(error)) from error
     log = Path(f"{path}.wal")
     if log.exists() and not log.is_file():
-        raise EndError(UNEXPECTED, "has a log (.wal) that is not a file")
+        raise _EndError(UNEXPECTED, "has a log (.wal) that is not a file")
     if start[8:12] != _DUCKDB:
         what = "an SQLite database" if start == _SQLITE else "not a DuckDB database" if start else "empty"
-        raise EndError(UNEXPECTED, f"is {what}")
+        raise _EndError(UNEXPECTED, f"is {what}")
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False, wait: float = 0.0) -> DuckDBPyConnection:
@@ -256,7 +256,7 @@ def _answer(connection: DuckDBPyConnection, sql: str) -> None:
     except ValueError:  # a kind that the Python package has no name for
         kinds = []
     if kinds != [duckdb.StatementType.SELECT]:
-        raise EndError(REFUSED, "only one SELECT is allowed; nothing in the database can be changed from here")
+        raise _EndError(REFUSED, "only one SELECT is allowed; nothing in the database can be changed from here")
     relation = connection.sql(statements[0].query).limit(LIMITS.rows + 1)
     as_text = {place for place, kind in enumerate(relation.types) if not _is_value(kind)}
     table = _table(relation, as_text)
@@ -265,7 +265,7 @@ def _answer(connection: DuckDBPyConnection, sql: str) -> None:
         table = _table(relation, as_text | unheld)
         for name, column in zip(relation.columns, table.columns, strict=True):
             if not _is_held(column):
-                raise EndError(REFUSED, f"the column {name!r} holds text that is not UTF-8")
+                raise _EndError(REFUSED, f"the column {name!r} holds text that is not UTF-8")
     with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
         stream.write_table(table)
 
@@ -283,7 +283,7 @@ def _table(relation: DuckDBPyRelation, as_text: set[int]) -> pa.Table:
         (table.nbytes >> 20, LIMITS.answer_bytes >> 20, "MB"),
     ):
         if number > most:
-            raise EndError(
+            raise _EndError(
                 REFUSED, f"the answer has {number:,} {unit}, and may have {most:,}: select fewer rows or columns"
             )
     return table

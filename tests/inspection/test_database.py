@@ -16,7 +16,7 @@ from idc_core.inspection import inspect
 from idc_core.inspection.database import PREPARED, VIEWS, database, export, forget, keep, store_path
 from idc_core.sql import process
 from idc_core.sql.database import Answer
-from idc_core.sql.process import REFUSED, EndError
+from idc_core.sql.process import REFUSED, _EndError
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -165,7 +165,7 @@ def test_the_database_can_only_be_asked(kept_once, tmp_path, sql):
     """What the process does with a query, done in this one: to start one takes thirty times as long."""
     question = sql.format(folder=tmp_path)
     job = {"path": str(store_path()), "seconds": 10.0, "question": question}
-    with untouched(tmp_path), pytest.raises(EndError) as end:
+    with untouched(tmp_path), pytest.raises(_EndError) as end:
         process._do(job)
     assert end.value.args[0] == REFUSED
 
