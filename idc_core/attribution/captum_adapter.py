@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
-from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.calls import Args, Kwargs, tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
@@ -267,9 +267,7 @@ class _Redirected(TorchFunctionMode):
         if not made:
             self._waiting.setdefault(id(output), (output, []))[1].append(name)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:
@@ -294,7 +292,7 @@ class _Redirected(TorchFunctionMode):
             self.elements += result.numel()
         return result
 
-    def _claimed(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[str]:
+    def _claimed(self, args: Args, kwargs: Kwargs) -> list[str]:
         """Return the layers whose output is read first by this operation."""
         claimed = []
         for value in (*args, *kwargs.values()):
@@ -302,7 +300,7 @@ class _Redirected(TorchFunctionMode):
                 claimed += self._waiting.pop(id(value), (None, []))[1]
         return claimed
 
-    def _step(self, name: str, args: tuple[object, ...], kwargs: dict[str, object], layers: list[str]) -> Tensor:
+    def _step(self, name: str, args: Args, kwargs: Kwargs, layers: list[str]) -> Tensor:
         steps = self.opened.steps
         x, *rest = args if args else (kwargs.pop("input"),)
         if self.recording:
@@ -329,7 +327,7 @@ class _Redirected(TorchFunctionMode):
             return False
         return indices is self.given or (indices.shape == self.given.shape and bool((indices == self.given).all()))
 
-    def _embed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def _embed(self, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
         self._looked_up = True
         if self._embedded is not None:
             return self._embedded

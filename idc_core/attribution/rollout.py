@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.attribution.gradients import as_tensor
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.calls import name_of
+from idc_core.lrp.calls import Args, Kwargs, name_of
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.session import undisturbed
@@ -96,9 +96,7 @@ class _Rollout(TorchFunctionMode):
             self.leaf = batch.detach().requires_grad_()
             self.given = self.leaf.clone()
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)

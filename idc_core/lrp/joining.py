@@ -13,7 +13,7 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, pull_back
-from idc_core.lrp.calls import replaced, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -126,7 +126,7 @@ def _where(settings: RelevanceSettings, condition: Tensor, input: Tensor, other:
     return _join(settings, join, tuple(range(1, len(shape))), *watched)
 
 
-def filled(function: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tensor:
     """Run an operation that moves watched values into places between constants, such as the triangle of a matrix."""
     watched = [x for x in tensors_of(args, kwargs) if depends(x)]
 

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, Rule, conv2d, conv2d_back
-from idc_core.lrp.calls import name_of
+from idc_core.lrp.calls import Args, Kwargs, name_of
 from idc_core.lrp.rules import RelevanceSettings
 
 Handler = Callable[..., Any]
@@ -92,7 +92,7 @@ def operation(*names: str) -> Callable[[Entered], Entered]:
     return enter
 
 
-def handled(settings: RelevanceSettings | None, name: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> Any:
+def handled(settings: RelevanceSettings | None, name: str, args: Args, kwargs: Kwargs) -> Any:
     """Run an operation by its handler; arguments that the handler does not know are refused."""
     handler = OPERATIONS[name]
     if kwargs:
@@ -305,8 +305,6 @@ FASTER["view_as"] = Tensor.reshape_as
 class Faster(TorchFunctionMode):
     """Runs a network's operations as a pass does where nothing is watched: the same numbers, faster."""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation."""
         return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

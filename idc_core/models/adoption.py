@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.errors import IdcError, ModelError
 from idc_core.explained import WAYS, Explain, Explaining, digest_of, said_of
 from idc_core.layer_parts import split_layer
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.models.attentions import with_parts
 from idc_core.models.entry import Found, ModelEntry
@@ -165,9 +166,7 @@ class _Noted(TorchFunctionMode):
         self.attentions: list[str] = []
         self._running, self._finder = running, HeadFinder(rows)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
@@ -178,7 +177,7 @@ class _Noted(TorchFunctionMode):
             self.attentions.append(self._running[-1])
         return result
 
-    def _heads(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> int:
+    def _heads(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> int:
         """Return the heads of an attention, 0 for any other operation."""
         if name == MULTI_HEAD:
             return int(args[4])

@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.devices import check_values
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
@@ -98,9 +99,7 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         result: Any = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
