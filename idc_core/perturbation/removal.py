@@ -34,7 +34,7 @@ class Parts:
         """Number of parts of each input that can be removed, (n,)."""
         return np.asarray(self.removable.sum(1), np.int64)
 
-    def relevance(self, values: NDArray[Any]) -> Floats:
+    def relevance(self, values: NDArray[np.floating]) -> Floats:
         """Return the sum of each part, (n, parts), from values in the inputs' shape."""
         if values.shape != self.inputs.shape:
             raise DataError(f"Expected values of the inputs' shape {self.inputs.shape}, not {values.shape}.")
