@@ -104,7 +104,7 @@ class Explaining:
 
     explain: Explain | None
 
-    def __call__(self, module: object, given: Any, named: Mapping[str, Any], output: Any) -> object:
+    def __call__(self, module: object, given: object, named: Mapping[str, Any], output: object) -> object:
         """Return the scores."""
         if self.explain is None:
             return scores_of(output)

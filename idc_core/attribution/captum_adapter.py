@@ -267,7 +267,7 @@ class _Redirected(TorchFunctionMode):
         if not made:
             self._waiting.setdefault(id(output), (output, []))[1].append(name)
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:

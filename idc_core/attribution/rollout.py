@@ -96,7 +96,7 @@ class _Rollout(TorchFunctionMode):
             self.leaf = batch.detach().requires_grad_()
             self.given = self.leaf.clone()
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -143,7 +143,7 @@ def _scaled_dot_product(
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Tensor:
     result: Tensor = func(query, key, value, attn_mask, dropout_p, is_causal, **options)
     # Values that are 1 at their own key and 0 elsewhere make the result the weights themselves, masks and all.
@@ -154,7 +154,7 @@ def _scaled_dot_product(
     return result
 
 
-def _multi_head(run: _Rollout, func: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+def _multi_head(run: _Rollout, func: Any, *args: object, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
     call = inspect.signature(func).bind(*args, **kwargs)
     given = call.arguments
     wanted, averaged = given.get("need_weights", True), given.get("average_attn_weights", True)
@@ -169,7 +169,7 @@ def _inputs_first(x: Tensor) -> Tensor:
     return x.transpose(0, 1)[:, None]
 
 
-def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *rest: Any, **options: Any) -> Tensor:
+def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *rest: object, **options: Any) -> Tensor:
     result: Tensor = func(input, dim, *rest, **options)
     if result.dim() == 2:
         run.before_softmax = result, input

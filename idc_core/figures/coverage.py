@@ -165,7 +165,7 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
     }
 
 
-def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, Any]], int]:
+def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, object]], int]:
     """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
     elements: list[dict[str, Any]] = []
     widths = [36 + int(6.5 * len(piece["label"])) for piece in pieces]

@@ -28,7 +28,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     lines = [escape(line, quote=False) for line in balanced(typeset(title), wrap)]
     quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title": {"font": {"size": 12, "color": colours.muted}}}
     lined = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
-    style: dict[str, Any] = {
+    style: dict[str, object] = {
         "title": {
             "text": "<br>".join(lines),
             "x": 0.008,

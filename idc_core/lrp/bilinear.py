@@ -50,7 +50,7 @@ def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object =
 
 
 @operation("lerp")
-def _between(settings: RelevanceSettings, input: Any, end: Any, weight: Any) -> Any:
+def _between(settings: RelevanceSettings, input: Any, end: Tensor, weight: Any) -> Any:
     """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
     given = (input, 1 - weight), (end, weight)
     if depends(weight):

@@ -169,7 +169,7 @@ class Watch(TorchFunctionMode):
             return self.settings
         return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
-    def _opened(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> Any:
+    def _opened(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> object:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
         layout = self._finder.met(name, args, kwargs, result)
         if layout is None:

@@ -78,7 +78,7 @@ def _layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
-    *_: Any,
+    *_: object,
 ) -> Tensor:
     shape = tuple(normalized_shape)
 

@@ -47,9 +47,9 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
     def plain(
         input: Tensor,
         kernel_size: object,
-        stride: Any = None,
+        stride: object = None,
         padding: Any = 0,
-        dilation: Any = 1,
+        dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:

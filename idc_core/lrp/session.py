@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import torch
@@ -155,7 +155,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
                 unseen.left(output, place, bool(module._backward_hooks or module._backward_pre_hooks))
 
     def ran(layer: str) -> Callable[..., object]:
-        def hook(module: nn.Module, args: object, output: Any) -> object:
+        def hook(module: nn.Module, args: object, output: object) -> object:
             if threading.get_ident() != owner:
                 return None
             with torch._C.DisableTorchFunction():

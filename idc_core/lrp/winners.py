@@ -25,7 +25,7 @@ def _extreme(name: str) -> tuple[Handler, Handler]:
     ) -> object:
         return over_axes(input, dim, keepdim)
 
-    def along(settings: RelevanceSettings, input: Tensor, *args: object, **options: Any) -> Any:
+    def along(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Any:
         other = options.get("other", args[0] if args else None)
         if isinstance(other, Tensor):
             return OPERATIONS[f"{name}imum"](settings, input, other)

@@ -166,7 +166,7 @@ class _Noted(TorchFunctionMode):
         self.attentions: list[str] = []
         self._running, self._finder = running, HeadFinder(rows)
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")

@@ -7,7 +7,7 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
@@ -48,7 +48,7 @@ class _LiveData:
     def __init__(self, train: object, test: object) -> None:
         self._given = {"train": train, "test": test}
 
-    def __call__(self, split: str) -> Any:
+    def __call__(self, split: str) -> object:
         """Return one split as it was handed over."""
         given = self._given[split]
         return load_dataset(given, "train" if split == "train" else "test") if isinstance(given, str) else given
@@ -60,7 +60,7 @@ class _LiveData:
 def enter_live(
     model: Module,
     train: object,
-    test: Any = None,
+    test: object = None,
     *,
     name: str = "",
     layer: str = "",

@@ -76,7 +76,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
         layer, neuron = looked.neuron_of(index)
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "layer": layer,
             "neuron": neuron,
             f"active for {first} (%)": 100 * found.probability[index, pair[0]],

@@ -185,7 +185,7 @@ def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
     from idc_core.generation import CONSTRAINTS
 
     height, width = view.test.inputs.shape[2:]
-    values: list[tuple[str, Any]] = []
+    values: list[tuple[str, object]] = []
     if "top" in CONSTRAINTS[name].card.defaults:
         values += _choose_place(height, width)
     if name == "only":

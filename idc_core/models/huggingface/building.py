@@ -122,7 +122,7 @@ def _kept_in_our_folder() -> Iterator[None]:
         del os.environ[name]
 
 
-def _known(configuration: Configuration) -> tuple[object, Any]:
+def _known(configuration: Configuration) -> tuple[object, object]:
     """Return transformers' configuration and class of a network; nothing but its own classes is ever looked up."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import (

@@ -168,7 +168,7 @@ def _numbers(value: object) -> Iterator[int]:
         yield value
 
 
-def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
     """Yield all settings, nested ones too, as place, name and value; the names of classes are none."""
     left: list[tuple[str, dict[str, Any]]] = [("", found)]
     while left:

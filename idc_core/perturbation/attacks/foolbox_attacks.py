@@ -154,7 +154,7 @@ def _carlini_wagner(
     return torch.where(nothing[:, None, None, None], batch.inputs, found)
 
 
-def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
+def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: object) -> Tensor:
     """Run one of foolbox's attacks, which asks the network `calls` times at most."""
     foolbox, seeded = load_foolbox(), seeded_tensors(batch.seed)
     network = asked_network(batch, calls, seeded)

@@ -99,7 +99,7 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         result: Any = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
