@@ -104,7 +104,7 @@ class Explaining:
 
     explain: Explain | None
 
-    def __call__(self, module: Any, given: Any, named: Mapping[str, Any], output: Any) -> Any:
+    def __call__(self, module: object, given: object, named: Mapping[str, Any], output: object) -> object:
         """Return the scores."""
         if self.explain is None:
             return scores_of(output)
@@ -147,7 +147,7 @@ def digest_of(explain: Explain) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def _name(function: Callable[[Any], Any]) -> str:
+def _name(function: Callable[[object], object]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -164,7 +164,7 @@ class _Blocks:
         return [*self._blocks[:-1], self._blocks[-1][: self._used]]
 
 
-def _rows_of_block(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+def _rows_of_block(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> int:
     """Return how many rows `BLOCK` bytes hold; at least one."""
     return max(1, BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
 
@@ -208,14 +208,14 @@ def row_blocks(array: Array) -> Iterator[tuple[int, Array]]:
         give_back(array)
 
 
-def give_back(array: Any) -> None:
+def give_back(array: object) -> None:
     """Let the pages of a mapped array go, which else count as this process's memory; they are read again if needed."""
     mapping = _mapping(array)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
-def _mapping(array: Any) -> mmap.mmap | None:
+def _mapping(array: object) -> mmap.mmap | None:
     """Return the mapping that an array's values lie in; None where they are in memory."""
     while isinstance(array, np.ndarray):
         array = array.base

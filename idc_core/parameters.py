@@ -96,7 +96,7 @@ class Parameter:
             return None
         return None if isinstance(found, str) else found
 
-    def fault(self, value: Any) -> str:
+    def fault(self, value: object) -> str:
         """Say what was expected instead of a value, and how the value reads, as the end of a sentence."""
         if self.is_word:
             return f"must be {' or '.join(repr(word) for word in self.offered)}, not {shown(value)}"
@@ -178,12 +178,12 @@ def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> bool:
     return number and bool(low <= value <= high) and bool(abs(value) <= sys.float_info.max)
 
 
-def is_whole(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[int]:
+def is_whole(value: object, low: Number = 0, high: Number = math.inf) -> TypeGuard[int]:
     """Return whether a value is a whole number in low..high, and at most `MOST_WHOLE`."""
     return isinstance(value, Integral) and is_number(value, low, min(high, MOST_WHOLE))
 
 
-def whole_number(name: str, value: Any, low: int = 0, high: Number = math.inf, note: str = "") -> int:
+def whole_number(name: str, value: object, low: int = 0, high: Number = math.inf, note: str = "") -> int:
     """Return a whole number in low..high; `name` says what it is and `note` what the limits are.
 
     Raises
@@ -203,7 +203,7 @@ def finite(name: str, value: Any, low: float = -math.inf) -> float:
     return float(value)
 
 
-def truth(name: str, value: Any) -> bool:
+def truth(name: str, value: object) -> bool:
     """Return True or False, of Python or NumPy, or 1 or 0; SettingError for what is none of these."""
     if type(value).__name__ not in ("bool", "bool_") and not is_whole(value, 0, 1):
         raise SettingError(f"{name} must be True or False, not {shown(value)}.")
@@ -240,7 +240,7 @@ def counted_from(low: int, high: int, classes: int) -> str:
     return f": these are {low}..{high}, counted from 1. Subtract 1 from each" if low > 0 and high == classes else ""
 
 
-def settle(parameters: Sequence[Parameter], given: Mapping[str, Any], of: str) -> dict[str, Any]:
+def settle(parameters: Sequence[Parameter], given: Mapping[str, object], of: str) -> dict[str, Any]:
     """Return a value for every parameter, in their order: the given one, checked, or the default.
 
     `of` says what they are parameters of, for messages.

@@ -13,7 +13,7 @@ _DEEPEST = 4
 """Dictionaries, records and tuples inside each other that are looked into."""
 
 
-def scores_of(output: Any) -> Any:
+def scores_of(output: object) -> Any:
     """Return the scores of what a network returned, however deep they lie in dictionaries, records and tuples.
 
     They have one of the names in `SCORES`; where nothing has, they are the first tensor. What holds no tensor is
@@ -23,7 +23,7 @@ def scores_of(output: Any) -> Any:
     return output if found is None else found
 
 
-def _first_tensor(output: Any, depth: int = _DEEPEST) -> Any:
+def _first_tensor(output: object, depth: int = _DEEPEST) -> object:
     from torch import Tensor
 
     if isinstance(output, Tensor) or not depth:
@@ -34,7 +34,7 @@ def _first_tensor(output: Any, depth: int = _DEEPEST) -> Any:
     return next((tensor for tensor in tensors if tensor is not None), None)
 
 
-def _parts(output: Any) -> dict[Any, Any]:
+def _parts(output: object) -> dict[Any, Any]:
     """Return what a dictionary, a record or a tuple holds, by name or number."""
     if isinstance(output, Mapping):
         return dict(output)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,7 @@ from idc_core.errors import SettingError
 Floats = NDArray[np.float64]
 
 
-def spearman(values: NDArray[Any]) -> Floats:
+def spearman(values: NDArray[np.generic]) -> Floats:
     """Return Spearman's rank correlation of every two rows (k, n), float64 (k, k); NaN where one row is constant.
 
     Equal values share the mean of their ranks.
@@ -25,7 +23,7 @@ def spearman(values: NDArray[Any]) -> Floats:
     return found.clip(-1.0, 1.0)
 
 
-def _ranks(values: NDArray[Any]) -> Floats:
+def _ranks(values: NDArray[np.generic]) -> Floats:
     """Return the rank of every value; equal values share the mean of their ranks."""
     # scipy.stats does the same, but importing it takes longer than everything else that a page needs here.
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -33,7 +31,7 @@ def _ranks(values: NDArray[Any]) -> Floats:
     return means[place]
 
 
-def kendall(values: NDArray[Any]) -> Floats:
+def kendall(values: NDArray[np.generic]) -> Floats:
     """Return Kendall's tau-b of every two rows (k, n), float64 (k, k); NaN where one row is constant.
 
     Equal values count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Conditions:
         return np.flatnonzero(inside).astype(np.int64)
 
 
-def of_classes(targets: NDArray[Any], known: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+def of_classes(targets: NDArray[np.generic], known: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
     """Return the positions of the inputs whose true class is one of `classes`; of all inputs where none is named.
 
     `targets` (n,) are numbers of the `known` classes.

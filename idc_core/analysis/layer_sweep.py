@@ -188,7 +188,7 @@ def sweep(
     rule: NamedRule | IdcSettings = "epsilon",
     *,
     on_progress: Progress | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Sweep:
     """Measure IDC for every layer, number of important neurons and test set.
 

@@ -32,7 +32,7 @@ class Predictions:
         return float(self.correct.mean()), None
 
 
-def predictions_of(scores: NDArray[Any], targets: NDArray[Any], task: Task) -> Predictions:
+def predictions_of(scores: NDArray[np.floating], targets: NDArray[Any], task: Task) -> Predictions:
     """Return the predictions of scores (n, classes) before the softmax."""
     if task == "regression":
         return Predictions(np.zeros(len(scores), np.int64), scores[:, 0].astype(np.float32), np.ones(len(scores), bool))

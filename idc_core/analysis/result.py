@@ -77,13 +77,13 @@ class Analysis:
     score: float
     seconds: dict[str, float]
 
-    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+    def assign(self, activations: NDArray[np.floating]) -> NDArray[np.uint8]:
         """Return other inputs' cluster for every important neuron, uint8 (n, m), from activations (n, neurons)."""
         # Rounded centroids have boundaries of their own, half way between them.
         boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
         return assign(activations[:, self.important], self.centroids, boundaries)
 
-    def cell_profiles(self, activations: NDArray[Any]) -> Profiles:
+    def cell_profiles(self, activations: NDArray[np.floating]) -> Profiles:
         """Return the cell of other inputs, as `IDC.profile` does; activations as for `assign`."""
         codes = encode(self.assign(activations), [len(centroids) for centroids in self.centroids])
         return Profiles.of_names(codes, self.total)

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.layer_parts import HEADS, part_of_layer, split_layer
-from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.calls import Args, Kwargs, tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
@@ -43,10 +43,10 @@ class MaxPool3d(nn.MaxPool3d):
 
 def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
     def build(
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: object,
+        stride: object = None,
+        padding: object = 0,
+        dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> nn.Module:
@@ -79,7 +79,7 @@ class _Other(nn.Module):
         super().__init__()
         self.name = name
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def forward(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
         return ACTIVATIONS[self.name](x, *args, **kwargs)
 
 
@@ -246,7 +246,7 @@ class _Redirected(TorchFunctionMode):
         self._softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._randomness = Randomness()
 
-    def scores(self, output: Any) -> Tensor:
+    def scores(self, output: object) -> Tensor:
         """Return the scores before the final softmax, shape (n, classes)."""
         output = scores_of(output)
         if not isinstance(output, Tensor):
@@ -256,7 +256,7 @@ class _Redirected(TorchFunctionMode):
         scores = self._softmax[id(output)][1] if id(output) in self._softmax else output
         return scores[:, None] if scores.dim() == 1 else scores
 
-    def layer_ran(self, name: str, module: nn.Module, output: Any) -> None:
+    def layer_ran(self, name: str, module: nn.Module, output: object) -> None:
         """Note what a layer gave; an activation function right behind it still belongs to it."""
         self.opened._uses[name] = self.opened._uses.get(name, 0) + 1
         if not isinstance(output, Tensor):
@@ -267,9 +267,7 @@ class _Redirected(TorchFunctionMode):
         if not made:
             self._waiting.setdefault(id(output), (output, []))[1].append(name)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:
@@ -294,7 +292,7 @@ class _Redirected(TorchFunctionMode):
             self.elements += result.numel()
         return result
 
-    def _claimed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    def _claimed(self, args: Args, kwargs: Kwargs) -> list[str]:
         """Return the layers whose output is read first by this operation."""
         claimed = []
         for value in (*args, *kwargs.values()):
@@ -302,7 +300,7 @@ class _Redirected(TorchFunctionMode):
                 claimed += self._waiting.pop(id(value), (None, []))[1]
         return claimed
 
-    def _step(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], layers: list[str]) -> Tensor:
+    def _step(self, name: str, args: Args, kwargs: Kwargs, layers: list[str]) -> Tensor:
         steps = self.opened.steps
         x, *rest = args if args else (kwargs.pop("input"),)
         if self.recording:
@@ -329,7 +327,7 @@ class _Redirected(TorchFunctionMode):
             return False
         return indices is self.given or (indices.shape == self.given.shape and bool((indices == self.given).all()))
 
-    def _embed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def _embed(self, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
         self._looked_up = True
         if self._embedded is not None:
             return self._embedded
@@ -344,7 +342,7 @@ def _listening(model: nn.Module, run: _Redirected) -> Iterator[None]:
     owner = threading.get_ident()
 
     def ran(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
+        def hook(module: nn.Module, args: object, output: object) -> None:
             if threading.get_ident() == owner:
                 run.layer_ran(name, module, output)
 

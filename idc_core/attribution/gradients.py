@@ -209,7 +209,7 @@ def _run(
     call: Callable[..., Tensor],
     label: str,
     model: nn.Module,
-    inputs: Any,
+    inputs: object,
     layers: Sequence[str],
     target: str | int | Iterable[int],
     *,
@@ -260,7 +260,7 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in found.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, Any]) -> Tensor:
+def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, object]) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -272,7 +272,7 @@ def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, 
         ) from error
 
 
-def as_tensor(model: nn.Module, inputs: Any) -> Tensor:
+def as_tensor(model: nn.Module, inputs: object) -> Tensor:
     """Return inputs as a tensor where they are and, if they are not whole numbers, of the network's dtype."""
     inputs = getattr(inputs, "inputs", inputs)
     check_tensor(inputs)

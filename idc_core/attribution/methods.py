@@ -23,7 +23,7 @@ __all__ = ["METHODS", "MethodCard", "attribute", "attribute_layers", "attributio
 
 def attribute(
     model: nn.Module,
-    inputs: Any,
+    inputs: object,
     method: str,
     layer: str = INPUT,
     target: str | int | Iterable[int] = "predicted",
@@ -53,7 +53,7 @@ def attribute(
 
 def attribute_layers(
     model: nn.Module,
-    inputs: Any,
+    inputs: object,
     layers: Sequence[str],
     method: str,
     target: str | int | Iterable[int] = "predicted",

@@ -31,7 +31,7 @@ def relevance(
     of: Neuron | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> dict[str, NDArray[Any]]:
     """Layer-wise relevance of inputs, in each layer's own shape.
 

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.attribution.gradients import as_tensor
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.calls import name_of
+from idc_core.lrp.calls import Args, Kwargs, name_of
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.session import undisturbed
@@ -27,7 +27,7 @@ from idc_core.tracing.batching import batches
 
 
 def attention_rollout(
-    model: nn.Module, inputs: Any, *, batch_size: int | None = None, on_progress: Progress | None = None
+    model: nn.Module, inputs: object, *, batch_size: int | None = None, on_progress: Progress | None = None
 ) -> NDArray[Any]:
     """Return how much of what the predicted score reads comes from each part of the input, by attention alone.
 
@@ -96,9 +96,7 @@ class _Rollout(TorchFunctionMode):
             self.leaf = batch.detach().requires_grad_()
             self.given = self.leaf.clone()
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -145,7 +143,7 @@ def _scaled_dot_product(
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Tensor:
     result: Tensor = func(query, key, value, attn_mask, dropout_p, is_causal, **options)
     # Values that are 1 at their own key and 0 elsewhere make the result the weights themselves, masks and all.
@@ -156,7 +154,7 @@ def _scaled_dot_product(
     return result
 
 
-def _multi_head(run: _Rollout, func: Any, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+def _multi_head(run: _Rollout, func: Any, *args: object, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
     call = inspect.signature(func).bind(*args, **kwargs)
     given = call.arguments
     wanted, averaged = given.get("need_weights", True), given.get("average_attn_weights", True)
@@ -171,7 +169,7 @@ def _inputs_first(x: Tensor) -> Tensor:
     return x.transpose(0, 1)[:, None]
 
 
-def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *rest: Any, **options: Any) -> Tensor:
+def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *rest: object, **options: Any) -> Tensor:
     result: Tensor = func(input, dim, *rest, **options)
     if result.dim() == 2:
         run.before_softmax = result, input
@@ -182,7 +180,7 @@ def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *r
     return result
 
 
-_ATTENTIONS: dict[str, Callable[..., Any]] = {
+_ATTENTIONS: dict[str, Callable[..., object]] = {
     "scaled_dot_product_attention": _scaled_dot_product,
     "multi_head_attention_forward": _multi_head,
     "softmax": _softmax,

@@ -34,7 +34,7 @@ class Shift:
         return moved
 
 
-def shift(before: NDArray[Any], after: NDArray[Any]) -> Shift:
+def shift(before: NDArray[np.generic], after: NDArray[Any]) -> Shift:
     """Compare the relevance of inputs, float (n, C, H, W), before and after a change, summed over the channels."""
     if before.shape != after.shape or before.ndim != 4:
         raise SettingError(

@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name, remark in _unscored(found):
         print(f"{name}: no score ({remark}).")
     if arguments.keep is not None:
-        from idc_core.inspection.store import keep, store_path
+        from idc_core.inspection.database import keep, store_path
 
         print(f"kept as run {keep(found, arguments.keep)} in {store_path()}")
     if arguments.out is not None:

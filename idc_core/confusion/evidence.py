@@ -125,7 +125,7 @@ def counted_evidence(
     return Evidence(tuple(class_names), predicted, true, probability=counts.probability, counts=counts)
 
 
-def _true_classes(count: int, data: Dataset, class_names: Sequence[str]) -> NDArray[Any] | None:
+def _true_classes(count: int, data: Dataset, class_names: Sequence[str]) -> NDArray[np.generic] | None:
     """Return the true classes where they are the network's, of as many inputs as were run."""
     if len(class_names) < 2:
         raise DataError("This network answers with a number: there are no classes that it could confuse.")
@@ -177,7 +177,9 @@ def _mapping(class_names: tuple[str, ...], groups: Groups) -> tuple[NDArray[np.i
     return target, names
 
 
-def _together(labels: NDArray[Any] | None, target: NDArray[np.int64], classes: int) -> NDArray[Any] | None:
+def _together(
+    labels: NDArray[np.generic] | None, target: NDArray[np.int64], classes: int
+) -> NDArray[np.generic] | None:
     if labels is None or labels.ndim == 1:
         return None if labels is None else target[labels]
     found = np.zeros((len(labels), classes), bool)

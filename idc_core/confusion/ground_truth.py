@@ -167,7 +167,7 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
     return found
 
 
-def check_together(true: NDArray[Any], predicted: NDArray[Any]) -> None:
+def check_together(true: NDArray[np.generic], predicted: NDArray[np.generic]) -> None:
     """Refuse true labels and predictions whose numbers or forms differ."""
     if len(true) != len(predicted):
         raise DataError(

@@ -134,7 +134,7 @@ def _labels(arrays: ArrayFile, name: str, header: ArrayHeader) -> NDArray[Any]:
     return found
 
 
-def _numbered(labels: dict[str, NDArray[Any]], where: str) -> int:
+def _numbered(labels: dict[str, NDArray[np.generic]], where: str) -> int:
     """Return the number of classes that labels, one class an input, are numbers of."""
     smallest = min((int(one.min()) for one in labels.values()), default=0)
     largest = max((int(one.max()) for one in labels.values()), default=0)

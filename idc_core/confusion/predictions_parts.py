@@ -49,10 +49,10 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
 def evidence_of(
     where: str,
     names: Sequence[str],
-    labels: dict[str, NDArray[Any]],
+    labels: dict[str, NDArray[np.generic]],
     *,
-    values: NDArray[Any] | None = None,
-    probability: NDArray[Any] | None = None,
+    values: NDArray[np.floating] | None = None,
+    probability: NDArray[np.floating] | None = None,
 ) -> Evidence:
     """Return the evidence of a file; what does not fit is refused by the file's name."""
     try:

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -134,7 +133,7 @@ class _OutputRanges:
         self._axes, self._rows = axes, rows
         self._uses: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {layer: [] for layer in axes}
 
-    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> None:
+    def layer_ran(self, layer: str, module: nn.Module, output: object) -> None:
         if not isinstance(output, Tensor) or output.dim() < 2 or len(output) != self._rows:
             found = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
             raise UnsupportedOperationError(

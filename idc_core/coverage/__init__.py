@@ -7,19 +7,19 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from idc_core.coverage.idc import IDC
-    from idc_core.coverage.registry import CRITERIA
-
-__all__ = ["CRITERIA", "IDC"]
+from idc_core.lazy import lazy
 
 _FIRST = ("idc", "neuron", "boundary", "surprise", "distribution")
 """Modules whose criteria come first in menus; those of all others in this folder follow."""
 
+if TYPE_CHECKING:
+    from idc_core.coverage.idc import IDC as IDC
+    from idc_core.coverage.registry import CRITERIA as CRITERIA
+else:
+    __all__, _find = lazy(__name__, __file__)
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'idc_core.coverage' has no attribute {name!r}")
-    for module in dict.fromkeys([*_FIRST, *(one.name for one in iter_modules(__path__))]):
-        import_module(f"idc_core.coverage.{module}")
-    return getattr(import_module(f"idc_core.coverage.{'idc' if name == 'IDC' else 'registry'}"), name)
+    def __getattr__(name):  # noqa: ANN001, ANN202
+        if name in __all__:
+            for module in dict.fromkeys([*_FIRST, *(one.name for one in iter_modules(__path__))]):
+                import_module(f"idc_core.coverage.{module}")
+        return _find(name)

@@ -36,7 +36,7 @@ class ActivationBatch:
         self,
         layers: Sequence[str],
         parts: Sequence[Floats],
-        scores: NDArray[Any],
+        scores: NDArray[np.floating],
         start: int,
         raw: TraceBatch | None = None,
     ) -> None:
@@ -63,7 +63,7 @@ class ActivationBatch:
         """The class with the highest score, int64 (n,)."""
         return np.asarray(self.scores.argmax(1), np.int64)
 
-    def by_layer(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+    def by_layer(self, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         """Cut an array (n, neurons) into one array per layer."""
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
@@ -114,7 +114,9 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
         report(on_progress, min(start + _ROWS, count), count, "inputs looked at")
 
 
-def _shared(parts: dict[str, Floats], scores: NDArray[Any], start: int, raw: TraceBatch | None = None) -> BatchOf:
+def _shared(
+    parts: dict[str, Floats], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
+) -> BatchOf:
     made: dict[tuple[str, ...], ActivationBatch] = {}
 
     def batch_of(layers: tuple[str, ...]) -> ActivationBatch:

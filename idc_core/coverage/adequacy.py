@@ -43,7 +43,7 @@ class Neighbours:
     the differences themselves decide, so that the result is that of a plain loop.
     """
 
-    def __init__(self, points: NDArray[Any]) -> None:
+    def __init__(self, points: NDArray[np.floating]) -> None:
         self.points = points
         # About their own centre, points are short, and so is the rounding error of the product.
         self._centre = points.mean(0, dtype=np.float64)
@@ -56,7 +56,7 @@ class Neighbours:
         """Bytes that are kept."""
         return int(self.points.nbytes + self._doubled.nbytes + self._norms.nbytes)
 
-    def nearest(self, queries: NDArray[Any], place: slice) -> tuple[Ints, Floats]:
+    def nearest(self, queries: NDArray[np.floating], place: slice) -> tuple[Ints, Floats]:
         """Return for each query (n, d) the index within `place` of the nearest point, int64 (n,), and its distance.
 
         Of equally near points the first; Euclidean distances are summed over the differences themselves.
@@ -93,7 +93,7 @@ class DistanceAdequacy:
     trace, or that sits where classes meet (dist_b = 0), infinite surprise.
     """
 
-    def __init__(self, traces: NDArray[Any], classes: NDArray[Any], second: Second = "neighbour") -> None:
+    def __init__(self, traces: NDArray[np.floating], classes: NDArray[np.int64], second: Second = "neighbour") -> None:
         if second not in get_args(Second):
             raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
         order = np.argsort(classes, kind="stable")
@@ -116,7 +116,7 @@ class DistanceAdequacy:
         classes = np.repeat(list(self._places), [place.stop - place.start for place in self._places.values()])
         return {"points": self._neighbours.points, "classes": classes.astype(np.int64)}
 
-    def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, place in self._places.items():
@@ -136,7 +136,7 @@ class DistanceAdequacy:
             apart[wanted] = self._other(self._neighbours.points[place][wanted], place)
         return np.asarray(apart[index])
 
-    def _other(self, traces: NDArray[Any], place: slice) -> Floats:
+    def _other(self, traces: NDArray[np.floating], place: slice) -> Floats:
         """Return the distance of traces to the nearest training trace outside one class."""
         count = len(self._apart)
         sides = [side for side in (slice(0, place.start), slice(place.stop, count)) if side.stop > side.start]
@@ -159,8 +159,8 @@ class LikelihoodAdequacy:
 
     def __init__(
         self,
-        traces: NDArray[Any],
-        classes: NDArray[Any] | None = None,
+        traces: NDArray[np.floating],
+        classes: NDArray[np.int64] | None = None,
         variance: float = 1e-5,
         drop: Drop = "any class",
         most: int | None = None,
@@ -213,7 +213,7 @@ class LikelihoodAdequacy:
             )
         return made
 
-    def __call__(self, traces: NDArray[Any], classes: NDArray[Any] | None = None) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64] | None = None) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), in nats, float64 (n,)."""
         classes = np.zeros(len(traces), np.int64) if classes is None else classes
         surprise = np.full(len(traces), np.inf)
@@ -249,7 +249,7 @@ class _Density:
         matrix = matrix / bandwidth
         return cls(kept, moments.mean, matrix, (rows - moments.mean) @ matrix, constant)
 
-    def surprise(self, traces: NDArray[Any]) -> Floats:
+    def surprise(self, traces: NDArray[np.floating]) -> Floats:
         """Return minus the logarithm of the density at traces (n, d)."""
         found = np.empty(len(traces))
         for rows in blocks(len(traces), len(self.points)):
@@ -304,7 +304,7 @@ class MahalanobisAdequacy:
             made._classes[label] = mean, saved.take(f"class{label}_matrix", "f", neurons, None)
         return made
 
-    def __call__(self, traces: NDArray[Any], classes: NDArray[Any]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, (mean, matrix) in self._classes.items():

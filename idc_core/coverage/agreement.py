@@ -148,7 +148,7 @@ def _evaluate_scores(
     return CriterionResult(profiles, scores, (criterion, tests))
 
 
-def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
+def correlations(values: NDArray[np.floating], method: Method = "spearman") -> Floats:
     """Return Spearman's rho or Kendall's tau-b of every two rows (criteria, k) of scores, NaN where one is constant."""
     if method not in get_args(Method):
         raise SettingError(f"method must be one of {', '.join(get_args(Method))}, not {method!r}.")
@@ -156,7 +156,9 @@ def correlations(values: NDArray[Any], method: Method = "spearman") -> Floats:
     return spearman(values) if method == "spearman" else kendall(values)
 
 
-def subset_correlations(growth: NDArray[Any], method: Method = "spearman", *, same_size: bool = False) -> Floats:
+def subset_correlations(
+    growth: NDArray[np.floating], method: Method = "spearman", *, same_size: bool = False
+) -> Floats:
     """Return the rank correlation of every two criteria over growing random subsets (criteria, orders, sizes).
 
     With `same_size` only subsets of one size are compared, and averaged over the sizes below all tests. Else all are,

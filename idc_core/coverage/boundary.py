@@ -166,10 +166,10 @@ class _BoundaryCriterion(_RangeCriterion):
             truth("inclusive", inclusive),
         )
 
-    def _above(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def _above(self, values: NDArray[np.floating]) -> NDArray[np.bool_]:
         return np.asarray(values >= self.high if self.inclusive else values > self.high)
 
-    def _below(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def _below(self, values: NDArray[np.floating]) -> NDArray[np.bool_]:
         return np.asarray(values <= self.low if self.inclusive else values < self.low)
 
 

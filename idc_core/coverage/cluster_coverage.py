@@ -36,7 +36,7 @@ class Centres:
     def __len__(self) -> int:
         return len(self.points)
 
-    def admit(self, values: NDArray[Any]) -> Ints:
+    def admit(self, values: NDArray[np.floating]) -> Ints:
         """Take in points (n, d) in order, far ones as centres; return the centre nearest to each when it came, (n,)."""
         values = np.asarray(values, np.float64)
         found = np.full(len(values), -1, np.int64)

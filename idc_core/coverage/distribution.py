@@ -176,7 +176,7 @@ class NLC(StreamedCriterion):
 
         return profile
 
-    def _gains(self, found: Moments, values: NDArray[Any]) -> NDArray[np.float64]:
+    def _gains(self, found: Moments, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return by how much each input alone would raise a layer's share, float64 (n,)."""
         gains = np.zeros(len(values))
         if not found.count:

@@ -150,7 +150,7 @@ class IDC(Criterion):
 
     def learn(
         self,
-        activations: NDArray[Any],
+        activations: NDArray[np.floating],
         importance: NDArray[np.float64],
         *,
         dense: bool = True,
@@ -249,7 +249,7 @@ class IDC(Criterion):
                 self.count(active)
         return self
 
-    def count(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+    def count(self, activations: NDArray[np.floating]) -> NDArray[np.uint8]:
         """Count the cells of inputs by the important neurons' activations (n, m); return the clusters, uint8 (n, m)."""
         counts = self._fitted()
         assignments = assign(activations, self.centroids, self._boundaries)

@@ -28,7 +28,7 @@ class Uncertainty:
     dropout: bool = False
     """Whether it compares passes with dropout, as `idc_core.coverage.mc_dropout.dropout_scores` makes them."""
 
-    def __call__(self, scores: NDArray[Any]) -> Floats:
+    def __call__(self, scores: NDArray[np.floating]) -> Floats:
         """Return how unsure the network is of each input, float64 (n,), from scores before the softmax.
 
         Scores are (n, classes), or (passes, n, classes) where it compares passes with dropout.
@@ -153,7 +153,7 @@ def additional_first(profiles: Profiles) -> Ints:
     return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
 
 
-def apfd(order: NDArray[Any], wrong: NDArray[np.bool_]) -> float:
+def apfd(order: NDArray[np.int64], wrong: NDArray[np.bool_]) -> float:
     """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
 
     From positions of all inputs in order (n,) and whether the network is wrong on each (n,); k are. G. Rothermel,
@@ -215,7 +215,7 @@ def orders_by(
     return found
 
 
-def _faults_found(order: NDArray[Any], wrong: NDArray[np.bool_], tests: NDArray[Any]) -> Floats:
+def _faults_found(order: NDArray[np.int64], wrong: NDArray[np.bool_], tests: NDArray[np.int64]) -> Floats:
     """Return the share of the misclassified tests among the first `tests` (p,) of an order (n,), float64 (p,)."""
     met = np.concatenate([[0], np.cumsum(np.asarray(wrong, bool)[order])])
     return np.asarray(met[tests] / met[-1])

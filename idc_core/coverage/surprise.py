@@ -33,7 +33,7 @@ _BUCKETS = Parameter("buckets", "buckets", "Number of equal intervals of surpris
 class Adequacy(Protocol):
     """Measures the surprise of traces (n, d) of predicted classes (n,)."""
 
-    def __call__(self, traces: NDArray[Any], classes: Ints) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
         """Return the surprise, float64 (n,)."""
 
     @property

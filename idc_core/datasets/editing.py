@@ -32,7 +32,7 @@ def paint_over(image: NDArray[Any], painted: Iterable[Sequence[int]]) -> NDArray
     return changed
 
 
-def token_ids(test: Dataset, text: str) -> NDArray[Any]:
+def token_ids(test: Dataset, text: str) -> NDArray[np.generic]:
     """Return the token ids of a text, int64 (length,): as long as the data set's texts, padded or cut at the end.
 
     Words, or characters where the texts are read so, that are outside the vocabulary become the unknown one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.preparation import Preparation
@@ -12,17 +13,26 @@ from idc_core.errors import DataError
 from idc_core.progress import Progress
 from idc_core.registry import Registry
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from idc_core.guarded import Budget
+
 Read = Callable[[Path, Preparation, str, int | None, Progress | None], Items]
 """Called with (path, preparation, split, limit, on_progress)."""
+
+ReadTable = Callable[[Path, "Budget"], "pa.Table"]
+"""Raises `DataError` if the file is damaged, is of another kind, or takes more memory than is allowed."""
 
 
 @dataclass(frozen=True)
 class DataFormat:
-    """One kind of file: its ending, "/" for a folder of pictures, "/files" for one of others; its name; its reader."""
+    """One kind of file: its ending, "/" for a folder of pictures, "/files" for one of others; its name; its readers."""
 
     ending: str
     label: str
     read: Read
+    read_table: ReadTable | None = None
 
 
 FOLDER, FILES = "/", "/files"

@@ -71,7 +71,7 @@ class Naming:
         return Naming(self.main, tuple(replace(other, padding=padding) for other in self.others))
 
 
-def apart(given: Mapping[str, Any], padding: int, where: str) -> tuple[NDArray[Any], Naming]:
+def apart(given: Mapping[str, object], padding: int, where: str) -> tuple[NDArray[np.generic], Naming]:
     """Take inputs by name apart.
 
     Parameters
@@ -105,7 +105,9 @@ def apart(given: Mapping[str, Any], padding: int, where: str) -> tuple[NDArray[A
     return main, Naming(name, tuple(_other(name, main, other, value, padding, where) for other, value in others))
 
 
-def _other(main_name: str, main: NDArray[Any], name: str, value: NDArray[Any], padding: int, where: str) -> Other:
+def _other(
+    main_name: str, main: NDArray[np.generic], name: str, value: NDArray[Any], padding: int, where: str
+) -> Other:
     """Return what an input is of the main one."""
     hidden = _hidden(main, value)
     padding = padding if hidden is None else hidden
@@ -124,7 +126,7 @@ def _other(main_name: str, main: NDArray[Any], name: str, value: NDArray[Any], p
     )
 
 
-def _hidden(main: NDArray[Any], mask: NDArray[Any]) -> int | None:
+def _hidden(main: NDArray[np.generic], mask: NDArray[np.generic]) -> int | None:
     """Return the one token id that a mask hides everywhere and shows nowhere; None where there is none."""
     if main.dtype.kind not in "iu" or mask.shape != main.shape or mask.dtype.kind not in "fiub":
         return None

@@ -114,7 +114,7 @@ class OwnReader:
         items = self._apart(found, where, None if whole else limit, on_progress)
         return replace(items, whole=items.whole or whole)
 
-    def _apart(self, found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+    def _apart(self, found: object, where: str, limit: int | None, on_progress: Progress | None) -> Items:
         """Take apart what the person's function returned, unchecked."""
         if isinstance(found, Dataset):
             self.task, self.class_names = self.task or found.task, self.class_names or found.class_names

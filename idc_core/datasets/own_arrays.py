@@ -26,7 +26,7 @@ def as_array(given: Any) -> NDArray[Any]:
     return array
 
 
-def checked_inputs(given: NDArray[Any], where: str) -> NDArray[Any]:
+def checked_inputs(given: NDArray[np.generic], where: str) -> NDArray[np.generic]:
     """Return inputs as the engine takes them.
 
     Parameters
@@ -93,7 +93,7 @@ def _in_range(pictures: NDArray[np.float32], where: str) -> NDArray[np.float32]:
 
 
 def checked_targets(
-    given: NDArray[Any], where: str, task: Task | None, class_names: tuple[str, ...]
+    given: NDArray[np.generic], where: str, task: Task | None, class_names: tuple[str, ...]
 ) -> NDArray[np.int64] | NDArray[np.float32]:
     """Return targets as class numbers, int64 (n,), or as numbers of a regression, float32 (n,).
 

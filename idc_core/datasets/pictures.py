@@ -176,7 +176,7 @@ def _form(files: PictureFiles, preparation: Preparation) -> Form:
     return Form(channels, size, preparation.fit, told, preparation.resample, preparation.margin)
 
 
-def _survey(files: PictureFiles) -> dict[str, Any]:
+def _survey(files: PictureFiles) -> dict[str, object]:
     """Read the headers of some pictures, evenly spread: sizes, most frequent first, and whether all are grey."""
     places = np.unique(np.linspace(0, len(files.names) - 1, min(SURVEYED, len(files.names))).astype(np.int64))
     headers = [header for _, header in files.headers([files.names[at] for at in places])]

@@ -93,7 +93,7 @@ class Preparation:
         TEST_SHARE.check(self.test_share, "the preparation")
         SEED.check(self.seed, "the preparation")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what was given, as plain values; what is as by default is left out."""
         plain = asdict(replace(self, tokenizer=None)) | {"tokenizer": self.tokenizer and str(self.tokenizer)}
         given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
@@ -130,7 +130,7 @@ class Preparation:
         return tuple(said)
 
 
-def _check_one(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+def _check_one(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed or isinstance(value, bool):
         expected = " or ".join(repr(one) for one in allowed if one not in (None, ""))
         raise SettingError(f"{name} of the preparation must be {expected}, not {shown(value)}.")

@@ -104,7 +104,7 @@ class StreamedInputs:
             )
         return self._values(self._numbers).astype(dtype or self.dtype, copy=False)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("_") or not hasattr(np.ndarray, name):
             raise AttributeError(f"streamed inputs have no {name}")
         return getattr(np.asarray(self), name)

@@ -85,7 +85,7 @@ def _open_tokenizer(folder: Path) -> Any:
         return _explained(f"The tokenizer in {folder}", lambda: _of_words(folder))
     where = f"The tokenizer {path}"
     text = read_text(path, where)
-    _check(read_json(text.encode(), where, dict[str, Any]), where)
+    _check(read_json(text.encode(), where, dict[str, object]), where)
     found = _explained(where, lambda: Tokenizer.from_str(text))
     if getattr(found.model, "dropout", None):
         found.model.dropout = None  # the same text gives the same tokens
@@ -116,7 +116,7 @@ def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
 
 def _settings(folder: Path, name: str) -> dict[str, Any]:
     path = member(folder, name)
-    return {} if path is None else read_json(path, str(path), dict[str, Any])
+    return {} if path is None else read_json(path, str(path), dict[str, object])
 
 
 def _of_words(folder: Path) -> Any:
@@ -169,7 +169,7 @@ def _check(content: dict[str, Any], where: str) -> None:
                 raise DataError(f"{where} says {name} {place[name]:,}; expected at most {_MOST_WORDS:,}.")
 
 
-def _places(content: Any) -> Any:
+def _places(content: object) -> Any:
     """Yield all objects of a JSON document, but not those of its vocabulary."""
     left = [content]
     while left:

@@ -76,7 +76,7 @@ class Ablation:
         """Highest of the seeds, float64 (c,)."""
         return self._over_seeds(np.nanmax)
 
-    def _over_seeds(self, summary: Callable[..., Any]) -> NDArray[np.float64]:
+    def _over_seeds(self, summary: Callable[..., object]) -> NDArray[np.float64]:
         with warnings.catch_warnings():
             # A number of neurons that no seed can draw stays NaN.
             warnings.simplefilter("ignore", RuntimeWarning)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ class CellsReached:
 def reach_cells(
     model: nn.Module,
     analysis: Analysis,
-    inputs: NDArray[Any],
+    inputs: NDArray[np.generic],
     *,
     cells: int = 20,
     seeds: int = 24,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +74,7 @@ class RepairPlan(RetrainingPlan):
         before = self._confusion(self.predictions, targets)
         return Repair(self.class_names, self.pairs, self.added, len(targets), before, after)
 
-    def _confusion(self, predictions: Ints, targets: NDArray[Any]) -> Floats:
+    def _confusion(self, predictions: Ints, targets: NDArray[np.generic]) -> Floats:
         """Return accuracy, and the mean confusion of the reported pairs and of all others."""
         classes = len(self.class_names)
         confusion = pair_confusion(type1_confusion(targets, predictions, classes))
@@ -159,5 +158,5 @@ def repair(
     return plan.measured(plan.run(seeds, on_progress=on_progress))
 
 
-def _predictions(network: nn.Module, inputs: NDArray[Any]) -> Ints:
+def _predictions(network: nn.Module, inputs: NDArray[np.generic]) -> Ints:
     return collect(network, inputs, countable_layers(network)[-1:]).predictions

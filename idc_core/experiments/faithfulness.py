@@ -84,7 +84,7 @@ def faithfulness(
     seeds: Seeds = 5,
     steps: int = 8,
     side: int = 4,
-    colour: NDArray[Any] | None = None,
+    colour: NDArray[np.generic] | None = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Faithfulness:
@@ -143,7 +143,7 @@ def faithfulness(
     return Faithfulness(names, refused, listed, count, float(np.mean(parts)), removed, probability, logit)
 
 
-def _mean_colour(pictures: NDArray[Any]) -> Floats:
+def _mean_colour(pictures: NDArray[np.generic]) -> Floats:
     """Return the mean of pictures (n, C, H, W), (C,), of which not all need be in memory at once."""
     starts = range(0, len(pictures), _AT_ONCE)
     means = [np.asarray(pictures[start : start + _AT_ONCE]).mean((2, 3), dtype=np.float64) for start in starts]
@@ -206,7 +206,7 @@ def _with_less(cut: Parts, places: NDArray[np.int64], steps: int) -> Iterator[ND
         yield cut.without(places < share[:, None])
 
 
-def _scores(model: nn.Module, batches: Iterable[NDArray[Any]], batch_size: int | None) -> NDArray[np.float32]:
+def _scores(model: nn.Module, batches: Iterable[NDArray[np.generic]], batch_size: int | None) -> NDArray[np.float32]:
     return collect(model, batches, [], batch_size=batch_size).scores
 
 

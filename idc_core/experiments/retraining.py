@@ -25,7 +25,7 @@ from idc_core.parameters import whole_number
 from idc_core.perturbation import attack
 from idc_core.progress import Progress, report
 
-Examples = tuple[NDArray[Any], NDArray[Any]]
+Examples = tuple[NDArray[np.generic], NDArray[np.generic]]
 """Inputs (n, ...) and their targets (n,)."""
 
 Addition = Examples | Callable[[int], Examples] | None
@@ -36,7 +36,7 @@ Test = Examples | Callable[[nn.Module], Examples]
 
 Start = Literal["trained", "scratch"]
 
-Store = MutableMapping[str, Mapping[str, NDArray[Any]]]
+Store = MutableMapping[str, Mapping[str, NDArray[np.generic]]]
 """Where retrained networks are kept, as arrays by name: a dict, or an `idc_core.cache.ArrayFolder`."""
 
 OnResult = Callable[[str, int, RetrainedNetwork], None]
@@ -167,7 +167,7 @@ def attacked(
     return np.asarray(result.inputs, np.float32), targets
 
 
-def reweighted(model: nn.Module, weights: Mapping[str, NDArray[Any]]) -> nn.Module:
+def reweighted(model: nn.Module, weights: Mapping[str, NDArray[np.generic]]) -> nn.Module:
     """Return a copy of a network, in eval mode, with the weights of a retrained one."""
     network = copy.deepcopy(model)
     network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
@@ -298,7 +298,7 @@ def _digest(about: str, key: str, *parts: Addition) -> str:
     return digest.hexdigest()[:16]
 
 
-def _stored(arrays: Mapping[str, NDArray[Any]], experiment: str, key: str) -> RetrainedNetwork:
+def _stored(arrays: Mapping[str, NDArray[np.generic]], experiment: str, key: str) -> RetrainedNetwork:
     """Return a network from a store that holds it for this experiment."""
     if str(arrays.get("experiment", "")) != experiment:
         raise DataError(

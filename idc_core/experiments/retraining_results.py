@@ -31,7 +31,7 @@ class RetrainedNetwork:
     """Number of inputs added to the training data."""
     shown: NDArray[Any]
     """Some of the added inputs, (k, ...)."""
-    shown_targets: NDArray[Any]
+    shown_targets: NDArray[np.generic]
     weights: dict[str, NDArray[Any]]
     """State after the last epoch."""
 

@@ -130,7 +130,7 @@ def measure(
     rule: NamedRule = "epsilon",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Changes:
     """Change the most relevant part of every input and record all neurons of a layer before and after.
 

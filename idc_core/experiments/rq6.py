@@ -186,7 +186,7 @@ class Candidates:
         noisy = SUITES[name].family == "noise"
         return {"share": self.settings.share, "deviation": self.settings.deviation} if noisy else {}
 
-    def _place(self, active: NDArray[Any]) -> tuple[Codes, NDArray[np.float64]]:
+    def _place(self, active: NDArray[np.floating]) -> tuple[Codes, NDArray[np.float64]]:
         """Return the cell of every candidate, and its distance from the centroids of that."""
         learnt = self.learnt
         places = assign(active, learnt.centroids, [one.boundaries for one in learnt.clusters])

@@ -7,7 +7,7 @@ ICSE 2020, Tables 3 to 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,25 +110,25 @@ def deviation(values: Sequence[float] | np.ndarray) -> float | None:
 _EVERYWHERE = {"share": 1.0, "deviation": 0.3}
 """Noise on all pixels, which the published program counts among the attacks."""
 
-_FAST: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_FAST: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "U_O+FGSM": ("fgsm", {"epsilon": 0.3}),
     "U_O+BIM": ("bim", {"epsilon": 0.3, "step": 0.05, "steps": 10}),
 }
 """Attacks that take seconds, with the parameters of the paper's web page."""
 
-_SLOW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_SLOW: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "U_O+JSMA": ("jsma", {"theta": 1.0, "gamma": 1.0}),
     "U_O+CW": ("cw", dict(ATTACKS["cw"].presets["sensible"].settings)),
 }
 """Attacks that take minutes."""
 
-_PAPER_CW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_PAPER_CW: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "U_O+CW, paper": ("cw", dict(ATTACKS["cw"].presets["paper"].settings))
 }
 """Carlini-Wagner with the paper's parameters: ten times as slow."""
 
 
-def _attacked(suites: Mapping[str, tuple[str, Mapping[str, Any]]], tests: int) -> list[SuiteSpec]:
+def _attacked(suites: Mapping[str, tuple[str, Mapping[str, object]]], tests: int) -> list[SuiteSpec]:
     """Return attacked suites of the first tests."""
     return [SuiteSpec(name, kind, tests, 0, 1, settings) for name, (kind, settings) in suites.items()]
 

@@ -148,7 +148,7 @@ def coverage_grid(
     }
 
 
-def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, Any]:
+def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, object]:
     """Describe an axis; where there are many labels, only those at which a neuron before the last ones changes."""
     labels, step = math.prod(grid.sizes[i] for i in neurons), 1
     for rank in reversed(neurons):
@@ -165,7 +165,7 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
     }
 
 
-def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, Any]], int]:
+def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, object]], int]:
     """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
     elements: list[dict[str, Any]] = []
     widths = [36 + int(6.5 * len(piece["label"])) for piece in pieces]
@@ -218,7 +218,7 @@ def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
     }
 
 
-def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: int) -> dict[str, Any]:
+def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: int) -> dict[str, object]:
     """Frame tiles with a series of its own: a specification cannot set selections."""
     return {
         "type": "heatmap",

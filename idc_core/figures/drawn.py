@@ -17,7 +17,7 @@ class Drawn(go.Figure):  # type: ignore[misc]
         self._kept = super().to_dict()
         return self
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the parts, the kept ones where the figure is finished."""
         kept: dict[str, Any] | None = self.__dict__.get("_kept")
         return super().to_dict() if kept is None else kept
@@ -43,7 +43,7 @@ def drawn_once(figure: go.Figure, *, clickable: bool = False) -> Drawn:
     return copy.finish()
 
 
-def _lists(part: Any) -> Any:
+def _lists(part: object) -> object:
     """Write arrays of one dimension as lists; pictures stay compact, and plotly reads their rows as a list."""
     if isinstance(part, dict):
         return {name: _lists(value) for name, value in part.items()}

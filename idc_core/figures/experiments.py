@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
@@ -89,7 +89,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
     return finish(figure, title, colours, height=420, wrap=wrap)
 
 
-def _box(summaries: list[Summary], names: list[str]) -> dict[str, Any]:
+def _box(summaries: list[Summary], names: list[str]) -> dict[str, object]:
     """Return what plotly needs of boxes whose quantiles are known, so that it need not hold every distance."""
     return {
         "x": names,

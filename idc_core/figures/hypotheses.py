@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -124,7 +123,7 @@ def _marks(
     )
 
 
-def _hatched(shape: str, colours: Palette) -> dict[str, Any]:
+def _hatched(shape: str, colours: Palette) -> dict[str, object]:
     """Return a pattern that lies over a bar's colour; without saying so plotly draws the pattern alone."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": colours.ground, "size": 6, "solidity": 0.2}
 
@@ -204,7 +203,7 @@ def string_trace(
     """Draw a unit's activation at each of n symbols of a text, and the hypothesis's behaviour under it."""
     colours = palette(dark)
     places = list(range(len(symbols)))
-    common: dict[str, Any] = {"x": places, "text": list(symbols), "showlegend": False}
+    common: dict[str, object] = {"x": places, "text": list(symbols), "showlegend": False}
     figure = go.Figure(
         [
             go.Scatter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -92,7 +92,7 @@ def _squares(
     )
 
 
-def _scale(sweep: Sweep, colours: Palette) -> dict[str, Any]:
+def _scale(sweep: Sweep, colours: Palette) -> dict[str, object]:
     """Colour by the logarithm: every further neuron divides the share of cells by a factor."""
     shares = [100 * cell.score for cell in sweep.cells if cell.coverable]
     lowest = min((math.floor(math.log10(share)) for share in shares), default=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -167,7 +166,7 @@ def cells(
 
 def _cell(
     corner: tuple[float, float, float, float], name: str, held: int, colours: Palette
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, object], dict[str, object]]:
     """Draw one cell: filled and counted where a test is in it, empty otherwise."""
     left, bottom, right, upper = corner
     words = f"{held} test{'s' if held > 1 else ''}" if held else "empty"

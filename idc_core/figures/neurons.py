@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -135,7 +134,7 @@ def _frame(figure: go.Figure, rows: int, place: int, label: str, colours: Palett
     )
 
 
-def _fill(chosen: bool, colours: Palette) -> dict[str, Any]:
+def _fill(chosen: bool, colours: Palette) -> dict[str, object]:
     """Fill a bar: the chosen ones are hatched and outlined as well as coloured."""
     if not chosen:
         return {"color": colours.muted}

@@ -6,7 +6,7 @@ Meaning never rests on colour alone: figures add a pattern, a mark or a label to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +187,7 @@ def rgb(anchor: NDArray[np.float64]) -> str:
     return f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})"
 
 
-def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> dict[str, Any]:
+def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> dict[str, object]:
     """Return the fill of bars for or against, which a pattern tells apart as well."""
     return {
         "color": rgb(anchor),

@@ -28,7 +28,7 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     lines = [escape(line, quote=False) for line in balanced(typeset(title), wrap)]
     quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title": {"font": {"size": 12, "color": colours.muted}}}
     lined = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
-    style: dict[str, Any] = {
+    style: dict[str, object] = {
         "title": {
             "text": "<br>".join(lines),
             "x": 0.008,
@@ -96,7 +96,7 @@ def logarithmic_x(figure: go.Figure) -> go.Figure:
     return figure.update_xaxes(type="log", range=None, rangemode=None, dtick="D2")
 
 
-def rings(number: int, colours: Palette) -> dict[str, Any]:
+def rings(number: int, colours: Palette) -> dict[str, object]:
     """Return the look of rings around the marks of so many tests that are selected together."""
     return {
         "mode": "markers",
@@ -107,7 +107,14 @@ def rings(number: int, colours: Palette) -> dict[str, Any]:
     }
 
 
-def band(figure: go.Figure, x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str, **look: Any) -> None:
+def band(
+    figure: go.Figure,
+    x: NDArray[np.generic],
+    low: NDArray[np.generic],
+    high: NDArray[np.generic],
+    colour: str,
+    **look: object,
+) -> None:
     """Fill what lies between two curves."""
     figure.add_scatter(
         x=np.concatenate([x, x[::-1]]),
@@ -120,7 +127,7 @@ def band(figure: go.Figure, x: NDArray[Any], low: NDArray[Any], high: NDArray[An
     )
 
 
-def named_rows(names: Sequence[str], room: float = 0.5) -> dict[str, Any]:
+def named_rows(names: Sequence[str], room: float = 0.5) -> dict[str, object]:
     """Return a vertical axis with a name at each row, the first on top, and some room above and below."""
     return {
         "tickvals": list(range(len(names))),

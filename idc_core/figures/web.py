@@ -61,7 +61,7 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
         for edge in (low, high)
     ]
 
-    def laid_out(column: str) -> Any:
+    def laid_out(column: str) -> object:
         return rows[column].to_numpy().reshape(shape)
 
     figure = go.Figure(

@@ -116,7 +116,7 @@ def open_arrays(
         yield ArrayFile(archive)
 
 
-def read_arrays(file: File, where: str, wanted: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(file: File, where: str, wanted: Sequence[str] | None = None) -> dict[str, NDArray[np.generic]]:
     """Read arrays of an npz file, all together within the limit of memory; default all that there are.
 
     Raises
@@ -132,7 +132,7 @@ def read_arrays(file: File, where: str, wanted: Sequence[str] | None = None) -> 
 
 def read_array(
     file: File, where: str, shape: tuple[int, ...] | None = None, budget: Budget | None = None
-) -> NDArray[Any]:
+) -> NDArray[np.generic]:
     """Read an npy file, of a certain shape where one is given; raise `DataError` where it is none.
 
     `budget` is what it counts in; default a new one.
@@ -154,7 +154,7 @@ def read_array(
             raise DataError(f"{where} cannot be read: {error.strerror}.") from error
 
 
-def pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def pack_arrays(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
     """Return the content of a compressed npz file."""
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
@@ -191,7 +191,7 @@ def _header(stream: IO[bytes], size: int, where: str) -> ArrayHeader:
     return ArrayHeader(shape, kind, given["fortran"] == "True")
 
 
-def _kind(name: str, where: str) -> np.dtype[Any]:
+def _kind(name: str, where: str) -> np.dtype[np.generic]:
     try:
         kind = np.dtype(name)
     except (TypeError, ValueError, OverflowError) as error:
@@ -203,7 +203,7 @@ def _kind(name: str, where: str) -> np.dtype[Any]:
     return kind
 
 
-def _read(stream: IO[bytes], most: int, where: str, budget: Budget, wanted: DTypeLike | None) -> NDArray[Any]:
+def _read(stream: IO[bytes], most: int, where: str, budget: Budget, wanted: DTypeLike | None) -> NDArray[np.generic]:
     """Read one array of a file of at most so many bytes, in blocks; byte order and type are turned on the way."""
     header = _header(stream, most, where)
     size = header.items * header.kind.itemsize
@@ -233,7 +233,7 @@ def _read(stream: IO[bytes], most: int, where: str, budget: Budget, wanted: DTyp
     return turned
 
 
-def _check(content: bytes, kind: np.dtype[Any], where: str) -> None:
+def _check(content: bytes, kind: np.dtype[np.generic], where: str) -> None:
     """Refuse bytes that are no values of their type: truth values beyond 1, characters beyond Unicode."""
     if kind.kind == "b" and np.frombuffer(content, np.uint8).max(initial=0) > 1:
         raise DataError(f"{where} holds truth values that are neither true nor false; write it again.")

@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -107,7 +107,7 @@ def _parsed(content: bytes, where: str) -> object:
     return plain
 
 
-def read_toml(file: File, where: str) -> dict[str, Any]:
+def read_toml(file: File, where: str) -> dict[str, object]:
     """Read a small TOML file as plain values.
 
     Parameters
@@ -155,7 +155,7 @@ def _check_depth(plain: object) -> None:
     raise ValueError(f"it is nested more than {_MOST_NESTED} deep")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key comes twice in one object")

@@ -198,7 +198,7 @@ def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
     return last.reshape(-1, last.shape[-1]).float(), shape
 
 
-def behaviour_rows(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+def behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.generic]:
     """Return a behaviour, bool or float32, at a layer's places, (n * places,).
 
     A value per record holds at all its places. A value per place is brought to a coarser layer by what each of its
@@ -224,7 +224,7 @@ def behaviour_rows(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[in
     return _pooled(values, hypothesis, target).reshape(-1)
 
 
-def _pooled(values: NDArray[Any], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
     if hypothesis.kind == "classes":
         for axis, (size, wanted) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
             middle = ((np.arange(wanted) + 0.5) * size / wanted).astype(np.int64)
@@ -255,7 +255,7 @@ def present_rows(records: Records, shape: tuple[int, ...]) -> NDArray[np.int64] 
 
 
 def stack_rows(
-    values: Sequence[NDArray[Any]],
+    values: Sequence[NDArray[np.generic]],
     hypotheses: Sequence[Hypothesis],
     shape: tuple[int, ...],
     rows: NDArray[np.int64] | None,

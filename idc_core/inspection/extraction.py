@@ -204,7 +204,7 @@ class Stream:
         for name, model in self.models.items():
             self._sources[name] = extract(model, self.layers[name], self._inputs(index))
 
-    def _inputs(self, index: int) -> Iterator[NDArray[Any]]:
+    def _inputs(self, index: int) -> Iterator[NDArray[np.generic]]:
         for at in range(index, len(self)):
             yield self.dataset.inputs[self.positions(at)]
 
@@ -232,12 +232,12 @@ class Stream:
 
 
 def extract(
-    model: nn.Module, layers: Sequence[str], blocks: Iterator[NDArray[Any]]
+    model: nn.Module, layers: Sequence[str], blocks: Iterator[NDArray[np.generic]]
 ) -> Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]:
     """Yield, for every block of inputs, each layer's rows (n * places, units) and places."""
     sizes: deque[int] = deque()
 
-    def noted() -> Iterator[NDArray[Any]]:
+    def noted() -> Iterator[NDArray[np.generic]]:
         for block in blocks:
             sizes.append(len(block))
             yield block
@@ -257,7 +257,7 @@ def extract(
             sizes.popleft()
 
 
-def _shapes(model: nn.Module, one: NDArray[Any], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def _shapes(model: nn.Module, one: NDArray[np.generic], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return {layer: shape for layer, (_, shape) in next(extract(model, layers, iter([one]))).items()}
 
 

@@ -24,7 +24,7 @@ class Records:
 
     dataset: Dataset
     positions: NDArray[np.int64]
-    memo: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
         """Return what `make` makes of these records; what several hypotheses look at is made for the first of them."""
@@ -42,7 +42,7 @@ class Records:
         return found
 
     @cached_property
-    def tokens(self) -> NDArray[Any]:
+    def tokens(self) -> NDArray[np.generic]:
         """The token ids of texts in the smallest type that holds them, (n, symbols): compared several times as fast."""
         return self.inputs.astype(np.min_scalar_type(self.inputs.max(initial=0)))
 
@@ -158,10 +158,10 @@ FAMILIES: Registry[Family] = Registry("family of hypotheses")
 """Families of hypotheses by name, in the order in which menus show them."""
 
 
-def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], Iterable[Hypothesis]]], Any]:
+def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dataset], Iterable[Hypothesis]]], object]:
     """Put the decorated function, from a data set to hypotheses, into `FAMILIES`."""
 
-    def decorate(offer: Callable[[Dataset], Iterable[Hypothesis]]) -> Any:
+    def decorate(offer: Callable[[Dataset], Iterable[Hypothesis]]) -> object:
         FAMILIES[name] = Family(name, label, help, offer)
         return offer
 
@@ -181,7 +181,7 @@ def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:
     high; tests of pixels leave place out, see `measures.beyond_place`.
     """
 
-    def behave(records: Records) -> NDArray[Any]:
+    def behave(records: Records) -> NDArray[np.generic]:
         dealt = np.random.default_rng(seed).permutation(len(records.dataset))
         return hypothesis(Records(records.dataset, dealt[records.positions]))
 

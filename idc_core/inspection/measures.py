@@ -59,7 +59,7 @@ class PairMeasure:
         return self.encoder, self.settings
 
 
-def correlation(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+def correlation(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     """Return Pearson's correlation; 0 of a unit that never changes, NaN of a hypothesis that never does."""
     n = sums["n"]
     units = np.maximum(sums["xx"] - sums["x"] ** 2 / n, 0)
@@ -92,7 +92,7 @@ def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
     return np.asarray(np.where((span == 0) & np.isfinite(apart), 0.0, apart / np.where(span == 0, 1, span)))
 
 
-def _overlap(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+def _overlap(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     """Return intersection over union of "the unit is among its highest" and "the hypothesis is true"."""
     found = sums["both"] / (sums["true"] + sums["active"] - sums["both"])
     return np.asarray(np.where(sums["true"] > 0, found, np.nan))
@@ -142,7 +142,7 @@ def _cells(sums: Sums) -> NDArray[np.float64]:
     return np.stack(found)
 
 
-def information(sums: Sums, encoder: Any = None) -> NDArray[np.float64]:
+def information(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     """Return the share of the hypothesis's entropy that the unit's bin tells: mutual information / entropy."""
     n = sums["n"]
     x = _between(np.concatenate([np.broadcast_to(n, (1, *sums["x"].shape[1:])), sums["x"]]), 0)

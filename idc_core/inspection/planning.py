@@ -133,7 +133,7 @@ def plan(
     )
 
 
-def _is_group(units: Any) -> bool:
+def _is_group(units: object) -> bool:
     return isinstance(units, Sequence | np.ndarray) and all(map(is_whole, units))
 
 
@@ -143,7 +143,7 @@ def _settings(measure: Measure) -> dict[str, float]:
     return {"strength": max(measure.l1, measure.l2)} if measure.loss is not None else {}
 
 
-def _models(models: Any) -> dict[str, nn.Module]:
+def _models(models: object) -> dict[str, nn.Module]:
     from idc_core.models import load_model
 
     if isinstance(models, str):

@@ -89,7 +89,7 @@ class Inspection:
 
         return pd.DataFrame({name: self.table[name] for name in COLUMNS})
 
-    def where(self, **wanted: Any) -> NDArray[np.int64]:
+    def where(self, **wanted: object) -> NDArray[np.int64]:
         """Return the lines whose columns have these values, strongest score first, undefined scores last."""
         mask = np.ones(len(self), bool)
         for name, value in wanted.items():
@@ -117,7 +117,7 @@ class ScoreRows:
 
     parts: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, count: int, **columns: Any) -> None:
+    def add(self, count: int, **columns: object) -> None:
         """Add `count` lines; single values hold in all of them."""
         self.parts.append({name: np.broadcast_to(np.asarray(columns[name]), (count,)) for name in COLUMNS})
 

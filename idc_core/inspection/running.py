@@ -208,7 +208,7 @@ def _run_probes(job: Job, stream: Stream, measure: GroupMeasure, lines: ScoreRow
 def _write_probes(run: ProbeRun, group: str, sure: StoppingRule, lines: ScoreRows) -> None:
     found = run.run(sure)
     for at, column in enumerate(run.which):
-        common: dict[str, Any] = {
+        common: dict[str, object] = {
             "model": run.place[0],
             "layer": run.place[1],
             "group": group,

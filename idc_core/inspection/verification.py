@@ -138,10 +138,10 @@ def swapped_by_grammar(dataset: Dataset, hypothesis: Hypothesis, swaps: Swaps | 
     return by_grammar
 
 
-Pairs = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]
+Pairs = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64]]
 """Texts before, texts after, and the place that was swapped."""
 
-Tried = tuple[NDArray[Any], NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]
+Tried = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64], NDArray[np.bool_]]
 """The same, and whether the hypothesis still holds there."""
 
 
@@ -212,8 +212,8 @@ def _find_pairs(
 def _changes(
     model: nn.Module,
     layer: str,
-    before: NDArray[Any],
-    after: NDArray[Any],
+    before: NDArray[np.generic],
+    after: NDArray[np.generic],
     places: NDArray[np.int64],
     whole_records: bool,
 ) -> NDArray[np.float32]:
@@ -295,7 +295,7 @@ def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritte
     return Rewritten(made[0], made[1], np.array(places, np.int64))
 
 
-def _changed(dataset: Dataset, inputs: NDArray[Any], memo: dict[object, Any] | None = None) -> Records:
+def _changed(dataset: Dataset, inputs: NDArray[np.generic], memo: dict[object, object] | None = None) -> Records:
     """Return texts as records of a data set; nothing but what `memo` holds is known of them beyond the texts."""
     count = len(inputs)
     data = replace(

@@ -177,7 +177,7 @@ def _turned(gradient: Tensor, weight: Tensor, padding: Any, dilation: Any) -> Te
     return F.conv2d(gradient, weight.transpose(0, 1).flip(2, 3), None, 1, outside, dilation)
 
 
-def _is_grey(input: Tensor, weight: Tensor, stride: Any, padding: Any, dilation: Any) -> bool:
+def _is_grey(input: Tensor, weight: Tensor, stride: object, padding: object, dilation: object) -> bool:
     """Return whether the turned kernel gives the gradient of the input."""
     grey = input.dim() == 4 and input.shape[1] == 1 and input.device.type == "cpu"
     if not grey or _pair(stride) != (1, 1) or isinstance(padding, str):
@@ -190,9 +190,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
+    stride: int | tuple[int, ...] = 1,
     padding: Any = 0,
-    dilation: Any = 1,
+    dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolve as PyTorch does; over one channel with stride 1 the way back is the fast one."""
@@ -203,7 +203,7 @@ def conv2d(
 
 
 def conv2d_back(
-    input: Tensor, weight: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor, weight: Tensor, stride: object = 1, padding: object = 0, dilation: object = 1, groups: int = 1
 ) -> Callable[[Tensor], Tensor] | None:
     """Return what carries a gradient of `conv2d`'s result back to its input; None where only the graph can."""
     if _is_grey(input, weight, stride, padding, dilation):

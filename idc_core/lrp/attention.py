@@ -51,7 +51,9 @@ class SoftmaxRelevance(torch.autograd.Function):
 
 
 @operation("softmax")
-def _softmax(settings: RelevanceSettings, input: Tensor, dim: int, *rest: Any, dtype: Any = None, **_: Any) -> Tensor:
+def _softmax(
+    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: Any = None, **_: object
+) -> Tensor:
     """Run a softmax along `dim`."""
     dtype = next((one for one in rest if isinstance(one, torch.dtype)), dtype)
     if settings.holds_weights:
@@ -211,7 +213,7 @@ def _attended(settings: RelevanceSettings, q: Tensor, k: Tensor, v: Tensor, mask
     return F.scaled_dot_product_attention(q, k, v, mask)
 
 
-def _project(settings: RelevanceSettings, x: Tensor, weight: Any, bias: Any) -> Any:
+def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Any) -> Tensor:
     return linear(settings, x, weight, bias) if depends(x) else F.linear(x, weight, bias)
 
 

@@ -16,7 +16,7 @@ from idc_core.lrp.rules import RelevanceSettings
 @operation("bilinear")
 def _bilinear(
     settings: RelevanceSettings, input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Any:
+) -> Tensor:
     """Run a bilinear layer; where both inputs are watched each takes half, as factors of a product do."""
     if depends(input1) and depends(input2):
         wiring = partial(F.bilinear, weight=torch.ones_like(weight))
@@ -40,7 +40,7 @@ def _inner(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 
 
 @operation("tensordot")
-def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: Any = 2, out: None = None) -> Tensor:
+def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object = 2, out: None = None) -> Tensor:
     """Sum the products over some axes; relevance as of a product of matrices."""
     if depends(a) and depends(b):
         return product(settings, lambda one, other: torch.tensordot(one, other, dims), (0.5, 0.5), a, b)
@@ -50,7 +50,7 @@ def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: Any = 2,
 
 
 @operation("lerp")
-def _between(settings: RelevanceSettings, input: Any, end: Any, weight: Any) -> Any:
+def _between(settings: RelevanceSettings, input: Any, end: Tensor, weight: Any) -> Any:
     """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
     given = (input, 1 - weight), (end, weight)
     if depends(weight):

@@ -5,6 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+"""What torch's functions are called with."""
+
 _IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__", "__setitem__"))
 """In-place operators; every other in-place operation has a name that ends in an underscore."""
 
@@ -15,7 +19,7 @@ def name_of(func: Any) -> str:
     return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
 
 
-def plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
+def plain_name(name: str, kwargs: Kwargs) -> tuple[str, bool]:
     """Return the name of the out-of-place form, and whether the operation was in place."""
     if name in _IN_PLACE:
         return name, True
@@ -24,12 +28,12 @@ def plain_name(name: str, kwargs: dict[str, Any]) -> tuple[str, bool]:
     return name, bool(kwargs.get("inplace"))
 
 
-def is_tracked(x: Any) -> bool:
+def is_tracked(x: object) -> bool:
     """Return whether a value is a tensor that relevance comes back through."""
     return isinstance(x, Tensor) and x.requires_grad
 
 
-def tensors_of(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
+def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:
     """Return the tensors among arguments, those in lists and tuples included."""
     found: list[Tensor] = []
     for value in (*args, *kwargs.values()):
@@ -40,7 +44,7 @@ def tensors_of(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Tensor]:
     return found
 
 
-def any_tracked(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+def any_tracked(args: Sequence[object], kwargs: Kwargs) -> bool:
     """Return whether relevance comes back through any argument."""
     return any(tensor.requires_grad for tensor in tensors_of(args, kwargs))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, bfloat16, float16
 
-from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.calls import Args, tensors_of
 
 INPUT = "input"
 """The name under which the network's own input is watched, beside the names of its modules."""
@@ -42,7 +42,7 @@ def in_full(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
-def mark(result: Any) -> Any:
+def mark(result: object) -> Any:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
     for tensor in tensors_of((result,), {}):
         if tensor.requires_grad:
@@ -74,7 +74,7 @@ class Counts:
     weights: int = 0  # weights of dense layers and convolutions
     products: int = 0  # what these were multiplied by
 
-    def add(self, name: str, args: tuple[Any, ...], result: Any) -> None:
+    def add(self, name: str, args: Args, result: Any) -> None:
         """Count an operation and its result."""
         if isinstance(result, Tensor):
             self.elements += result.numel()

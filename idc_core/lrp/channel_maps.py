@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.captures import in_full
 
 _NORMALISATION = ["input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"]
@@ -92,7 +93,7 @@ Found = tuple[Tensor, Map] | None
 """A value and the map of it that an operation is; None where it is none."""
 
 
-def _normalisation(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Found:
+def _normalisation(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
     given = dict(zip(_NORMALISATION, args, strict=False)) | kwargs
     x, mean, variance = given["input"], given.get("running_mean"), given.get("running_var")
     if given.get("training", False) or mean is None or variance is None:
@@ -105,12 +106,12 @@ def _normalisation(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: I
     return x, Map(scale.reshape(shape), shift.reshape(shape))
 
 
-def _of_instances(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Found:
+def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
     kwargs = {"training" if key == "use_input_stats" else key: value for key, value in kwargs.items()}
     return _normalisation(args, ({} if len(args) > 5 else {"training": True}) | kwargs, is_constant)
 
 
-def _one_constant(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Any:
+def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Any:
     """Return the value and the constant among two arguments; None where there are not one of each."""
     one, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
     if isinstance(one, Tensor) and not is_constant(one) and is_constant(other):
@@ -120,18 +121,18 @@ def _one_constant(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: Is
     return None
 
 
-def _scaling(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Found:
+def _scaling(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
     found = _one_constant(args, kwargs, is_constant)
     return None if found is None else (found[0], Map(found[1]))
 
 
-def _division(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Found:
+def _division(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
     found = _one_constant(args, kwargs, is_constant)
     return None if found is None or found[2] or kwargs.get("rounding_mode") else (found[0], Map(1 / found[1]))
 
 
 def _shifting(sign: float) -> Callable[..., Found]:
-    def shift(args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant) -> Found:
+    def shift(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
         found = _one_constant(args, kwargs, is_constant)
         if found is None or (sign < 0 and found[2]):
             return None

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.lrp.affine import Affine, Rule
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.channel_maps import LINEAR, MAPS, PRODUCTS, IsConstant, Layout, Map
 from idc_core.lrp.contributions import add
@@ -182,7 +183,7 @@ def _version(value: Tensor) -> int:
     return -1 if value.is_inference() else value._version
 
 
-def _note_of(value: Any) -> Note | None:
+def _note_of(value: Tensor) -> Note | None:
     """Return what is noted of a value; None where it was written into since."""
     note, version = getattr(value, "_idc_note", (None, 0))
     return note if note is not None and _version(value) == version else None
@@ -205,7 +206,7 @@ class Notes:
 
     buffers: set[int] = field(default_factory=set)  # those of the network, by identity
 
-    def watched(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def watched(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> object:
         """Note of an operation that carries relevance, in its node as well; return its result."""
         if name in LINEAR or name in MAPS:
             node = result.grad_fn
@@ -213,9 +214,7 @@ class Notes:
                 node.note = self._note(name, args, kwargs, result)
         return result
 
-    def unwatched(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Tensor], result: Any
-    ) -> None:
+    def unwatched(self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor], result: object) -> None:
         """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors."""
         plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
         if (varies and plain is None) or not isinstance(result, Tensor):
@@ -225,7 +224,7 @@ class Notes:
         elif plain is not None and not any(result is one for one in given):
             self._note(plain, args, kwargs, result)
 
-    def _note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Note | None:
+    def _note(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self._note(name, args, kwargs, result)
@@ -236,7 +235,7 @@ class Notes:
         result._idc_note = note, _version(result)  # type: ignore[attr-defined]
         return note
 
-    def _is_constant(self, value: Any) -> bool:
+    def _is_constant(self, value: object) -> bool:
         """Return whether an argument is known to be the same for every input."""
         if not isinstance(value, Tensor):
             return isinstance(value, int | float)
@@ -262,7 +261,7 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     return Layout(-1 - len(reach), transposed, int(given.get("groups", 1)), transposed or padded)
 
 
-def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """Return the arguments of a linear operation by name; its input and its weight by these names."""
     if name == "linear" and not kwargs:  # the most frequent, in less time
         return {"input": args[0], "weight": args[1], "bias": args[2] if len(args) > 2 else None}
@@ -277,9 +276,7 @@ def _arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
     return dict(zip(names, args, strict=False)) | kwargs
 
 
-def _noted_linear(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant
-) -> LinearNote | None:
+def _noted_linear(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant) -> LinearNote | None:
     """Return what is noted of the result of a linear operation on `input` with a constant weight."""
     given = _arguments(name, args, kwargs)
     weight, x, bias = given["weight"], given["input"], given.get("bias")
@@ -303,9 +300,7 @@ def _held(value: Tensor) -> Tensor:
         return value.clone()
 
 
-def _noted_map(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_constant: IsConstant, result: Tensor
-) -> MapNote | None:
+def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
     found = MAPS[name](args, kwargs, is_constant)
     if found is None:

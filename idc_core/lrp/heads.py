@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from idc_core.lrp.calls import plain_name
+from idc_core.lrp.calls import Args, Kwargs, plain_name
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS
 from idc_core.lrp.operations import SOFTMAX, STRUCTURAL
 
@@ -56,7 +56,7 @@ class HeadFinder:
     weights: dict[int, Tensor] = field(default_factory=dict)
     """What softmax gave inside the network, and what was only moved or scaled since, by identity."""
 
-    def met(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> HeadLayout | None:
+    def met(self, name: str, args: Args, kwargs: Kwargs, result: object) -> HeadLayout | None:
         """Hear of an operation and its result; return the result's layout where that is what heads give."""
         if not isinstance(result, Tensor) or result.dim() < 3:
             return None
@@ -98,7 +98,7 @@ class HeadFinder:
         return layout if first and first % self.rows == 0 else None
 
 
-def _operands(args: tuple[Any, ...]) -> list[Tensor]:
+def _operands(args: Args) -> list[Tensor]:
     """Return the tensors of a call of einsum, which takes them one by one or as a list."""
     given = args[1] if len(args) == 2 and isinstance(args[1], tuple | list) else args[1:]
     return [x for x in given if isinstance(x, Tensor)]

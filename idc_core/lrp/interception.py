@@ -33,7 +33,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     recurrent,
     winners,
 )
-from idc_core.lrp.calls import any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
@@ -109,7 +109,7 @@ class Watch(TorchFunctionMode):
         kept = self.captures if self._given is None else [self._given, *self.captures]
         return [capture.layer for capture in kept if capture.value._version != capture.version]
 
-    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
+    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> object:
         """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = next(iter(output.values()), None) if isinstance(output, Mapping) else output
         if any(isinstance(one, PackedSequence) for one in (output, *(output if isinstance(output, tuple) else ()))):
@@ -154,7 +154,7 @@ class Watch(TorchFunctionMode):
             heads = self._settle(Capture(layer, mark(heads)))
         return heads
 
-    def _multi_head(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _multi_head(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Any:
         """Run an attention that is one operation with its projections by its handler, which tells of its heads."""
         kwargs = {**kwargs, "on_heads": self._heads_ran}
         if any_tracked(args, kwargs):
@@ -163,13 +163,13 @@ class Watch(TorchFunctionMode):
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         return mark(handled(self._here(args, kwargs), name, args, kwargs))
 
-    def _here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RelevanceSettings | None:
+    def _here(self, args: Args, kwargs: Kwargs) -> RelevanceSettings | None:
         """Return the settings for an operation, with its place where the rule asks for it."""
         if self.settings is None or not self._asks_where:
             return self.settings
         return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
-    def _opened(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def _opened(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> object:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
         layout = self._finder.met(name, args, kwargs, result)
         if layout is None:
@@ -189,7 +189,7 @@ class Watch(TorchFunctionMode):
         self.watch_input = False
         return self._settle(Capture(INPUT, inputs))
 
-    def end(self, output: Any) -> Tensor:
+    def end(self, output: object) -> Tensor:
         """Settle what is still open and return the scores before the final softmax, shape (n, classes)."""
         output = scores_of(output)
         for capture in self._pending:
@@ -246,9 +246,7 @@ class Watch(TorchFunctionMode):
         self.captures.append(capture)
         return value
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> Any:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -303,12 +301,12 @@ class Watch(TorchFunctionMode):
             if id(x) in self._unactivated:
                 self.forked.update(self._unactivated[id(x)][1])
 
-    def _reads_input(self, args: tuple[Any, ...]) -> bool:
+    def _reads_input(self, args: Args) -> bool:
         """Return whether an embedding looks the network's own input up, not positions or segments."""
         given = self._given
         return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
-    def _activate(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
+    def _activate(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
         touched = [c for c in self._pending if any(c.value is tensor for tensor in tensors_of(args, kwargs))]
@@ -337,7 +335,7 @@ class Watch(TorchFunctionMode):
         return result  # type: ignore[no-any-return]
 
     def _propagate(
-        self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor] | None = None
+        self, func: object, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor] | None = None
     ) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
         if tracked is None:
@@ -354,7 +352,7 @@ class Watch(TorchFunctionMode):
                 return self._carry(func, name, args, kwargs, tracked)
         return self._carry(func, name, args, kwargs, tracked)
 
-    def _carry(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tracked: list[Tensor]) -> Any:
+    def _carry(self, func: object, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor]) -> object:
         """Run an operation on tracked values, all of them known."""
         plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
@@ -370,13 +368,13 @@ class Watch(TorchFunctionMode):
         return result
 
     @staticmethod
-    def _note_origin(name: str, sources: list[Tensor], result: Any) -> None:
+    def _note_origin(name: str, sources: list[Tensor], result: object) -> None:
         """Note what a result was computed from without weights in between."""
         if name in _OF_ONE_KIND:
             for tensor in tensors_of((result,), {}):
                 lineage.note(tensor, sources, _OF_ONE_KIND[name])
 
-    def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool) -> Any:
+    def _run(self, func: Any, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
             raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
@@ -403,7 +401,7 @@ class Watch(TorchFunctionMode):
             raise UnsupportedOperationError(name)
         return mark(result)
 
-    def _softmax(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def _softmax(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Tensor:
         """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
         x = args[0] if args else kwargs["input"]
         if name in OPERATIONS:

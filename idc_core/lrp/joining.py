@@ -13,7 +13,7 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, pull_back
-from idc_core.lrp.calls import replaced, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -70,27 +70,27 @@ def concatenate(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int
 
 
 @operation("stack")
-def _stack(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int = 0) -> Any:
+def _stack(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return concatenate(settings, [x.unsqueeze(dim) for x in tensors], dim)
 
 
 @operation("hstack")
-def _hstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+def _hstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
     return concatenate(settings, tensors, min(1, tensors[0].dim() - 1))
 
 
 @operation("vstack", "row_stack")
-def _vstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+def _vstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
     return concatenate(settings, [torch.atleast_2d(x) for x in tensors])
 
 
 @operation("dstack")
-def _dstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+def _dstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
     return concatenate(settings, [torch.atleast_3d(x) for x in tensors], 2)
 
 
 @operation("column_stack")
-def _column_stack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Any:
+def _column_stack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
     return concatenate(settings, [x.unsqueeze(1) if x.dim() == 1 else x for x in tensors], 1)
 
 
@@ -103,7 +103,7 @@ def _pad(
 
 
 @operation("masked_fill")
-def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """Replace the numbers under a mask by a constant."""
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     axes = tuple(range(1, len(shape)))
@@ -111,7 +111,7 @@ def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value:
 
 
 @operation("where")
-def _where(settings: RelevanceSettings, condition: Tensor, input: Any, other: Any) -> Tensor:
+def _where(settings: RelevanceSettings, condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     """Choose place by place between two values, either of which may be a constant."""
     shape = torch.broadcast_shapes(condition.shape, *(x.shape for x in (input, other) if isinstance(x, Tensor)))
     both = [x.expand(shape) if depends(x) else x for x in (input, other)]
@@ -126,7 +126,7 @@ def _where(settings: RelevanceSettings, condition: Tensor, input: Any, other: An
     return _join(settings, join, tuple(range(1, len(shape))), *watched)
 
 
-def filled(function: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tensor:
     """Run an operation that moves watched values into places between constants, such as the triangle of a matrix."""
     watched = [x for x in tensors_of(args, kwargs) if depends(x)]
 
@@ -142,7 +142,7 @@ def filled(function: Callable[..., Tensor], args: tuple[Any, ...], kwargs: dict[
 
 
 @operation("__setitem__")
-def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Any) -> Tensor:
+def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Tensor) -> Tensor:
     """Return a tensor of which a part is replaced; the interception puts it in the place of the one written into."""
     watched = [x for x in (input, value) if depends(x)]
 
@@ -157,7 +157,7 @@ def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Any) -
 
 
 @operation("copy")
-def _copy(settings: RelevanceSettings, input: Tensor, other: Tensor, non_blocking: bool = False) -> Any:
+def _copy(settings: RelevanceSettings, input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     return other.to(input.dtype).expand(input.shape).clone() if depends(other) else other
 
 
@@ -183,9 +183,9 @@ def _scatter(
     input: Tensor,
     dim: int,
     index: Tensor,
-    src: Any = None,
+    src: object = None,
     *,
-    value: Any = None,
+    value: object = None,
     reduce: str | None = None,
 ) -> Tensor:
     """Write numbers into a tensor by their index; some sum up what meets there."""
@@ -214,7 +214,7 @@ def _index_put(
     return affine(settings, Affine("sum", lambda x, _, __: total(x)), *given)
 
 
-def _moved(settings: RelevanceSettings, function: Callable[..., Tensor], *args: Any) -> Tensor:
+def _moved(settings: RelevanceSettings, function: Callable[..., Tensor], *args: object) -> Tensor:
     return function(*args) if settings.bias == "absorb" else filled(function, args, {})
 
 

@@ -43,7 +43,7 @@ class NamedInputs:
         """The first input."""
         return next(iter(self.values.values()))
 
-    def each(self, change: Callable[[Any], Any]) -> NamedInputs:
+    def each(self, change: Callable[[Any], object]) -> NamedInputs:
         """Return every input changed."""
         return NamedInputs({name: change(value) for name, value in self.values.items()})
 

@@ -78,7 +78,7 @@ def _layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
-    *_: Any,
+    *_: object,
 ) -> Tensor:
     shape = tuple(normalized_shape)
 
@@ -122,14 +122,19 @@ def _rms_norm(
 
 @operation("normalize")
 def _normalize(
-    settings: RelevanceSettings, input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: None = None
+    settings: RelevanceSettings,
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | tuple[int, ...] = 1,
+    eps: float = 1e-12,
+    out: None = None,
 ) -> Tensor:
     length = torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
     return cast(Tensor, scaled(input, 1 / length))
 
 
 def _statistic(
-    settings: RelevanceSettings, input: Tensor, value: Tensor, squares: Callable[[Tensor], Tensor], dim: Any
+    settings: RelevanceSettings, input: Tensor, value: Tensor, squares: Callable[[Tensor], Tensor], dim: object
 ) -> Tensor:
     """Return a statistic; where a network uses it as a value, relevance goes to what its squares consist of."""
     dim = tuple(range(input.dim())) if dim is None else dim
@@ -145,12 +150,14 @@ def _variance(settings: RelevanceSettings, input: Tensor, *rest: Any, **options:
 
 
 @operation("std")
-def _deviation(settings: RelevanceSettings, input: Tensor, *rest: Any, **options: Any) -> Tensor:
+def _deviation(settings: RelevanceSettings, input: Tensor, *rest: object, **options: object) -> Tensor:
     return pass_on(torch.sqrt, _variance(settings, input, *rest, **options))
 
 
 @operation("var_mean")
-def _variance_and_mean(settings: RelevanceSettings, input: Tensor, *rest: Any, **options: Any) -> tuple[Tensor, Any]:
+def _variance_and_mean(
+    settings: RelevanceSettings, input: Tensor, *rest: object, **options: object
+) -> tuple[Tensor, object]:
     dim = options.get("dim", rest[0] if rest and not isinstance(rest[0], bool) else None)
     mean = OPERATIONS["mean"](settings, input, dim, keepdim=bool(options.get("keepdim", False)))
     return _variance(settings, input, *rest, **options), mean
@@ -158,7 +165,12 @@ def _variance_and_mean(settings: RelevanceSettings, input: Tensor, *rest: Any, *
 
 @operation("norm", "vector_norm", "linalg_vector_norm")
 def _norm(
-    settings: RelevanceSettings, input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **options: Any
+    settings: RelevanceSettings,
+    input: Tensor,
+    p: object = 2,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    **options: Any,
 ) -> Tensor:
     order = 2.0 if p in ("fro", None) else float(options.pop("ord", p))
     value = torch.linalg.vector_norm(input.detach(), order, dim, keepdim, **options)

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, Rule, conv2d, conv2d_back
-from idc_core.lrp.calls import name_of
+from idc_core.lrp.calls import Args, Kwargs, name_of
 from idc_core.lrp.rules import RelevanceSettings
 
 Handler = Callable[..., Any]
@@ -92,7 +92,7 @@ def operation(*names: str) -> Callable[[Entered], Entered]:
     return enter
 
 
-def handled(settings: RelevanceSettings | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def handled(settings: RelevanceSettings | None, name: str, args: Args, kwargs: Kwargs) -> Any:
     """Run an operation by its handler; arguments that the handler does not know are refused."""
     handler = OPERATIONS[name]
     if kwargs:
@@ -148,8 +148,8 @@ def _convolution(convolve: Callable[..., Tensor], dimensions: int, backwards: Ha
         input: Tensor,
         weight: Tensor,
         bias: Tensor | None = None,
-        *rest: Any,
-        **options: Any,
+        *rest: object,
+        **options: object,
     ) -> Tensor:
         offset = None if bias is None else bias.reshape(-1, *[1] * dimensions)
 
@@ -174,7 +174,7 @@ def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1
     return summed(input, scaled(other, alpha), settings.rule_for("sum"), masks=True)
 
 
-def summed(input: Any, other: Any, rule: Rule, *, masks: bool = False) -> Tensor:
+def summed(input: Tensor, other: Any, rule: Rule, *, masks: bool = False) -> Tensor:
     """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
     if depends(input) and depends(other):
         shape = torch.broadcast_shapes(input.shape, other.shape)
@@ -222,12 +222,12 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 @operation("sub", "subtract", "__sub__", "__isub__")
-def _sub(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Any:
+def _sub(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
     return add(settings, input, scaled(other, -alpha))
 
 
 @operation("rsub", "__rsub__")
-def _rsub(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def _rsub(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return _sub(settings, other, input)
 
 
@@ -237,7 +237,7 @@ def _neg(settings: RelevanceSettings, input: Tensor) -> Tensor:
 
 
 @operation("pow", "__pow__", "__ipow__")
-def _power(settings: RelevanceSettings, input: Any, exponent: Any) -> Any:
+def _power(settings: RelevanceSettings, input: Tensor, exponent: Tensor) -> Tensor:
     if depends(input) and depends(exponent):
         raise UnsupportedOperationError("pow of two quantities that both depend on the input")
     if depends(input):
@@ -246,7 +246,7 @@ def _power(settings: RelevanceSettings, input: Any, exponent: Any) -> Any:
 
 
 @operation("__rpow__")
-def _power_of(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def _power_of(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return _power(settings, other, input)
 
 
@@ -257,12 +257,12 @@ def _scale_channels(settings: RelevanceSettings, input: Tensor, scale: Tensor, s
 
 
 @operation("mean")
-def _mean(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
+def _mean(settings: RelevanceSettings, input: Tensor, *dim: int | tuple[int, ...], **options: Any) -> Tensor:
     return affine(settings, Affine("pooling", lambda v, _, __: v[0].mean(*dim, **options)), input)
 
 
 @operation("sum")
-def _sum(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
+def _sum(settings: RelevanceSettings, input: Tensor, *dim: int | tuple[int, ...], **options: Any) -> Tensor:
     return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), input)
 
 
@@ -289,7 +289,7 @@ def _view(input: Tensor, *shape: Any, **options: Any) -> Tensor:
 
 
 @operation("view")
-def _followed_view(settings: RelevanceSettings, input: Tensor, *shape: Any, **options: Any) -> Tensor:
+def _followed_view(settings: RelevanceSettings, input: Tensor, *shape: object, **options: object) -> Tensor:
     return _view(input, *shape, **options)
 
 
@@ -305,8 +305,6 @@ FASTER["view_as"] = Tensor.reshape_as
 class Faster(TorchFunctionMode):
     """Runs a network's operations as a pass does where nothing is watched: the same numbers, faster."""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation."""
         return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

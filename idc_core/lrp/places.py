@@ -1,12 +1,11 @@
 """Where in a network an operation is: whether dense operations or convolutions are before it, and behind it."""
 
 from collections.abc import Callable
-from typing import Any
 
 from torch import Tensor
 
 from idc_core.lrp.affine import Affine, Place, Rule
-from idc_core.lrp.calls import tensors_of
+from idc_core.lrp.calls import Args, Kwargs, tensors_of
 from idc_core.lrp.channel_maps import LINEAR
 
 _WEIGHING = LINEAR | {"bilinear", "bmm", "einsum", "tensordot", "inner", "multi_head_attention_forward", "lstm", "gru"}
@@ -23,12 +22,12 @@ class ChosenLater:
         return self._choose(self.place)(affine, inputs, z, relevance)
 
 
-def is_first(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_first(args: Args, kwargs: Kwargs) -> bool:
     """Return whether none of the arguments was computed by a dense operation or a convolution."""
     return not any(getattr(x, "_idc_deep", False) for x in tensors_of(args, kwargs))
 
 
-def note_depth(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+def note_depth(name: str, args: Args, kwargs: Kwargs, result: object) -> None:
     """Note of a result whether a dense operation or a convolution was on the way to it."""
     if name in _WEIGHING or not is_first(args, kwargs):
         for tensor in tensors_of((result,), {}):

@@ -21,7 +21,7 @@ Sizes = list[tuple[int, ...]]
 
 
 def _average(function: Callable[..., Tensor]) -> Handler:
-    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
+    def handler(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Tensor:
         return affine(settings, Affine("pooling", lambda v, _, __: function(v[0], *args, **options)), input)
 
     return handler
@@ -46,10 +46,10 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
 
     def plain(
         input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
+        kernel_size: object,
+        stride: object = None,
         padding: Any = 0,
-        dilation: Any = 1,
+        dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
@@ -61,7 +61,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
 
     form = signature(plain)
 
-    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
+    def handler(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Tensor:
         bound = form.bind(input, *args, **options)
         bound.apply_defaults()
         if bound.arguments["return_indices"]:
@@ -75,7 +75,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
     return plain, handler
 
 
-def _sizes(dimensions: int, kernel_size: Any, stride: Any, *others: Any) -> list[tuple[int, ...]]:
+def _sizes(dimensions: int, kernel_size: object, stride: object, *others: object) -> list[tuple[int, ...]]:
     stride = kernel_size if stride is None or stride == [] else stride
     given = [size if isinstance(size, tuple | list) else (size,) for size in (kernel_size, stride, *others)]
     return [tuple(size) * dimensions if len(size) == 1 else tuple(size) for size in given]
@@ -90,7 +90,7 @@ def _allowed(sizes: Sizes, x: Tensor) -> bool:
 
 
 def _adaptive_max_pool(
-    dimensions: int, settings: RelevanceSettings, input: Tensor, output_size: Any, return_indices: bool = False
+    dimensions: int, settings: RelevanceSettings, input: Tensor, output_size: object, return_indices: bool = False
 ) -> Tensor:
     if return_indices:
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
@@ -200,7 +200,7 @@ def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
     return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
-def _adaptive_windows(x: Tensor, output_size: Any) -> tuple[Tensor, Sizes]:
+def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
     """Lay the windows of an adaptive pooling of (n, channels, *spatial) side by side, so that they are a regular one's.
 
     Shorter windows are filled up with values that never win.

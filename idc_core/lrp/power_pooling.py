@@ -5,7 +5,6 @@ To the rules it is the sum of ``x ** p z ** (1 - p)``, which is z, so that a sta
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -25,8 +24,8 @@ def _power_pool(dimensions: int) -> Handler:
         settings: RelevanceSettings,
         input: Tensor,
         norm_type: float,
-        kernel_size: Any,
-        stride: Any = None,
+        kernel_size: object,
+        stride: object = None,
         ceil_mode: bool = False,
     ) -> Tensor:
         power = float(norm_type)

@@ -99,7 +99,7 @@ def _halves(settings: RelevanceSettings, function: Multilinear, *factors: Tensor
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def multiply(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
     """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
     if not (depends(input) and depends(other)):
         return scaled(input, other) if depends(input) else scaled(other, input)
@@ -124,7 +124,7 @@ def _repeats(factor: Tensor, value: Tensor) -> bool:
 
 
 @operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def _divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object:
     """Divide by a constant, or by a quantity that is held constant as that of a normalisation."""
     if not depends(other):
         return scaled(input, 1 / other)
@@ -138,7 +138,7 @@ def _divide(settings: RelevanceSettings, input: Any, other: Any) -> Any:
 
 
 @operation("__rtruediv__", "__rdiv__")
-def _divide_from(settings: RelevanceSettings, input: Any, other: Any) -> Any:
+def _divide_from(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object:
     return _divide(settings, other, input)
 
 
@@ -153,7 +153,7 @@ def matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 
 
 @operation("_grouped_mm", "grouped_mm")
-def _grouped_matmul(settings: RelevanceSettings, input: Tensor, mat2: Tensor, *rest: Any, **options: Any) -> Tensor:
+def _grouped_matmul(settings: RelevanceSettings, input: Tensor, mat2: Tensor, *rest: object, **options: Any) -> Tensor:
     """Multiply groups of rows, such as the tokens of each expert, by a matrix each."""
     if depends(mat2):
         raise UnsupportedOperationError("grouped_mm of two quantities that both depend on the input")
@@ -162,7 +162,7 @@ def _grouped_matmul(settings: RelevanceSettings, input: Tensor, mat2: Tensor, *r
 
 
 @operation("__rmatmul__")
-def _rmatmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
+def _rmatmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return matmul(settings, other, input)
 
 
@@ -190,16 +190,18 @@ def _product_and_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None)
 
 
 @operation("addcmul")
-def _addcmul(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+def _addcmul(settings: RelevanceSettings, input: Tensor, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     return add(settings, input, _either(multiply, settings, tensor1, tensor2), alpha=value)
 
 
 @operation("addcdiv")
-def _addcdiv(settings: RelevanceSettings, input: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+def _addcdiv(settings: RelevanceSettings, input: Tensor, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     return add(settings, input, _either(_divide, settings, tensor1, tensor2), alpha=value)
 
 
-def _either(combine: Callable[..., Any], settings: RelevanceSettings, one: Any, other: Any) -> Any:
+def _either(
+    combine: Callable[..., object], settings: RelevanceSettings, one: Tensor | float, other: Tensor | float
+) -> object:
     """Combine by a handler, which needs a watched value, or two constants as they are."""
     if depends(one) or depends(other):
         return combine(settings, one, other)
@@ -224,6 +226,6 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
 
 
 @operation("glu")
-def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> Any:
+def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> object:
     value, gate = input.chunk(2, dim)
     return multiply(settings, value, pass_on(torch.sigmoid, gate))

@@ -15,18 +15,19 @@ import torch
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.unseen import in_module
 
 _allowed: ContextVar[bool] = ContextVar("idc_randomness_allowed", default=False)
 
-Draws = Callable[[tuple[Any, ...], dict[str, Any]], bool]
+Draws = Callable[[Args, Kwargs], bool]
 """Whether a call draws random numbers, from its arguments."""
 
 
-def _given(position: int, names: tuple[str, ...], default: Any) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+def _given(position: int, names: tuple[str, ...], default: object) -> Callable[[Args, Kwargs], Any]:
     """Return what reads an argument that may come by place or by name."""
 
-    def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def read(args: Args, kwargs: Kwargs) -> Any:
         if len(args) > position:
             return args[position]
         return next((kwargs[name] for name in names if name in kwargs), default)
@@ -40,13 +41,13 @@ def _drops(training: bool) -> Draws:
     return lambda args, kwargs: bool(active(args, kwargs)) and share(args, kwargs) != 0
 
 
-def _recurrent(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _recurrent(args: Args, kwargs: Kwargs) -> bool:
     """Return whether layers of an LSTM and its like have dropout between them; packed ones begin with two tensors."""
     first = 5 if isinstance(args[3], bool) else 6
     return bool(args[first + 1]) and args[first] > 0
 
 
-def _always(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def _always(args: Args, kwargs: Kwargs) -> bool:
     return True
 
 
@@ -96,7 +97,7 @@ class Randomness:
         self.unused: dict[int, tuple[Tensor, str, str]] = {}
         self._seeded: dict[int, torch.Generator] = {}
 
-    def meet(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: str) -> bool:
+    def meet(self, name: str, args: Args, kwargs: Kwargs, place: str) -> bool:
         """Hear of an operation of `DRAWING` in a module before it runs; return whether `keep` is to have its result.
 
         Raises UnsupportedOperationError where it draws at random what becomes of its arguments.
@@ -118,7 +119,7 @@ class Randomness:
             self._seeded[id(generator)] = generator
         return True
 
-    def keep(self, name: str, result: Any, place: str) -> None:
+    def keep(self, name: str, result: object, place: str) -> None:
         """Keep what was drawn until something uses it."""
         if isinstance(result, Tensor):
             for tensor in (result, result._base):

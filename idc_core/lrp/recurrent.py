@@ -162,7 +162,7 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _cell(kind: str) -> Callable[..., Any]:
-    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> Any:
+    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> object:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
         found = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
         return found[0] if isinstance(state, Tensor) else found
@@ -198,7 +198,7 @@ def _last_states(output: Tensor, directions: int) -> Tensor:
     return torch.stack([states[end] for end, states in ends])
 
 
-def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, Any]:
+def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, object]:
     """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
     last = _last_states(output.transpose(0, 1) if module.batch_first else output, directions)

@@ -29,7 +29,7 @@ BIAS = Parameter(
 
 
 def composite(
-    name: str, table: Mapping[str, Any] | str, *, label: str = "", help: str = "", citation: str = ""
+    name: str, table: Mapping[str, object] | str, *, label: str = "", help: str = "", citation: str = ""
 ) -> None:
     """Enter a table of rules into `RULES` under a name of its own, for menus, the command line and checks.
 
@@ -99,7 +99,7 @@ class RelevanceSettings:
     values: tuple[tuple[str, Value], ...]
     bias: Bias
 
-    def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: Any) -> None:
+    def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: object) -> None:
         if not isinstance(rule, str | Mapping):
             raise SettingError(f"rule must be the name of a rule, a table, or RelevanceSettings, not {shown(rule)}.")
         if isinstance(rule, Mapping) or (rule not in RULES and ":" in rule):
@@ -113,7 +113,7 @@ class RelevanceSettings:
         object.__setattr__(self, "values", tuple((name, value) for name, value in values.items() if name in own))
 
     @classmethod
-    def of(cls, rule: "NamedRule", **parameters: Any) -> "RelevanceSettings":
+    def of(cls, rule: "NamedRule", **parameters: object) -> "RelevanceSettings":
         """Return the settings of a rule with these parameters, or the settings that are given instead of a rule."""
         if not isinstance(rule, RelevanceSettings):
             return cls(rule, **parameters)
@@ -155,5 +155,5 @@ class RelevanceSettings:
         return ChosenLater(place, choose) if self.asks_where else choose(place)
 
 
-NamedRule = str | Mapping[str, Any] | RelevanceSettings
+NamedRule = str | Mapping[str, object] | RelevanceSettings
 """How a rule is named: by its name, as a table, or with its parameters."""

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import torch
@@ -114,7 +114,7 @@ class LayerObserver(Protocol):
 
     where: list[str]
 
-    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> Any:
+    def layer_ran(self, layer: str, module: nn.Module, output: object) -> object:
         """Hear of a layer's output; return what the network goes on with instead of it, or None."""
 
 
@@ -140,7 +140,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
     unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
 
     def entering(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any) -> None:
+        def hook(module: nn.Module, args: object) -> None:
             if threading.get_ident() == owner:
                 if unseen is not None:
                     unseen.passes(args, watch.where[-1] if watch.where else "")
@@ -148,14 +148,14 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
 
         return hook
 
-    def leaving(module: nn.Module, args: Any, output: Any) -> None:
+    def leaving(module: nn.Module, args: object, output: object) -> None:
         if threading.get_ident() == owner:
             place = watch.where.pop()
             if unseen is not None:
                 unseen.left(output, place, bool(module._backward_hooks or module._backward_pre_hooks))
 
-    def ran(layer: str) -> Callable[..., Any]:
-        def hook(module: nn.Module, args: Any, output: Any) -> Any:
+    def ran(layer: str) -> Callable[..., object]:
+        def hook(module: nn.Module, args: object, output: object) -> object:
             if threading.get_ident() != owner:
                 return None
             with torch._C.DisableTorchFunction():
@@ -164,7 +164,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name
         return hook
 
     def calling(hear: Callable[[str], None], layer: str) -> Callable[..., None]:
-        def hook(*_: Any) -> None:
+        def hook(*_: object) -> None:
             if threading.get_ident() == owner:
                 hear(layer)
 

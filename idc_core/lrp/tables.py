@@ -116,7 +116,7 @@ def _key(key: object) -> str:
     return _KINDS.get(key, key)
 
 
-def _spec(key: str, value: Any) -> _Spec:
+def _spec(key: str, value: object) -> _Spec:
     name, *values = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else (None,)
     if not isinstance(name, str) or not all(is_number(one, -float("inf")) for one in values):
         raise SettingError(

@@ -20,11 +20,11 @@ class Unseen:
     def __init__(self) -> None:
         self._passed: list[tuple[Any, str]] = []
 
-    def passes(self, values: Any, place: str) -> None:
+    def passes(self, values: object, place: str) -> None:
         """Hear of values at a border of a module; where their operation is not shown it is in the module `place`."""
         self._passed.append((values, place))
 
-    def left(self, values: Any, place: str, hooked: bool) -> None:
+    def left(self, values: object, place: str, hooked: bool) -> None:
         """Hear of what a module gave; if it is `hooked`, its backward hooks would take relevance for gradients."""
         if hooked:
             with DisableTorchFunction():

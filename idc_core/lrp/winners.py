@@ -20,10 +20,12 @@ def _extreme(name: str) -> tuple[Handler, Handler]:
     """Return handlers of amax and max, or of amin and min, which PyTorch's own gradient shares among equal ones."""
     over_axes, index_of = getattr(torch, f"a{name}"), getattr(Tensor, f"arg{name}")
 
-    def extremes(settings: RelevanceSettings, input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+    def extremes(
+        settings: RelevanceSettings, input: Tensor, dim: int | tuple[int, ...] = (), keepdim: bool = False
+    ) -> object:
         return over_axes(input, dim, keepdim)
 
-    def along(settings: RelevanceSettings, input: Any, *args: Any, **options: Any) -> Any:
+    def along(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Any:
         other = options.get("other", args[0] if args else None)
         if isinstance(other, Tensor):
             return OPERATIONS[f"{name}imum"](settings, input, other)
@@ -38,7 +40,7 @@ def _extreme(name: str) -> tuple[Handler, Handler]:
 
 
 def _better_of_two(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:
-    def handler(settings: RelevanceSettings, input: Any, other: Any) -> Tensor:
+    def handler(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
         if not (depends(input) and depends(other)):
             return _bounded(function, input, other)
         value = function(input.detach(), other.detach())
@@ -48,7 +50,7 @@ def _better_of_two(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:
     return handler
 
 
-def _bounded(function: Callable[[Tensor, Tensor], Tensor], one: Any, other: Any) -> Tensor:
+def _bounded(function: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> Tensor:
     """Run a function of a watched value and a constant."""
     x, constant = (one, other) if depends(one) else (other, one)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
@@ -64,7 +66,7 @@ for _name in ("max", "min"):
 def _along(name: str, *, before: int = 0, dim: int | None = None) -> Handler:
     """Return the handler of an operation that takes one number along an axis, named behind so many arguments."""
 
-    def handler(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Any:
+    def handler(settings: RelevanceSettings, input: Tensor, *args: object, **options: Any) -> object:
         found = getattr(torch, name)(input.detach(), *args, **options)
         value = found if isinstance(found, Tensor) else found[0]
         axis = options.get("dim", args[before] if len(args) > before else dim)
@@ -82,7 +84,7 @@ OPERATIONS["kthvalue"], OPERATIONS["mode"] = _along("kthvalue", before=1, dim=-1
 
 
 @operation("clamp", "clip")
-def _clamp(settings: RelevanceSettings, input: Any, min: Any = None, max: Any = None) -> Any:
+def _clamp(settings: RelevanceSettings, input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """Clamp to bounds of which one at least is watched."""
     for name, bound in (("maximum", min), ("minimum", max)):
         if depends(input) or depends(bound):
@@ -93,22 +95,24 @@ def _clamp(settings: RelevanceSettings, input: Any, min: Any = None, max: Any = 
 
 
 @operation("clamp_min")
-def _clamp_min(settings: RelevanceSettings, input: Any, min: Any) -> Any:
+def _clamp_min(settings: RelevanceSettings, input: Tensor, min: Tensor) -> Tensor:
     return _clamp(settings, input, min)
 
 
 @operation("clamp_max")
-def _clamp_max(settings: RelevanceSettings, input: Any, max: Any) -> Any:
+def _clamp_max(settings: RelevanceSettings, input: Tensor, max: Tensor) -> Tensor:
     return _clamp(settings, input, None, max)
 
 
 @operation("logsumexp")
-def _log_sum_exp(settings: RelevanceSettings, input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def _log_sum_exp(
+    settings: RelevanceSettings, input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False
+) -> Tensor:
     return torch.logsumexp(input, dim, keepdim)
 
 
 def _smooth_better(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:
-    def handler(settings: RelevanceSettings, input: Any, other: Any) -> Tensor:
+    def handler(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
         if depends(input) and depends(other):
             return function(input, other)
         return _bounded(function, input, other)

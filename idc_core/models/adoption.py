@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.errors import IdcError, ModelError
 from idc_core.explained import WAYS, Explain, Explaining, digest_of, said_of
 from idc_core.layer_parts import split_layer
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.models.attentions import with_parts
 from idc_core.models.entry import Found, ModelEntry
@@ -62,7 +63,7 @@ def adopt(entry: ModelEntry, explain: Explain | None, layers: tuple[str, ...], l
     """
     where = f"{said_source(entry.build)}: the network {entry.name!r}"
     file = source_of(entry.build)[0]
-    built: Any = run_own(f"building the network {entry.name!r}", file, entry.build, ModelError)
+    built: object = run_own(f"building the network {entry.name!r}", file, entry.build, ModelError)
     if not isinstance(built, nn.Module):
         what = f"the class {built.__name__}" if isinstance(built, type) else f"a {type(built).__name__}"
         raise ModelError(f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.")
@@ -165,9 +166,7 @@ class _Noted(TorchFunctionMode):
         self.attentions: list[str] = []
         self._running, self._finder = running, HeadFinder(rows)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         """Run one operation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
@@ -178,7 +177,7 @@ class _Noted(TorchFunctionMode):
             self.attentions.append(self._running[-1])
         return result
 
-    def _heads(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> int:
+    def _heads(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> int:
         """Return the heads of an attention, 0 for any other operation."""
         if name == MULTI_HEAD:
             return int(args[4])
@@ -218,11 +217,11 @@ class _Survey:
             for hook in hooks:
                 hook.remove()
 
-    def _entering(self, name: str) -> Any:
+    def _entering(self, name: str) -> object:
         return lambda module, inputs: self._running.append(name)
 
-    def _noting(self, name: str) -> Any:
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+    def _noting(self, name: str) -> object:
+        def hook(module: nn.Module, inputs: object, output: object) -> None:
             self._running.pop()
             value = output[0] if isinstance(output, tuple | list) and output else output
             if isinstance(value, Tensor):
@@ -232,7 +231,7 @@ class _Survey:
 
         return hook
 
-    def _returning(self, module: nn.Module, inputs: Any, output: Any) -> None:
+    def _returning(self, module: nn.Module, inputs: object, output: object) -> None:
         self.returned = output if isinstance(output, tuple | list | Mapping) else ()
 
     def _has_neurons(self, name: str) -> bool:

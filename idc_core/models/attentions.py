@@ -54,7 +54,7 @@ def _token_read(network: nn.Module, inputs: Tensor, block: str) -> str:
     """Return the part that the scores are computed from, told by gradients at the last block; "" for all tokens."""
     held: list[Tensor] = []
 
-    def ends_here(module: nn.Module, given: Any, output: Any) -> Any:
+    def ends_here(module: nn.Module, given: object, output: Any) -> object:
         several = isinstance(output, tuple | list)
         held.append((output[0] if several else output).detach().requires_grad_())
         return (held[-1], *output[1:]) if several else held[-1]

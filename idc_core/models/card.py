@@ -47,7 +47,7 @@ class ModelCard:
     default_layer: str
     layers: tuple[str, ...]
     metrics: dict[str, float]
-    recipe: dict[str, Any]
+    recipe: dict[str, object]
     seed: int | None
     split: str
     licence: str
@@ -71,7 +71,7 @@ class ModelCard:
         return cls.of(content, str(path))
 
     @classmethod
-    def of(cls, content: Any, source: str) -> ModelCard:
+    def of(cls, content: object, source: str) -> ModelCard:
         """Make a card of what its JSON text held; ModelError, naming the source, if fields or values cannot be."""
         expected = {item.name for item in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != expected:

@@ -185,7 +185,7 @@ def read_series(name: str, folder: Path) -> Series | None:
     return Series(name, folder, tuple(sorted(found, key=lambda one: one.epoch)))
 
 
-def refuse_mixture(folder: Path, training: Mapping[str, Any], there: ModelCard) -> None:
+def refuse_mixture(folder: Path, training: Mapping[str, object], there: ModelCard) -> None:
     """Raise ModelError where seed, recipe or versions of a training are not those of the checkpoints in a folder."""
     for what in ("seed", "recipe", "versions"):
         if training[what] != getattr(there, what):

@@ -62,7 +62,7 @@ def _expected(program: torch.export.ExportedProgram, path: Path) -> Expected:
     return Expected(tuple(size if isinstance(size, int) else None for size in others), values[0].dtype)
 
 
-def _plain(target: Any) -> Callable[..., Any]:
+def _plain(target: object) -> Callable[..., object]:
     """Return the function of PyTorch that people call for an operation of an exported graph."""
     schema = getattr(target, "_schema", None)
     name = schema.name.removeprefix("aten::") if schema is not None else ""
@@ -76,7 +76,7 @@ def _slice(x: Tensor, dim: int = 0, start: int | None = None, end: int | None = 
     return x[(slice(None),) * (dim % x.dim()) + (slice(start, end, step),)]
 
 
-_OTHERWISE: dict[str, Callable[..., Any]] = {
+_OTHERWISE: dict[str, Callable[..., object]] = {
     "batch_norm": lambda x, weight, bias, mean, var, training, momentum, eps, *_: F.batch_norm(
         x, mean, var, weight, bias, training, momentum, eps
     ),

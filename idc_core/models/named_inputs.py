@@ -41,7 +41,7 @@ class _Naming:
 
     naming: Naming
 
-    def __call__(self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def __call__(self, module: nn.Module, given: tuple[object, ...], named: dict[str, Any]) -> Any:
         """Call the network by keyword, with all its inputs."""
         known = dict(named) if not given else {self.naming.main: given[0], **named}
         if len(given) > 1 or self.naming.main not in known:

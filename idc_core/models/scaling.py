@@ -74,7 +74,7 @@ class Scaling:
         parts.append(places[self.layout])
         return ", ".join(filter(None, parts))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return plain values, from which `from_json` makes it again."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 

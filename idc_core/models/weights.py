@@ -48,7 +48,7 @@ def fingerprint(network: nn.Module) -> str:
     return digest.hexdigest()[:16]
 
 
-def _parts(name: str, value: Any) -> Iterator[bytes]:
+def _parts(name: str, value: object) -> Iterator[bytes]:
     """Yield what tells a value of a state dict: of a quantised layer it is a tuple, or no tensor at all."""
     if isinstance(value, tuple | list):
         for place, one in enumerate(value):

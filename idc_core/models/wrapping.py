@@ -41,7 +41,7 @@ class Before:
 
     scaling: Scaling
 
-    def __call__(self, module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    def __call__(self, module: nn.Module, given: tuple[Any, ...]) -> tuple[object, ...]:
         """Scale the first input."""
         return (self._scaled(given[0]), *given[1:])
 
@@ -72,7 +72,7 @@ class _TwoScores:
 
     probability: bool
 
-    def __call__(self, module: nn.Module, given: tuple[Any, ...], output: Tensor) -> Tensor:
+    def __call__(self, module: nn.Module, given: tuple[object, ...], output: Tensor) -> Tensor:
         """Return scores (n, 2)."""
         x = output.reshape(-1, 1)
         if self.probability:

@@ -7,7 +7,7 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
@@ -45,10 +45,10 @@ class _LiveNetwork:
 class _LiveData:
     """Reads the splits that a person handed over: arrays, a torch Dataset, an idc Dataset, or a name."""
 
-    def __init__(self, train: Any, test: Any) -> None:
+    def __init__(self, train: object, test: object) -> None:
         self._given = {"train": train, "test": test}
 
-    def __call__(self, split: str) -> Any:
+    def __call__(self, split: str) -> object:
         """Return one split as it was handed over."""
         given = self._given[split]
         return load_dataset(given, "train" if split == "train" else "test") if isinstance(given, str) else given
@@ -59,8 +59,8 @@ class _LiveData:
 
 def enter_live(
     model: Module,
-    train: Any,
-    test: Any = None,
+    train: object,
+    test: object = None,
     *,
     name: str = "",
     layer: str = "",
@@ -89,7 +89,7 @@ def enter_live(
     return MODELS[chosen]
 
 
-def _enter_data(name: str, train: Any, test: Any, class_names: Sequence[str]) -> str:
+def _enter_data(name: str, train: object, test: object, class_names: Sequence[str]) -> str:
     """Return the name under which the data are in the registry."""
     if isinstance(train, str) and (test is None or test == train):
         return load_dataset(train, "train", 1).name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -27,17 +25,17 @@ from idc_core.tracing.trace import trace
 
 def guided_noise(
     model: nn.Module,
-    inputs: Any,
+    inputs: object,
     pixels: int | None = None,
     *,
     share: float = SHARE,
     deviation: float = DEVIATION,
     rule: NamedRule = "epsilon",
     seed: int = 0,
-    numbers: Any = None,
+    numbers: object = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-    **parameters: Any,
+    **parameters: object,
 ) -> Pictures:
     """Add Gaussian white noise to the most relevant pixels of every picture.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ SHARE = 0.02
 """Share of the pixels that the paper changes: 15 of MNIST's 784, 20 of CIFAR-10's 1,024, 200 of Udacity's 10,000."""
 
 
-def as_pictures(inputs: Any) -> Pictures:
+def as_pictures(inputs: object) -> Pictures:
     """Return a tensor, array or Dataset (n, C, H, W) as pictures; raise `DataError` where values leave 0..1.
 
     The array is perhaps the caller's own memory: not to be written into.
@@ -42,7 +40,7 @@ def as_pictures(inputs: Any) -> Pictures:
     return np.asarray(array, np.float32)
 
 
-def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
+def as_numbers(numbers: object, count: int) -> NDArray[np.int64]:
     """Return the number of each input, on which its random draws depend; default its position."""
     if numbers is None:
         return np.arange(count, dtype=np.int64)
@@ -55,7 +53,7 @@ def as_numbers(numbers: Any, count: int) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: object) -> int:
     """Return the seed, a whole number of at least 0."""
     return int(SEED.check(seed))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +13,13 @@ DEVIATION = 0.5
 
 
 def random_noise(
-    inputs: Any,
+    inputs: object,
     pixels: int | None = None,
     *,
     share: float = SHARE,
     deviation: float = DEVIATION,
     seed: int = 0,
-    numbers: Any = None,
+    numbers: object = None,
 ) -> Pictures:
     """Add Gaussian white noise to random pixels of every picture, float32 (n, C, H, W), and cut it to 0..1.
 
@@ -70,7 +68,7 @@ def noise_values(random: np.random.Generator, pixels: int, channels: int, deviat
     return (random.standard_normal((pixels, channels)) * deviation).astype(np.float32).T
 
 
-def check_deviation(deviation: Any) -> float:
+def check_deviation(deviation: object) -> float:
     """Return a standard deviation above 0 and at most 10."""
     if isinstance(deviation, bool) or not isinstance(deviation, int | float) or not 0 < deviation <= 10:
         raise SettingError(f"deviation must be a number above 0 and at most 10, not {deviation!r}.")

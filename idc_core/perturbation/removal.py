@@ -34,7 +34,7 @@ class Parts:
         """Number of parts of each input that can be removed, (n,)."""
         return np.asarray(self.removable.sum(1), np.int64)
 
-    def relevance(self, values: NDArray[Any]) -> Floats:
+    def relevance(self, values: NDArray[np.floating]) -> Floats:
         """Return the sum of each part, (n, parts), from values in the inputs' shape."""
         if values.shape != self.inputs.shape:
             raise DataError(f"Expected values of the inputs' shape {self.inputs.shape}, not {values.shape}.")
@@ -69,7 +69,7 @@ def with_parts(data: Dataset) -> Dataset:
     return data if worded.all() else data.only(np.flatnonzero(worded).astype(np.int64))
 
 
-def parts_of(data: Dataset, side: int, colour: NDArray[Any] | None = None) -> Parts:
+def parts_of(data: Dataset, side: int, colour: NDArray[np.generic] | None = None) -> Parts:
     """Cut the inputs of a data set into parts: squares of pictures, removed to a colour (C,), or words of texts."""
     inputs = np.asarray(data.inputs)
     if data.vocabulary and inputs.ndim == 2 and inputs.dtype.kind in "iu":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +57,13 @@ def register_transform(
 
 
 def transform(
-    inputs: Any, name: str, *, seed: int = 0, numbers: Any = None, on_progress: Progress | None = None, **settings: Any
+    inputs: object,
+    name: str,
+    *,
+    seed: int = 0,
+    numbers: object = None,
+    on_progress: Progress | None = None,
+    **settings: object,
 ) -> Pictures:
     """Change every picture, float (n, C, H, W) in 0..1, by a transform of `TRANSFORMS` with its settings.
 

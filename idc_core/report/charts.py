@@ -32,7 +32,7 @@ class Chart:
     title: str
     read: str
     height: int
-    light: dict[str, Any]
+    light: dict[str, object]
     dark: dict[str, Any]
     picture: Markup
 

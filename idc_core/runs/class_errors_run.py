@@ -100,8 +100,8 @@ def class_evidence(
 def planned_class_errors(
     gather: Callable[[Progress | None], Evidence],
     settings: ErrorSettings,
-    key: tuple[Any, ...],
-    run: dict[str, Any] | None = None,
+    key: tuple[object, ...],
+    run: dict[str, object] | None = None,
 ) -> Planned[ClassErrors]:
     """Plan the comparison of all classes.
 

@@ -150,7 +150,7 @@ def _check_facts(facts: store.Facts) -> None:
         raise DataError(f"its settings are more than plain values, texts of up to {_LONGEST:,} characters and lists.")
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, _PLAIN) or (isinstance(value, str) and len(value) <= _LONGEST)
@@ -175,7 +175,7 @@ def _check_value(facts: store.Facts, value: Any) -> None:
             raise DataError("the figures that it tells are not those of its result.")
 
 
-def _fits(held: Any, hint: Any) -> bool:
+def _fits(held: object, hint: object) -> bool:
     """Whether a value is of the type that a field is annotated with; what is in it is not looked at."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return any(_fits(held, one) for one in get_args(hint))

@@ -2,7 +2,8 @@
 
 The files of the results alone are the truth: the index is made of their headers, can be deleted at any time, and is
 made anew where it is not as it was left. DuckDB lets one process at a time write, so each opens it for an instant,
-under a lock. Where it cannot be had, as in a read-only folder, the index is made in memory.
+under a lock. Where it cannot be had, as in a read-only folder, the index is made in memory. It holds what headers say,
+which can come from anywhere, and reaches neither files nor the network.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from filelock import FileLock, Timeout
 from idc_core.errors import DataError, SettingError
 from idc_core.files import cache_folder, write_whole
 from idc_core.runs.run import Run
+from idc_core.sql.process import connect
 from idc_core.store import ENDING, Facts, Mark, marks, read_facts, results_folder
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ _FORM = "runs 2"
 _WAIT_S = 5.0
 """Seconds to wait for another process, which needs a fraction of one."""
 
-Row = tuple[str, str, str, str, float, str, str]
+_Row = tuple[str, str, str, str, float, str, str]
 """Id, kind, version, made, seconds, settings, scores."""
 
 _TABLE = (
@@ -45,17 +47,6 @@ _COLUMNS = ("VARCHAR", "UBIGINT", "UBIGINT", *("VARCHAR",) * 3, "DOUBLE", *("VAR
 
 _NO_RUN = ("", "", "", 0.0, "", "{}", "{}")
 """What is noted of a result that is no run, so that its header is read once."""
-
-# The database holds what headers say, which can come from anywhere: it reaches neither files nor the network.
-_CONFINED: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "temp_directory": "",
-    "threads": "1",
-    "lock_configuration": "true",
-}
 
 
 def find_runs(
@@ -98,13 +89,13 @@ def _all_seen(run: Run, sees: Callable[[str], bool]) -> bool:
     return all(sees(name) for names in run.names.values() for name in names)
 
 
-def _run(row: Row, mark: Mark) -> Run:
+def _run(row: _Row, mark: Mark) -> Run:
     id, kind, version, made, seconds, settings, scores = row
     facts = Facts(kind, version, made, seconds, json.loads(settings), json.loads(scores))
     return Run(id, facts, mark.name, mark.pinned, mark.shared)
 
 
-def _rows(kind: str, network: str) -> list[Row]:
+def _rows(kind: str, network: str) -> list[_Row]:
     """Ask the index on disk; one in memory where it cannot be had."""
     import duckdb
 
@@ -115,12 +106,12 @@ def _rows(kind: str, network: str) -> list[Row]:
             return _answer(index, kind, network)
     except (OSError, Timeout, duckdb.Error) as error:
         log.info("The index of runs is made in memory (%s).", error)
-    with duckdb.connect(config=_CONFINED) as index:
+    with connect() as index:
         index.execute(_TABLE)
         return _answer(index, kind, network)
 
 
-def _answer(index: DuckDBPyConnection, kind: str, network: str) -> list[Row]:
+def _answer(index: DuckDBPyConnection, kind: str, network: str) -> list[_Row]:
     _update(index)
     return index.execute(
         "SELECT id, kind, version, made, seconds, settings, scores FROM results WHERE settings <> '{}' "
@@ -132,15 +123,13 @@ def _answer(index: DuckDBPyConnection, kind: str, network: str) -> list[Row]:
 @contextmanager
 def _on_disk(path: Path) -> Iterator[DuckDBPyConnection]:
     """Open the file if it is as it was left, else a new one; a damaged database can end its reader's process."""
-    import duckdb
-
     seal, log_file = path.with_suffix(".seal"), path.with_suffix(".duckdb.wal")
     known = _digest(path)
     # A log beside it was left by a process that was killed.
     if not known or log_file.exists() or not seal.exists() or seal.read_text(errors="replace") != known:
         for one in (seal, path, log_file):
             one.unlink(missing_ok=True)
-    index = duckdb.connect(str(path), config=_CONFINED)
+    index = connect(str(path))
     try:
         index.execute(_TABLE)
         yield index

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from idc_core.runs.attack_run import AttackRun
     from idc_core.suites import SuiteComparison
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, object]
 Figures = Mapping[str, float | None]
 
 OTHER_CLASSES = "other classes"
@@ -59,7 +59,7 @@ class RunKind:
     measure: Callable[[Any, Settings], Figures]
     result: str
 
-    def figures(self, value: Any, settings: Settings) -> dict[str, float]:
+    def figures(self, value: object, settings: Settings) -> dict[str, float]:
         """Return the figures of a result that are defined and finite."""
         found = {name: _number(one) for name, one in self.measure(value, settings).items() if one is not None}
         return {name: one for name, one in found.items() if math.isfinite(one)}

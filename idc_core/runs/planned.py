@@ -108,8 +108,8 @@ def planned_statistics(
 
 
 def criterion_key(
-    fingerprints: Fingerprints, layer: str, chosen: str, name: str, settings: Mapping[str, Any]
-) -> tuple[Any, ...]:
+    fingerprints: Fingerprints, layer: str, chosen: str, name: str, settings: Mapping[str, object]
+) -> tuple[object, ...]:
     """Return the key of what a criterion says of tests.
 
     `chosen` is the `digest` of the tests looked at. `settings` are the criterion's parameters, or for IDC those of the

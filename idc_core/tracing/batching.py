@@ -246,7 +246,7 @@ def _check_before(watch: Watch, layers: Sequence[str]) -> None:
             raise behind(layer, watch.ends_at)
 
 
-def layers_until(model: nn.Module, one: Any, layers: Sequence[str], end: str) -> tuple[str, ...]:
+def layers_until(model: nn.Module, one: object, layers: Sequence[str], end: str) -> tuple[str, ...]:
     """Return those of some layers that run before another one, in their order, and that one last.
 
     `one` is a single input (1, ...), which runs through the network.
@@ -271,7 +271,7 @@ def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
 
 
-def _parts(inputs: Iterable[Any]) -> Iterator[Any]:
+def _parts(inputs: Iterable[Any]) -> Iterator[object]:
     """Yield the inputs of batches, of pairs the first one; nothing is begun before the first is asked for."""
     for batch in inputs:
         yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
@@ -319,7 +319,7 @@ def whole(inputs: Inputs) -> Any:
     return NamedInputs.of(inputs) if isinstance(inputs, Mapping) else inputs
 
 
-def is_array(part: Any) -> bool:
+def is_array(part: object) -> bool:
     """Return whether something is a tensor, an array, or what reads like an array without being in memory."""
     return isinstance(part, Tensor | np.ndarray) or (hasattr(part, "__array__") and hasattr(part, "ndim"))
 
@@ -337,7 +337,7 @@ def _rows(part: Any) -> int:
     return len(part)
 
 
-def check_tensor(value: Any) -> None:
+def check_tensor(value: object) -> None:
     """Refuse tensors that are no plain arrays of numbers: sparse ones, and those of a transform of torch.func."""
     if not isinstance(value, Tensor):
         return
@@ -354,13 +354,13 @@ def check_tensor(value: Any) -> None:
         )
 
 
-def place(model: nn.Module, batch: Any) -> Batch:
+def place(model: nn.Module, batch: object) -> Batch:
     """Return a batch of inputs on the network's device, in its dtype, images with the channels last in memory."""
     return batch.each(partial(placed, model)) if isinstance(batch, NamedInputs) else placed(model, batch)
 
 
 @torch.inference_mode(False)
-def placed(model: nn.Module, batch: Any, in_single: bool = False) -> Tensor:
+def placed(model: nn.Module, batch: object, in_single: bool = False) -> Tensor:
     """Return one array of inputs as `place` does; `in_single` precision at least, whatever the network's own is."""
     if is_array(batch) and not isinstance(batch, Tensor):
         batch = np.asarray(batch)

@@ -12,12 +12,12 @@ from idc_core.config import config
 from idc_core.tracing.batch_size import MOST_INPUTS
 
 
-def is_items(inputs: Any) -> bool:
+def is_items(inputs: object) -> bool:
     """Return whether inputs come item by item."""
     return isinstance(inputs, Dataset)
 
 
-def loaded(items: Dataset[Any]) -> tuple[Iterable[Any], int | None]:
+def loaded(items: Dataset[Any]) -> tuple[Iterable[object], int | None]:
     """Return the batches of a Dataset in its own order, and how many items it has where that is known.
 
     ``loaders`` of the config file is the number of processes that read; the order does not depend on it. An iterable

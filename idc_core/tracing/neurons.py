@@ -98,7 +98,7 @@ def countable_layers(model: nn.Module) -> tuple[str, ...]:
     )
 
 
-def check_neuron(of: Any, target: Any) -> Neuron:
+def check_neuron(of: object, target: Any) -> Neuron:
     """Return the hidden neuron that is to be explained in place of a class; `target` must be the usual one."""
     parts = tuple(of) if isinstance(of, tuple | list) else ()
     if len(parts) != 2 or not isinstance(parts[0], str) or parts[0] == INPUT:

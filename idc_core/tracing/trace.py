@@ -264,7 +264,7 @@ def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: Kept) -> tuple[T
 
 
 def _combined(
-    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: Any, rows: int
+    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: object, rows: int
 ) -> dict[str, Tensor]:
     """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
 

@@ -96,7 +96,7 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
     """Show the triplets of largest bias; choosing one selects its pair. Returns the table."""
     distance = looked.found.distance
 
-    def work(report: Any) -> Any:
+    def work(report: object) -> Any:
         return most_biased(distance, _TRIPLETS, filtered=filtered)
 
     try:

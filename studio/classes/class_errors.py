@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -138,8 +138,8 @@ def _find(
     settings: ErrorSettings,
     statistics: Statistics | None,
     rows: NDArray[np.int64] | None,
-    key: tuple[Any, ...],
-    run: dict[str, Any] | None = None,
+    key: tuple[object, ...],
+    run: dict[str, object] | None = None,
 ) -> Looked:
     """Compare the classes; a run where its settings are told, as of a person's own predictions they are not."""
     grouped = evidence.grouped(parse_groups(settings.groups, evidence.class_names))

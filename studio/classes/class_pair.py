@@ -76,7 +76,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
         layer, neuron = looked.neuron_of(index)
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "layer": layer,
             "neuron": neuron,
             f"active for {first} (%)": 100 * found.probability[index, pair[0]],
@@ -279,7 +279,9 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         hover_pictures(view, "pair-plane", positions)
 
 
-def _members(looked: Looked, pair: tuple[int, int], rows: NDArray[np.int64], true: NDArray[Any] | None) -> Groups:
+def _members(
+    looked: Looked, pair: tuple[int, int], rows: NDArray[np.int64], true: NDArray[np.generic] | None
+) -> Groups:
     predicted = np.asarray(looked.evidence.predicted)
     if predicted.ndim == 2:
         has = predicted[rows][:, list(pair)]

@@ -90,7 +90,7 @@ def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
             return
 
 
-def _row(one: ClusterChoice) -> dict[str, Any]:
+def _row(one: ClusterChoice) -> dict[str, object]:
     return {
         "clustering method": _LABELS[one.clustering],
         "zeros": "dropped" if one.drop_zeros else "kept",

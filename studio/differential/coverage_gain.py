@@ -103,7 +103,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
     shares: dict[str, bool] = {}
     problems: list[str] = []
 
-    def passed(report: Progress) -> Any:
+    def passed(report: Progress) -> object:
         from idc_core.tracing.trace import collect
 
         return collect(view.model, inputs, [layer], on_progress=report)

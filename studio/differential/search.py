@@ -85,7 +85,7 @@ class SearchResult:
         return distances(self.disagreements.inputs, self.seeds[self.disagreements.seed_index])
 
     @cached_property
-    def votes(self) -> NDArray[Any]:
+    def votes(self) -> NDArray[np.generic]:
         """Majority vote on each disagreement."""
         from idc_core.generation import majority
 
@@ -200,7 +200,7 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
     return SearchResult(found, positions, seeds, shown, models, (key, len(found)))
 
 
-def _told(view: View, settings: SearchSettings) -> dict[str, Any]:
+def _told(view: View, settings: SearchSettings) -> dict[str, object]:
     """Return what a list of runs says of a search."""
     told = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
     told["models"] = [name for name in settings.models if name != COPY]

@@ -140,7 +140,7 @@ def objective_menu() -> dict[str, str]:
     return {name: one.label for name, one in OBJECTIVES.items()}
 
 
-def _choose_constraint() -> tuple[str, tuple[tuple[str, Any], ...]]:
+def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
     from idc_core.generation import CONSTRAINTS
 
     labels = constraint_menu()
@@ -168,7 +168,7 @@ def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
     from idc_core.generation import CONSTRAINTS
 
     height, width = view.test.inputs.shape[2:]
-    values: list[tuple[str, Any]] = []
+    values: list[tuple[str, object]] = []
     if "top" in CONSTRAINTS[name].card.defaults:
         values += _choose_place(height, width)
     if name == "only":
@@ -176,7 +176,7 @@ def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
     return tuple(values)
 
 
-def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
+def _choose_place(height: int, width: int) -> list[tuple[str, object]]:
     """Choose the position of the rectangle, or leave it to the gradient."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if not st.toggle(
@@ -205,7 +205,7 @@ def _choose_place(height: int, width: int) -> list[tuple[str, Any]]:
         ]
 
 
-def _choose_pixels(height: int, width: int) -> list[tuple[str, Any]]:
+def _choose_pixels(height: int, width: int) -> list[tuple[str, object]]:
     """Choose the rows and columns of the pixels that may change."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         return [

@@ -201,7 +201,7 @@ def measure(
     return Measured(found, view, settings, _read(found), True)
 
 
-def _told(view: View, settings: InspectionSettings, most: int) -> dict[str, Any] | None:
+def _told(view: View, settings: InspectionSettings, most: int) -> dict[str, object] | None:
     """Return what a list of runs says of an inspection; no run with a person's own files, which no address holds."""
     if settings.masks:
         return None

@@ -104,7 +104,7 @@ def _how_to_choose(squares: int) -> str:
     return "Too many squares to click: show 80 units or fewer, or choose a unit by name in the tab One unit."
 
 
-def _place(keys: Any, key: int) -> int | None:
+def _place(keys: object, key: int) -> int | None:
     found = np.flatnonzero(keys == key)
     return int(found[0]) if len(found) else None
 

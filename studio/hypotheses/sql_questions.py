@@ -49,7 +49,7 @@ def draw_questions(measured: Measured) -> None:
         )
     if st.session_state.get(_KEPT_AS):
         st.caption(st.session_state[_KEPT_AS])
-    if not _database().is_file():
+    if not _path().is_file():
         st.info("No run is kept yet. Keep this one, then query.")
         return
     _draw_question()
@@ -57,10 +57,10 @@ def draw_questions(measured: Measured) -> None:
 
 
 def _keep(measured: Measured, name: str) -> None:
-    from idc_core.inspection.store import keep
+    from idc_core.inspection.database import keep
 
     try:
-        run = keep(measured.found, name, _database())
+        run = keep(measured.found, name, _path())
     except IdcError as error:
         st.session_state[_KEPT_AS] = literal(error)
         return
@@ -68,8 +68,8 @@ def _keep(measured: Measured, name: str) -> None:
 
 
 def _draw_question() -> None:
-    from idc_core.inspection.limits import LIMITS
-    from idc_core.inspection.query import PREPARED, ask
+    from idc_core.inspection.database import PREPARED, database
+    from idc_core.sql.process import LIMITS
 
     with st.form("sql-form", border=False):
         sql = st.text_area(
@@ -86,10 +86,10 @@ def _draw_question() -> None:
             st.button(one.label, key=f"ask-{one.name}", on_click=_prepare, args=(one.sql,), help=one.help)
     st.session_state["sql-kept"] = sql
     # A question is asked once, and again where another run was kept: it may take its whole time.
-    asked = (sql, _database().stat().st_mtime_ns)
+    asked = (sql, _path().stat().st_mtime_ns)
     if st.session_state.get(ANSWERED, (None,))[0] != asked:
         try:
-            st.session_state[ANSWERED] = (asked, ask(sql, _database()))
+            st.session_state[ANSWERED] = (asked, database(_path()).ask(sql))
         except IdcError as error:
             st.session_state[ANSWERED] = (asked, literal(error))
     answer = st.session_state[ANSWERED][1]
@@ -110,9 +110,9 @@ def _draw_question() -> None:
     )
 
 
-def _database() -> Path:
-    """Return this visitor's database of inspections."""
-    from idc_core.inspection.store import store_path
+def _path() -> Path:
+    """Return where this visitor's database of inspections is."""
+    from idc_core.inspection.database import store_path
 
     return store_path(visitor.person() or "")
 
@@ -128,9 +128,9 @@ def _prepare(sql: str) -> None:
 
 
 def _draw_export() -> None:
-    from idc_core.inspection.store import VIEWS
+    from idc_core.inspection.database import VIEWS
 
-    path = _database()  # it is not the script's thread that will ask for the file
+    path = _path()  # it is not the script's thread that will ask for the file
     st.markdown("**Export views**, all runs")
     with st.container(horizontal=True, key="export-views"):
         for view in VIEWS:
@@ -146,7 +146,7 @@ def _draw_export() -> None:
 
 
 def _exported(view: str, kind: str, path: Path) -> bytes:
-    from idc_core.inspection.store import export
+    from idc_core.inspection.database import export
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"{view}.{kind}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from idc_core.analysis.layer_sweep import Sweep
@@ -43,7 +41,7 @@ def draw_network(view: View, sweep: Sweep) -> None:
     )
 
 
-def _clicked(points: list[dict[str, Any]]) -> None:
+def _clicked(points: list[dict[str, object]]) -> None:
     select(layer=str(points[0]["customdata"]))
 
 

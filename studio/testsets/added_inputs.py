@@ -204,7 +204,7 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
 
     suite, cells, name = found.suites[number], found.results[number].cells[m], found.options[number].label
     binary = "application/octet-stream"
-    files: dict[str, tuple[str, str, Any]] = {
+    files: dict[str, tuple[str, str, object]] = {
         f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):

@@ -159,7 +159,7 @@ def _of_tests(view: View, learnt: Analysis) -> PartResponses:
 
 
 def _respond(
-    waiting: Waiting, view: View, suite: Suite, part: SuitePart, targets: NDArray[Any], learnt: Analysis
+    waiting: Waiting, view: View, suite: Suite, part: SuitePart, targets: NDArray[np.generic], learnt: Analysis
 ) -> PartResponses:
     """Run a part of a suite through the network."""
 

@@ -297,6 +297,6 @@ def csv(table: pd.DataFrame) -> str:
     return text
 
 
-def _inert(value: Any) -> Any:
+def _inert(value: Any) -> object:
     """Return a cell as a spreadsheet shows it and does not run it."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -86,7 +86,7 @@ def note(view: View, shown: int, of: int) -> str:
 
 def make_tiles(
     view: View, shown: NDArray[np.int64], relevance: NDArray[np.floating] | None = None
-) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+) -> tuple[list[dict[str, Any]], dict[str, object] | None]:
     """Return the tiles of some tests, and the sheet that their pictures are cut out of; None for texts."""
     tiles: list[dict[str, Any]] = [
         {"test": int(view.test.ids[place]), "caption": caption(view, place), "spoken": _spoken(view, place)}
@@ -191,7 +191,7 @@ def _left_out(shown: int, all_of_them: int) -> str:
     return f" {shown} of {plural(all_of_them, 'test')} are shown." if shown < all_of_them else ""
 
 
-def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, Any] | None, key: str) -> None:
+def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, object] | None, key: str) -> None:
     """Show tiles that select their tests."""
     _draw(key, "Tests to select", tiles, sheet, selected().input, select_or_drop)
 
@@ -205,7 +205,7 @@ def _draw(
     key: str,
     label: str,
     tiles: Sequence[dict[str, Any]],
-    sheet: dict[str, Any] | None,
+    sheet: dict[str, object] | None,
     chosen: int | None,
     choose: Callable[[int], None],
 ) -> None:

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from idc_core.cli import main
-from idc_core.inspection.query import ask
+from idc_core.inspection.database import database
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def test_it_prints_the_strongest_units_keeps_and_writes(home, capsys):
     assert "false-discovery rate of 0.05" in "\n".join(printed)
     with (home / "all.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == ask("SELECT count(*) FROM scores").rows[0][0] > 1000
-    assert ask("SELECT name FROM runs").rows == [("mine",)]
+    assert len(rows) == database().ask("SELECT count(*) FROM scores").rows[0][0] > 1000
+    assert database().ask("SELECT name FROM runs").rows == [("mine",)]
     best = max((row for row in rows if row["score"]), key=lambda row: abs(float(row["score"])))
     assert printed[1].startswith(best["hypothesis"])
 

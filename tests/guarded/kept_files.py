@@ -15,8 +15,7 @@ from idc_core.gate.baseline import read_baseline
 from idc_core.guarded import seal_text, seal_zip
 from idc_core.inspection import inspect
 from idc_core.inspection.blocks import BlockStore
-from idc_core.inspection.query import ask
-from idc_core.inspection.store import keep
+from idc_core.inspection.database import database, keep
 from idc_core.suites import open_saved, save_suite, saved_suites
 from idc_core.suites.attacked import cached_block
 from tests.guarded import crafted_arrays, crafted_texts, damage
@@ -137,7 +136,7 @@ def blocks(folder):
     return path
 
 
-def database(folder):
+def database_file(folder):
     """A database with one inspection."""
     found = inspect(Table(noisy_table(units=2)), texts(20), [is_letter(4)], ["pearson"], ["units"])
     keep(found, "first", folder / "home" / "inspection.duckdb")
@@ -148,7 +147,7 @@ def asked(path):
     """What the database says of it."""
     for log in path.parent.glob("*.wal"):
         log.unlink()
-    return [ask(f"SELECT * FROM {view}", path).rows for view in ("runs", "hypotheses", "units", "scores")][1:]
+    return [database(path).ask(f"SELECT * FROM {view}").rows for view in ("runs", "hypotheses", "units", "scores")][1:]
 
 
 TABLE = CellTable(
@@ -281,8 +280,8 @@ KEPT = (
     ),
     Reader(
         "database of inspections",
-        ("idc_core.inspection.database_process", "idc_core.inspection.query"),
-        database,
+        ("idc_core.sql.process", "idc_core.sql.database"),
+        database_file,
         asked,
         heads=lambda content: {0, 8, 20, 4100, 8200, 12_300},
         tries=4,

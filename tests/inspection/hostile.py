@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from idc_core.inspection import database
+from idc_core.sql import database
 
 ENDLESS = "WITH RECURSIVE more AS (SELECT 1 AS x UNION ALL SELECT {next} FROM more) SELECT {seen} FROM more"
 
@@ -286,7 +286,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
             status = Path(f"/proc/{self.pid}/status")
             while self.returncode is None:
                 try:
-                    ours = "database_process" in Path(f"/proc/{self.pid}/cmdline").read_text()
+                    ours = "sql/process.py" in Path(f"/proc/{self.pid}/cmdline").read_text()
                     text = status.read_text()
                 except OSError:
                     return

@@ -1,19 +1,17 @@
 """Whatever query or file is given to the SQL box: an answer or an `IdcError`, within its limits, and nothing left."""
 
-import json
 import random
 import re
 import time
-from dataclasses import replace
 
 import duckdb
 import pytest
 
 from idc_core.errors import DataError, IdcError, SettingError
-from idc_core.inspection import database, database_process, store
-from idc_core.inspection.limits import LIMITS
-from idc_core.inspection.query import ask
-from idc_core.inspection.store import export, forget
+from idc_core.inspection.database import database, export, forget
+from idc_core.sql import database as parent
+from idc_core.sql import process
+from idc_core.sql.process import LIMITS
 from tests.inspection import hostile
 
 SLACK_S = 5
@@ -27,8 +25,7 @@ ROWS = """INSERT INTO kept.scores SELECT 'r', 'm', 'l', '', range, 'h', 'pearson
 def good(tmp_path_factory):
     """A folder with a database, another one, and a file that nobody may read."""
     folder = tmp_path_factory.mktemp("good")
-    run = {"sql": "INSERT INTO kept.runs (run, name) VALUES ('r', 'n')", "values": [], "table": False}
-    store._write(folder / "good.duckdb", [{"sql": ROWS, "values": [], "table": False}, run])
+    database(folder / "good.duckdb").write([(ROWS, ()), ("INSERT INTO kept.runs (run, name) VALUES ('r', 'n')", ())])
     duckdb.connect(str(folder / "other.duckdb")).execute("CREATE TABLE hidden AS SELECT 'SECRET' AS s").close()
     (folder / "secret.csv").write_text("SECRET,b\n1,2\n")
     return folder
@@ -39,7 +36,7 @@ def attempt(good, sql, seconds):
     before = {path.name: path.read_bytes() for path in good.iterdir()}
     started = time.monotonic()
     try:
-        said = repr(ask(sql, good / "good.duckdb", seconds=seconds).rows)
+        said = repr(database(good / "good.duckdb").ask(sql, seconds).rows)
     except IdcError as error:
         said = str(error)
         assert len(said) < 2 * LIMITS.message
@@ -89,7 +86,7 @@ def damaged(good, place, make, acts=("ask", "export", "forget")):
         make(path)
         try:
             if act == "ask":
-                said = repr(ask("SELECT sum(score), min(run), max(remark) FROM scores", path, seconds=30.0).rows)
+                said = repr(database(path).ask("SELECT sum(score), min(run), max(remark) FROM scores", 30.0).rows)
             elif act == "export":
                 export("scores", folder / "out.csv", path)
             else:
@@ -123,12 +120,12 @@ def test_what_is_no_database_is_named(good, tmp_path, name):
     path = tmp_path / "inspection.duckdb"
     dict(hostile.others(good))[name](path)
     with pytest.raises(DataError, match=re.escape(OTHERS[name])):
-        ask("SELECT 1", path)
+        database(path).ask("SELECT 1")
 
 
 @pytest.mark.slow
 def test_damaged_files(good, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "LIMITS", replace(LIMITS, writing_seconds=30.0))
+    monkeypatch.setattr(parent, "LIMITS", LIMITS._replace(writing_seconds=30.0))
     with hostile.watched(monkeypatch) as peaks:
         for place, (name, make) in enumerate(hostile.others(good)):
             acts = ("ask", "export" if place % 2 else "forget")
@@ -153,14 +150,13 @@ def test_a_damaged_file_is_not_waited_for(good, tmp_path, monkeypatch):
         raise duckdb.IOException("Corrupt database file: computed checksum does not match, block 1 is not blocked")
 
     monkeypatch.setattr(duckdb, "connect", fail)
-    job = {"path": str(good / "good.duckdb"), "seconds": 30.0, "limits": {**vars(LIMITS)}, "question": "SELECT 1"}
     with pytest.raises(duckdb.IOException):
-        database_process._connect(job)
+        process.connect(str(good / "good.duckdb"), read_only=True, wait=15.0)
     assert len(tried) == 1
     path = tmp_path / "inspection.duckdb"
     path.write_bytes((good / "good.duckdb").read_bytes()[:12] + bytes(100_000))
     with pytest.raises(DataError, match="cannot be opened"):
-        ask("SELECT 1", path)
+        database(path).ask("SELECT 1")
 
 
 def test_what_is_broken_off_leaves_nothing_and_what_lay_there_is_swept(good, tmp_path):
@@ -170,21 +166,21 @@ def test_what_is_broken_off_leaves_nothing_and_what_lay_there_is_swept(good, tmp
     for rest in ("duckdb_temp_storage_DEFAULT-0.tmp", "duckdb_temp_block-3.block"):
         spilled.mkdir(exist_ok=True)
         (spilled / rest).write_bytes(b"x" * 1000)
-    assert ask("SELECT 1", path).rows == [(1,)]
+    assert database(path).ask("SELECT 1").rows == [(1,)]
     assert not spilled.exists()
     with pytest.raises(SettingError, match=r"longer than 2 s|Out of Memory"):
-        ask(hostile.LONG[1], path, seconds=2.0)
+        database(path).ask(hostile.LONG[1], 2.0)
     assert {one.name for one in tmp_path.iterdir()} == {"inspection.duckdb"}
     spilled.mkdir()
     (spilled / "mine.txt").write_text("not the database's")
-    assert ask("SELECT 1", path).rows == [(1,)]
+    assert database(path).ask("SELECT 1").rows == [(1,)]
     assert (spilled / "mine.txt").exists()
 
 
 def test_values_that_python_has_no_type_for_come_as_text(good):
-    answer = ask(hostile.TYPES[2], good / "good.duckdb")
+    answer = database(good / "good.duckdb").ask(hostile.TYPES[2])
     assert answer.rows == [("infinity", "-infinity", "290000-01-01", "1000-01-01 (BC)")]
-    every = ask("SELECT * FROM test_all_types()", good / "good.duckdb")
+    every = database(good / "good.duckdb").ask("SELECT * FROM test_all_types()")
     found = dict(zip(every.columns, every.rows[1], strict=True))
     assert found["date"] == "5881580-07-10"
     assert found["uhugeint"] == str(2**128 - 1)
@@ -201,39 +197,36 @@ def test_values_that_python_has_no_type_for_come_as_text(good):
 
 
 def test_a_query_is_refused_by_length_and_nesting_before_it_is_read(good, monkeypatch):
-    monkeypatch.setattr(database.subprocess, "run", None)
-    path = good / "good.duckdb"
+    monkeypatch.setattr(parent.subprocess, "run", None)
+    ask = database(good / "good.duckdb").ask
     with pytest.raises(SettingError, match="has 200,008 characters, and may have 20,000"):
-        ask("SELECT " + "(" * 100_000 + "1" + ")" * 100_000, path)
+        ask("SELECT " + "(" * 100_000 + "1" + ")" * 100_000)
     with pytest.raises(SettingError, match="has 101 brackets inside one another, and may have 100"):
-        ask("SELECT " + "(" * 101 + "1" + ")" * 101, path)
+        ask("SELECT " + "(" * 101 + "1" + ")" * 101)
     with pytest.raises(SettingError, match="has 101 brackets"):
-        ask("SELECT " + "(')'||" * 101 + "'1'" + ")" * 101, path)
+        ask("SELECT " + "(')'||" * 101 + "'1'" + ")" * 101)
     with pytest.raises(SettingError, match="half of a character"):
-        ask("SELECT '\ud800'", path)
+        ask("SELECT '\ud800'")
 
 
 def test_brackets_in_strings_and_comments_do_not_count(good):
     sql = "SELECT '" + "(" * 200 + "' AS \"" + "[" * 200 + '" -- ' + "(" * 200 + "\n/* " + "{" * 200 + " */"
-    assert ask(sql, good / "good.duckdb").rows == [("(" * 200,)]
+    assert database(good / "good.duckdb").ask(sql).rows == [("(" * 200,)]
 
 
 def test_an_answer_has_so_many_values_and_bytes(good):
     with pytest.raises(SettingError, match="has 3,000,001 values, and may have 1,000,000"):
-        ask("SELECT list(NULL) FROM range(3000000)", good / "good.duckdb")
+        database(good / "good.duckdb").ask("SELECT list(NULL) FROM range(3000000)")
     with pytest.raises(SettingError, match="has 95 MB, and may have 16"):
-        ask("SELECT repeat('x', 10000) FROM range(10000)", good / "good.duckdb")
+        database(good / "good.duckdb").ask("SELECT repeat('x', 10000) FROM range(10000)")
 
 
 def test_no_connection_loads_extensions_or_can_be_opened_up(good):
-    assert {"autoinstall_known_extensions", "autoload_known_extensions"} <= {
-        name for name, value in database_process.CONFINED.items() if value == "false"
-    }
     names = "enable_external_access", "autoinstall_known_extensions", "autoload_known_extensions"
     asked = ", ".join(
         f"current_setting('{name}')::VARCHAR" for name in (*names, "lock_configuration", "temp_directory")
     )
-    assert ask(f"SELECT {asked}", good / "good.duckdb").rows == [("false", "false", "false", "true", "")]
+    assert database(good / "good.duckdb").ask(f"SELECT {asked}").rows == [("false", "false", "false", "true", "")]
 
 
 def test_a_view_that_reads_files_reads_none(good, tmp_path):
@@ -242,12 +235,7 @@ def test_a_view_that_reads_files_reads_none(good, tmp_path):
     path.write_bytes((good / "good.duckdb").read_bytes())
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE OR REPLACE VIEW runs AS SELECT *, 'r' AS run FROM read_csv('{good}/secret.csv')")
-    for act in (lambda: ask("SELECT * FROM runs", path), lambda: export("runs", tmp_path / "out.csv", path)):
+    for act in (lambda: database(path).ask("SELECT * FROM runs"), lambda: export("runs", tmp_path / "out.csv", path)):
         with pytest.raises(IdcError, match="file system operations are disabled"):
             act()
     assert not (tmp_path / "out.csv").exists()
-
-
-def test_the_job_is_text(good):
-    """Jobs cross to the other process as JSON: limits and statements hold nothing else."""
-    assert json.loads(json.dumps(vars(LIMITS))) == vars(LIMITS)

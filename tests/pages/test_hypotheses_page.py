@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.inspection import inspect, library
-from idc_core.inspection.query import PREPARED
+from idc_core.inspection.database import PREPARED
 from idc_core.inspection.result import grid
 from studio.engine import jobs
 from studio.engine.results import open_view
@@ -287,7 +287,7 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
     assert "Kept as run" in text(app)
     answer = next(frame.value for frame in app.dataframe if "discovery" in frame.value)
     assert len(answer) == 10, "one row per class"
-    for name in list(PREPARED)[-2:]:  # the engine answers them all: tests/inspection/test_store.py
+    for name in list(PREPARED)[-2:]:  # the engine answers them all: tests/inspection/test_database.py
         app.button(key=f"ask-{name}").click().run()
         assert not app.error, name
     for sql in ("DELETE FROM scores", "SELECT * FROM read_csv('/etc/passwd')"):

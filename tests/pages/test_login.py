@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core import library, notes, store
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
-from idc_core.inspection.store import store_path
+from idc_core.inspection.database import store_path
 from idc_core.models import MODELS
 from idc_core.runs import find_runs
 from idc_core.store.marks import pinned

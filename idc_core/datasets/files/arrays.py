@@ -90,7 +90,7 @@ def _content_of(readers: Mapping[str, Read], budget: Budget, preparation: Prepar
     return Content(parts, budget, words, classes, (said,))
 
 
-def _by_split(names: Mapping[str, Any], given: str, known: tuple[str, ...], where: str) -> dict[str, str]:
+def _by_split(names: Mapping[str, object], given: str, known: tuple[str, ...], where: str) -> dict[str, str]:
     """Return the name of the array of each split, of those that are called as was given, or else as usual."""
     found: dict[str, str] = {}
     for name in names:

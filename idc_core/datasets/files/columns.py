@@ -39,7 +39,7 @@ def is_text(column: pa.ChunkedArray) -> bool:
     return (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and numbers_of(column) is None
 
 
-def numbers_of(column: pa.ChunkedArray) -> NDArray[Any] | None:
+def numbers_of(column: pa.ChunkedArray) -> NDArray[np.generic] | None:
     """Return a column as numbers or truth values (n,), also where it has them as text; None where it has others."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -82,12 +82,12 @@ def first_other(column: pa.ChunkedArray) -> str:
     return "" if found is None else f" (row {found[0] + 1:,} has {(found[1] or '')[:60]!a})"
 
 
-def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
     found: NDArray[Any] = column.to_numpy()
     return found.astype(np.float32) if found.dtype == np.float16 else found
 
 
-def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[Any] | None:
+def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
     """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -104,13 +104,13 @@ def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[Any]
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), lengths[0])
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: object) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
-def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[Any]:
+def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic]:
     """Return a column of texts as an array of them; a text that occurs often is held once, but counted each time."""
     check_whole(column, where)
     budget.take(_TEXT * len(column), "its texts")

@@ -94,7 +94,7 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     )
 
 
-def _taken(values: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
+def _taken(values: NDArray[np.generic], places: NDArray[np.int64] | None) -> NDArray[np.generic]:
     return values if places is None else values[places]
 
 

@@ -6,13 +6,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.datasets.dataset import Items
-from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, items_of_table
-from idc_core.datasets.formats import data_format
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip, read_content
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,23 +23,9 @@ _COLUMN = 4_000
 _MOST_HEADING = 1 << 24
 
 
-@data_format(".csv", ".csv.gz", ".tsv", ".tsv.gz", label="Table as text")
-def _read_csv(
-    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
-) -> Items:
-    """Read a table whose first row is its heading."""
-    budget = Budget(str(path))
-    return items_of_table({"": csv_table(path, budget)}, path, budget, preparation, split)
-
-
-def csv_table(path: Path, budget: Budget) -> pa.Table:
-    """Return a table with every value as the text that it is.
-
-    Raises
-    ------
-    DataError
-        If it is no table in UTF-8, has rows of several lengths, or takes more memory than is allowed.
-    """
+@table_format(".csv", ".csv.gz", ".tsv", ".tsv.gz", label="Table as text")
+def _read_csv(path: Path, budget: Budget) -> pa.Table:
+    """Read a table whose first row is its heading; every value is the text that it is."""
     import pyarrow as pa
     from pyarrow import csv
 

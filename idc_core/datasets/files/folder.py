@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.arrays import read_npy_folder
 from idc_core.datasets.files.contents import listed
-from idc_core.datasets.files.delimited import csv_table
 from idc_core.datasets.files.idx import ENDINGS, read_idx_folder
-from idc_core.datasets.files.json_lines import json_table
-from idc_core.datasets.files.parquet import parquet_table
 from idc_core.datasets.files.tables import items_of_table
-from idc_core.datasets.formats import FILES, data_format, ending_of
+from idc_core.datasets.formats import DATA_FORMATS, FILES, ReadTable, data_format, ending_of
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
@@ -22,13 +19,6 @@ from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_TABLES = {
-    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), csv_table),
-    **dict.fromkeys((".jsonl", ".jsonl.gz", ".ndjson", ".json"), json_table),
-    ".parquet": parquet_table,
-}
-"""Readers of tables by ending."""
 
 
 @data_format(FILES, label="Folder with arrays, tables or IDX files")
@@ -42,30 +32,29 @@ def _read_folder(
         return read_idx_folder(path, preparation, split)
     if any(ending == ".npy" for ending in endings.values()):
         return read_npy_folder(path, preparation, split)
-    tables = [name for name in names if endings[name] in _TABLES]
-    if not tables:
+    readers = {name: read for name in names if endings[name] and (read := DATA_FORMATS[endings[name]].read_table)}
+    if not readers:
         raise DataError(f"{path} holds the files {listed(names)}; open one of them, or name tables train and test.")
-    return _of_tables(path, tables, preparation, split)
+    return _of_tables(path, readers, preparation, split)
 
 
-def _of_tables(folder: Path, names: list[str], preparation: Preparation, split: str) -> Items:
+def _of_tables(folder: Path, readers: dict[str, ReadTable], preparation: Preparation, split: str) -> Items:
     found: dict[str, list[str]] = {}
-    for name in names:
+    for name in readers:
         # Pieces of a split, such as train-00000-of-00002.parquet, are put together in the order of their names.
         found.setdefault(named_split(name.removesuffix(ending_of(name)))[0], []).append(name)
-    if "" in found and len(names) > 1:
+    if "" in found and len(readers) > 1:
         raise DataError(
-            f"{folder} holds the tables {listed(names)}; expected one, or names that begin with train and test."
+            f"{folder} holds the tables {listed([*readers])}; expected one, or names that begin with train and test."
         )
     if "test" in found:
         found.pop("validation", None)
     budget = Budget(str(folder))
-    tables = {one: _joined([_table(folder / name, budget) for name in pieces], folder) for one, pieces in found.items()}
-    return items_of_table(tables, folder / names[0], budget, preparation, split)
-
-
-def _table(path: Path, budget: Budget) -> pa.Table:
-    return _TABLES[ending_of(path.name)](path, budget)
+    tables = {
+        name: _joined([readers[piece](folder / piece, budget) for piece in pieces], folder)
+        for name, pieces in found.items()
+    }
+    return items_of_table(tables, folder / next(iter(readers)), budget, preparation, split)
 
 
 def _joined(tables: list[pa.Table], folder: Path) -> pa.Table:

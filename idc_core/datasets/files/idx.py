@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def _part(pair: Mapping[str, Path], budget: Budget) -> Part:
     return Part(_read_idx_array(pair["inputs"], budget), _read_idx_array(pair["targets"], budget))
 
 
-def _read_idx_array(path: Path, budget: Budget) -> NDArray[Any]:
+def _read_idx_array(path: Path, budget: Budget) -> NDArray[np.generic]:
     """Return the array of an IDX file of any type.
 
     Raises

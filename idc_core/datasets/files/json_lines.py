@@ -6,14 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.delimited import plain_content, said
-from idc_core.datasets.files.tables import check_columns, items_of_table
-from idc_core.datasets.formats import data_format
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.files.tables import check_columns, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_json, read_json_lines
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,23 +18,9 @@ _RECORD, _KEY = 100, 60
 _NUMBER = 40
 
 
-@data_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", label="Records as JSON")
-def _read_records(
-    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
-) -> Items:
+@table_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", label="Records as JSON")
+def _read_records(path: Path, budget: Budget) -> pa.Table:
     """Read records that have the same keys, each a column."""
-    budget = Budget(str(path))
-    return items_of_table({"": json_table(path, budget)}, path, budget, preparation, split)
-
-
-def json_table(path: Path, budget: Budget) -> pa.Table:
-    """Return records as a table.
-
-    Raises
-    ------
-    DataError
-        If they are no JSON objects with the same keys and kinds of values.
-    """
     import pyarrow as pa
 
     where = str(path)
@@ -67,7 +49,7 @@ def json_table(path: Path, budget: Budget) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, Any]]:
+def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, object]]:
     records = []
     for number, found in read_json_lines(content, where, budget):
         if not isinstance(found, dict):
@@ -77,7 +59,7 @@ def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, Any]]:
     return records
 
 
-def _held(value: Any) -> int:
+def _held(value: object) -> int:
     """Return the bytes that a value takes in memory, about."""
     if isinstance(value, list):
         return _NUMBER * (1 + len(value)) + sum(_held(one) for one in value if isinstance(one, (list, dict, str)))

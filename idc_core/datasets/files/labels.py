@@ -19,7 +19,7 @@ Made = tuple[list[NDArray[Any]], tuple[str, ...], tuple[str, ...]]
 """The targets of each split, the names of classes, and what was done in words."""
 
 
-def as_targets(given: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> Made:
+def as_targets(given: Sequence[NDArray[np.generic]], task: str, class_names: Sequence[str], where: str) -> Made:
     """Return the targets of all splits as the engine takes them.
 
     Parameters
@@ -63,7 +63,7 @@ def as_targets(given: Sequence[NDArray[Any]], task: str, class_names: Sequence[s
     return targets, names, tuple(dict.fromkeys(note for note in (*notes, *said) if note))
 
 
-def _column(given: NDArray[Any], where: str) -> tuple[NDArray[Any], str]:
+def _column(given: NDArray[np.generic], where: str) -> tuple[NDArray[np.generic], str]:
     """Return one target per item, and what was done for it."""
     if given.ndim == 2 and given.shape[1] == 1:
         return given[:, 0], ""
@@ -76,7 +76,7 @@ def _column(given: NDArray[Any], where: str) -> tuple[NDArray[Any], str]:
     raise DataError(f"{where} has targets of shape {given.shape}; expected one per item, (n,), or one-hot rows.")
 
 
-def _first(column: NDArray[Any]) -> str:
+def _first(column: NDArray[np.generic]) -> str:
     return ascii(str(column[0])[:60])
 
 

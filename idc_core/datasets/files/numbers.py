@@ -71,7 +71,7 @@ class Numbers:
         size = preparation.size or ()
         self.bytes_each = 8 * max(int(np.prod(shape)), int(np.prod(size)) * 3 if size else 0)
 
-    def _vectors(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def _vectors(self) -> Callable[[NDArray[np.generic]], NDArray[np.generic]]:
         """Plan for (n, length): grey pictures of a size that was given, token ids, or features."""
         width, kind = self._given[0].shape[1], self._given[0].dtype
         size = self._preparation.size
@@ -101,7 +101,7 @@ class Numbers:
         self.notes = (f"{width:,} token ids as they are",)
         return lambda array: np.ascontiguousarray(array, np.int64)
 
-    def _planes(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def _planes(self) -> Callable[[NDArray[np.generic]], NDArray[np.generic]]:
         """Plan for (n, rows, columns): grey pictures, or series."""
         rows, columns = self._given[0].shape[1:]
         kind, (low, high) = self._given[0].dtype, self._range()
@@ -172,14 +172,14 @@ class Numbers:
     def _note(self, said: str) -> None:
         self.notes = (*(note for note in self.notes if note != said), said)
 
-    def _blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
+    def _blocks(self) -> Iterator[tuple[int, NDArray[np.generic]]]:
         """Yield some items at a time with the number of the first, so that no test of values needs a copy of all."""
         for one in self._given:
             step = max(1, _BLOCK // max(one.nbytes // max(len(one), 1), 1))
             for first in range(0, len(one), step):
                 yield first, one[first : first + step]
 
-    def _all(self, test: Callable[[NDArray[Any]], bool]) -> bool:
+    def _all(self, test: Callable[[NDArray[np.generic]], bool]) -> bool:
         return all(test(block) for _, block in self._blocks())
 
     def _range(self) -> tuple[float, float]:
@@ -195,5 +195,5 @@ class Numbers:
                 )
 
 
-def _is_whole(block: NDArray[Any]) -> bool:
+def _is_whole(block: NDArray[np.generic]) -> bool:
     return block.dtype.kind != "f" or bool((block == np.rint(block)).all())

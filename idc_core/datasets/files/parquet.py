@@ -6,15 +6,11 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.delimited import said
 from idc_core.datasets.files.parquet_pages import columns, pages
-from idc_core.datasets.files.tables import MOST_COLUMNS, items_of_table
-from idc_core.datasets.formats import data_format
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.files.tables import MOST_COLUMNS, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_content
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,23 +21,9 @@ _FOOTER_COPIES = 60
 _VALUE = 8
 
 
-@data_format(".parquet", label="Table in Parquet")
-def _read_parquet(
-    path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
-) -> Items:
-    """Read a table whose columns are told by their names."""
-    budget = Budget(str(path))
-    return items_of_table({"": parquet_table(path, budget)}, path, budget, preparation, split)
-
-
-def parquet_table(path: Path, budget: Budget) -> pa.Table:
-    """Return a table; texts and bytes stay listed once, each row with its number, as they are in the file.
-
-    Raises
-    ------
-    DataError
-        If it is no such file, is damaged, or takes more memory than is allowed, as the headers of its pages say.
-    """
+@table_format(".parquet", label="Table in Parquet")
+def _read_parquet(path: Path, budget: Budget) -> pa.Table:
+    """Read a table; texts and bytes stay listed once, each row with its number, as they are in the file."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation
     return found
 
 
-def _content(value: Any, row: int, path: Path) -> tuple[str, bytes]:
+def _content(value: object, row: int, path: Path) -> tuple[str, bytes]:
     """Return what is read, for messages, and the bytes of one picture."""
     where = f"{path}, row {row + 1:,}"
     if isinstance(value, dict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,12 @@ from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.columns import check_whole, first_other, is_text, numbers_of, rows_of, texts_of
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
+from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_json
+from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +35,23 @@ _SPLIT = "split"
 
 MOST_COLUMNS = 20_000
 _MOST_NAME = 200
+
+
+def table_format(*endings: str, label: str) -> Callable[[ReadTable], ReadTable]:
+    """Enter the decorated reader of a table, whose columns are told by their names, for these endings."""
+
+    def enter(read_table: ReadTable) -> ReadTable:
+        def read(
+            path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
+        ) -> Items:
+            budget = Budget(str(path))
+            return items_of_table({"": read_table(path, budget)}, path, budget, preparation, split)
+
+        for ending in endings:
+            DATA_FORMATS.enter(ending, DataFormat(ending, label, read, read_table))
+        return read_table
+
+    return enter
 
 
 def items_of_table(
@@ -186,13 +205,15 @@ def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
 
 def _values_of_inputs(
     table: pa.Table, inputs: list[str], path: Path, budget: Budget, preparation: Preparation
-) -> NDArray[Any]:
+) -> NDArray[np.generic]:
     if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
         return pictures_of(table.column(inputs[0]), path, budget, preparation)
     return _values(table, inputs, str(path), budget, stacked=True)
 
 
-def _values(table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False) -> NDArray[Any]:
+def _values(
+    table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False
+) -> NDArray[np.generic]:
     """Return columns as numbers (n, columns), or a single one as what it is: numbers (n,), rows of them, or texts."""
     columns = []
     for name in names:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,5 +26,5 @@ def _labels(dataset: Dataset) -> Iterator[Hypothesis]:
         )
 
 
-def _is(records: Records, number: int) -> NDArray[Any]:
+def _is(records: Records, number: int) -> NDArray[np.generic]:
     return np.asarray(records.targets == number)

@@ -44,7 +44,7 @@ def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
 def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> Hypothesis:
     """Return the hypothesis that units behave like one unit of a layer, of this or another network."""
 
-    def behave(records: Records) -> NDArray[Any]:
+    def behave(records: Records) -> NDArray[np.generic]:
         parts = []
         axis = neuron_axes(model, [layer])[layer]
         for batch in trace(model, records.inputs, [layer]):
@@ -74,7 +74,7 @@ def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tu
     return (*each, Hypothesis(f"{name} says", "predictions", "classes", answers, len(class_names)))
 
 
-def _equal(answers: Callable[[Records], NDArray[Any]], at: int, records: Records) -> NDArray[Any]:
+def _equal(answers: Callable[[Records], NDArray[np.generic]], at: int, records: Records) -> NDArray[np.generic]:
     return np.asarray(answers(records) == at)
 
 

@@ -147,7 +147,7 @@ def _looks(dataset: Dataset) -> Iterator[Hypothesis]:
     yield Hypothesis("height of the ink", "looks", "number", lambda records: _ink(records).any(2).sum(1))
 
 
-def _above(records: Records) -> NDArray[Any]:
+def _above(records: Records) -> NDArray[np.generic]:
     pixels = _ink(records)
     height = pixels.shape[1]
     return np.asarray(pixels[:, : height // 2].sum((1, 2)) / np.maximum(pixels.sum((1, 2)), 1))

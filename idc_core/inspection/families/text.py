@@ -49,7 +49,7 @@ def _are(records: Records, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     return found
 
 
-def _look_up(tokens: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _look_up(tokens: NDArray[np.generic], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     if len(codes) == 1:
         return np.asarray(tokens == codes[0])
     known = np.zeros(1 + max(tokens.max(initial=0), codes.max(initial=0)), bool)
@@ -109,7 +109,7 @@ def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
     """Return the hypothesis that a symbol ends a run of symbols."""
     wanted = tuple(int(code) for code in codes)
 
-    def behave(records: Records) -> NDArray[Any]:
+    def behave(records: Records) -> NDArray[np.generic]:
         inputs = records.tokens
         found = np.ones(inputs.shape, bool)
         for back, code in enumerate(reversed(wanted)):
@@ -128,7 +128,7 @@ def keyword(dataset: Dataset, word: str) -> Hypothesis:
     wanted = [codes.get(character, -1) for character in word]
     letters = _codes(dataset, str.isalpha)
 
-    def behave(records: Records) -> NDArray[Any]:
+    def behave(records: Records) -> NDArray[np.generic]:
         inputs = records.tokens
         count, length, size = len(inputs), inputs.shape[1], len(wanted)
         found = np.zeros(inputs.shape, bool)
@@ -196,7 +196,7 @@ def _grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     def parsed(records: Records) -> Any:
         return records.once(PARSES, lambda: parses(records.dataset.split, records.ids))
 
-    def of_rule(records: Records, part: str, number: int) -> NDArray[Any]:
+    def of_rule(records: Records, part: str, number: int) -> NDArray[np.generic]:
         found: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
         return found
 

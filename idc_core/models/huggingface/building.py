@@ -23,7 +23,7 @@ _ONE_AT_A_TIME = threading.RLock()
 """transformers switches default types and initialisation for the whole process while it builds a network."""
 
 
-def build(configuration: Configuration, held: int) -> tuple[Any, type[nn.Module]]:
+def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Module]]:
     """Return the configuration and the class of transformers for a folder.
 
     Parameters
@@ -54,7 +54,7 @@ def build(configuration: Configuration, held: int) -> tuple[Any, type[nn.Module]
 
 
 def fill(
-    configuration: Configuration, config: Any, architecture: Any, state: dict[str, Tensor], dtype: torch.dtype
+    configuration: Configuration, config: object, architecture: Any, state: dict[str, Tensor], dtype: torch.dtype
 ) -> nn.Module:
     """Return the network with its weights; ModelError where some are missing, left over or of another shape."""
     with quiet():
@@ -122,7 +122,7 @@ def _kept_in_our_folder() -> Iterator[None]:
         del os.environ[name]
 
 
-def _known(configuration: Configuration) -> tuple[Any, Any]:
+def _known(configuration: Configuration) -> tuple[object, object]:
     """Return transformers' configuration and class of a network; nothing but its own classes is ever looked up."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import (

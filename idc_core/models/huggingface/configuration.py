@@ -135,7 +135,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     return tuple(paths)
 
 
-def _refuse_code(found: dict[str, Any], where: str) -> None:
+def _refuse_code(found: dict[str, object], where: str) -> None:
     for place, name, value in _settings(found):
         if name == "auto_map":
             raise ModelError(
@@ -149,7 +149,7 @@ def _refuse_code(found: dict[str, Any], where: str) -> None:
             )
 
 
-def _refuse_sizes(found: dict[str, Any], where: str) -> None:
+def _refuse_sizes(found: dict[str, object], where: str) -> None:
     """Refuse numbers that no network has, before anything of that size is built."""
     for place, name, value in _settings(found):
         for one in _numbers(value):
@@ -159,7 +159,7 @@ def _refuse_sizes(found: dict[str, Any], where: str) -> None:
                 raise ModelError(f"{where} says {place} {one:,}; expected at most {most:,}.")
 
 
-def _numbers(value: Any) -> Iterator[int]:
+def _numbers(value: object) -> Iterator[int]:
     """Yield the whole numbers of a setting, and of lists in it."""
     if isinstance(value, list):
         for one in value:
@@ -168,7 +168,7 @@ def _numbers(value: Any) -> Iterator[int]:
         yield value
 
 
-def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
     """Yield all settings, nested ones too, as place, name and value; the names of classes are none."""
     left: list[tuple[str, dict[str, Any]]] = [("", found)]
     while left:
@@ -181,7 +181,7 @@ def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
                     left.append((f"{place}.", one))
 
 
-def _architecture(found: dict[str, Any], where: str) -> str:
+def _architecture(found: dict[str, object], where: str) -> str:
     given = found.get("architectures")
     if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], str) or not given[0].isidentifier():
         raise ModelError(f"{where} names the architectures {_short(given)}; expected one, as `save_pretrained` writes.")
@@ -205,7 +205,7 @@ def _class_names(found: dict[str, Any], where: str) -> tuple[str, ...]:
     return names if len(set(names)) == count else tuple(f"{name} ({place})" for place, name in enumerate(names))
 
 
-def _cleaned(found: dict[str, Any]) -> dict[str, Any]:
+def _cleaned(found: dict[str, object]) -> dict[str, object]:
     """Leave out, on all levels, what is no part of what the network computes."""
     kept: dict[str, Any] = {}
     for name, value in found.items():
@@ -215,7 +215,7 @@ def _cleaned(found: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _nested(value: Any) -> Any:
+def _nested(value: object) -> object:
     """Clean what lies inside a setting; what kind a nested configuration is, it says itself."""
     if isinstance(value, list):
         return [_nested(one) for one in value]
@@ -225,5 +225,5 @@ def _nested(value: Any) -> Any:
     return _cleaned(value) | kind
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return repr(value)[:MOST_SAID]

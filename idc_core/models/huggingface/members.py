@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from idc_core.errors import DataError, ModelError
 from idc_core.guarded import member as inside
@@ -24,11 +23,11 @@ def member(folder: Path, name: str) -> Path | None:
         raise ModelError(str(error)) from error
 
 
-def read_member(folder: Path, name: str) -> dict[str, Any] | None:
+def read_member(folder: Path, name: str) -> dict[str, object] | None:
     """Return the JSON object of a file of a folder, or None where there is none; ModelError where it is damaged."""
     path = member(folder, name)
     try:
-        return None if path is None else read_json(path, str(path), dict[str, Any])
+        return None if path is None else read_json(path, str(path), dict[str, object])
     except DataError as error:
         raise ModelError(str(error)) from error
 

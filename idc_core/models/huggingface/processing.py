@@ -74,7 +74,7 @@ def read_processing(configuration: Configuration) -> Processing:
     return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(found, where))
 
 
-def _scaling(found: dict[str, Any], where: str) -> Scaling:
+def _scaling(found: dict[str, object], where: str) -> Scaling:
     factor = found.get("rescale_factor", 1 / 255) if found.get("do_rescale", True) else 1.0
     if not isinstance(factor, int | float) or isinstance(factor, bool):
         raise ModelError(f"{where} says rescale_factor {factor!r:.{MOST_SAID}}; expected a number.")
@@ -100,7 +100,7 @@ def _numbers(given: Any, name: str, where: str) -> tuple[float, ...]:
     return tuple(float(one) for one in values)
 
 
-def _fitting(found: dict[str, Any], where: str) -> tuple[tuple[int, int] | None, str, int]:
+def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | None, str, int]:
     """Return size, fit and margin."""
     size = found.get("size") if found.get("do_resize", True) else None
     shorter = size.get("shortest_edge") if isinstance(size, dict) else None
@@ -116,7 +116,7 @@ def _fitting(found: dict[str, Any], where: str) -> tuple[tuple[int, int] | None,
     return crop, "stretch", max(0, whole[0] - crop[0])
 
 
-def _convnext(shorter: Any, share: Any, where: str) -> tuple[tuple[int, int] | None, str, int]:
+def _convnext(shorter: object, share: object, where: str) -> tuple[tuple[int, int] | None, str, int]:
     """Return what ConvNeXt's processor does: it enlarges small pictures by a share, which is then cut off."""
     size = _sides(shorter, where)
     if size is None or size[0] >= _WARPED:

@@ -85,7 +85,7 @@ def _count(path: Path) -> int:
             content = stream.read(length)
         found = read_json(content, f"{where}: its header", dict[str, Any])
         found.pop("__metadata__", None)
-        headers = typed(found, f"{where}: its header", dict[str, dict[str, Any]])
+        headers = typed(found, f"{where}: its header", dict[str, dict[str, object]])
     except DataError as error:
         raise ModelError(str(error)) from error
     total = 0

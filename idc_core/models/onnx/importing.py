@@ -180,7 +180,7 @@ def _is_default(node: Node, attribute: str) -> bool:
     )
 
 
-def _attempt(node: Node, function: Any, *arguments: Any) -> Any:
+def _attempt(node: Node, function: Any, *arguments: object) -> Any:
     """Call a function on behalf of a node; what is wrong with the node is a ModelError."""
     try:
         return function(*arguments)

@@ -175,7 +175,7 @@ def _sample(value: Value, random: torch.Generator) -> Tensor:
     return torch.randint(0, 2, shape, generator=random).to(value.dtype)
 
 
-def _all(output: Any) -> tuple[Tensor, ...]:
+def _all(output: object) -> tuple[Tensor, ...]:
     return output if isinstance(output, tuple) else (output,)
 
 

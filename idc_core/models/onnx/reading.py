@@ -46,7 +46,7 @@ class RawNode:
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _length(dimension: Any) -> int | None:
     return int(dimension.dim_value) if dimension.HasField("dim_value") and dimension.dim_value > 0 else None
 
 
-def _node(node: NodeProto, number: int, opset: int, read: Any, where: str) -> RawNode:
+def _node(node: NodeProto, number: int, opset: int, read: object, where: str) -> RawNode:
     label = f"{where}: node {node.name or number!r} ({node.op_type}, opset {opset})"
     if node.domain not in _DOMAINS and not (node.domain == LEARNING and node.op_type in _LEARNT):
         raise UnsupportedOperationError(
@@ -193,7 +193,7 @@ def _node(node: NodeProto, number: int, opset: int, read: Any, where: str) -> Ra
     return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 
 
-def _attribute(attribute: AttributeProto, read: Any, label: str) -> Any:
+def _attribute(attribute: AttributeProto, read: Any, label: str) -> object:
     kind, where = attribute.type, f"{label}: attribute {attribute.name!r}"
     plain = {AttributeProto.FLOAT: "f", AttributeProto.INT: "i"}
     lists = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}

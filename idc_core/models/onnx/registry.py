@@ -39,12 +39,12 @@ class Node:
     opset: int
     inputs: tuple[str, ...]  # names of values, "" where an optional one is absent
     outputs: tuple[str, ...]
-    attributes: dict[str, Any]
+    attributes: dict[str, object]
     constants: dict[int, Tensor] = field(default_factory=dict)  # the inputs that are known, by position
     batch: WrittenBatch | None = None  # None where the batch size is open
     read: set[str] = field(default_factory=set)
 
-    def get(self, attribute: str, default: Any = None) -> Any:
+    def get(self, attribute: str, default: object = None) -> Any:
         """Return an attribute; what no operator asks for is refused once the node is built."""
         self.read.add(attribute)
         return self.attributes.get(attribute, default)

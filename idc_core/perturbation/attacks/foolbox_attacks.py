@@ -67,7 +67,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     class Seeded(foolbox.attacks.LinfProjectedGradientDescentAttack):  # type: ignore[misc,name-defined]
         """Foolbox draws one start for the batch; here each input has the start of its own number."""
 
-        def get_random_start(self, x0: Any, epsilon: float) -> Any:
+        def get_random_start(self, x0: Any, epsilon: float) -> object:
             away = [
                 stream(batch.seed, int(number)).uniform(-epsilon, epsilon, x0.shape[1:]).astype(np.float32)
                 for number in batch.numbers
@@ -154,7 +154,7 @@ def _carlini_wagner(
     return torch.where(nothing[:, None, None, None], batch.inputs, found)
 
 
-def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: Any) -> Tensor:
+def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: object) -> Tensor:
     """Run one of foolbox's attacks, which asks the network `calls` times at most."""
     foolbox, seeded = load_foolbox(), seeded_tensors(batch.seed)
     network = asked_network(batch, calls, seeded)
@@ -171,7 +171,7 @@ def asked_network(batch: Batch, calls: int, seeded: Any) -> Any:
     """Return the network in foolbox's form; each call tells how far the attack is that asks `calls` times at most."""
     foolbox, asked = load_foolbox(), 0
 
-    def ask(inputs: Tensor) -> Any:
+    def ask(inputs: Tensor) -> object:
         nonlocal asked
         batch.tick(min(1.0, asked / calls))
         asked += 1
@@ -192,13 +192,13 @@ def seeded_tensors(seed: int) -> Any:
     class Seeded(base):  # type: ignore[misc]
         draws = torch.Generator().manual_seed(seed)
 
-        def normal(self, shape: Any, mean: float = 0.0, stddev: float = 1.0) -> Any:
+        def normal(self, shape: object, mean: float = 0.0, stddev: float = 1.0) -> object:
             return self._drawn(torch.randn, shape, mean, stddev)
 
-        def uniform(self, shape: Any, low: float = 0.0, high: float = 1.0) -> Any:
+        def uniform(self, shape: object, low: float = 0.0, high: float = 1.0) -> object:
             return self._drawn(torch.rand, shape, low, high - low)
 
-        def _drawn(self, draw: Any, shape: Any, start: float, width: float) -> Any:
+        def _drawn(self, draw: Any, shape: Any, start: float, width: float) -> object:
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
             one = {5: (shape[0], 1, *shape[2:]), 4: (1, *shape[1:])}.get(len(shape), shape)
             values = draw(one, generator=self.draws, dtype=torch.float32).to(self.raw) * width + start

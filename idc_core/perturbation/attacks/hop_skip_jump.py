@@ -55,7 +55,7 @@ def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
         That of directions, which all inputs share, is the root of their number times as long as one's.
         """
 
-        def approximate_gradients(self, is_adversarial: Any, x_advs: Any, steps: int, delta: Any) -> Any:
+        def approximate_gradients(self, is_adversarial: object, x_advs: Any, steps: int, delta: Any) -> object:
             found = super().approximate_gradients(is_adversarial, x_advs, steps, delta * math.sqrt(len(x_advs)))
             length = ep.norms.l2(found.flatten(1), axis=-1) + 1e-12
             return found / length.reshape((len(found), 1, 1, 1))

@@ -38,13 +38,13 @@ def _pgd_l2(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     class Seeded(load_foolbox().attacks.L2ProjectedGradientDescentAttack):  # type: ignore[misc]
         """As foolbox's, with the start of each input's own number, even within the ball."""
 
-        def get_random_start(self, x0: Any, epsilon: float) -> Any:
+        def get_random_start(self, x0: Any, epsilon: float) -> object:
             return x0 + epsilon * torch.tensor(random_starts(batch)).to(batch.inputs)
 
     return run_foolbox(batch, Seeded(rel_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
 
 
-def random_starts(batch: Batch) -> Any:
+def random_starts(batch: Batch) -> object:
     """Return a point of the unit ball for every input, drawn from its seed and number, float32 (n, C, H, W)."""
     shape = batch.inputs.shape[1:]
     found = []

@@ -25,17 +25,17 @@ from idc_core.tracing.pieces import Pieces
 
 def attack(
     model: nn.Module,
-    inputs: Any,
-    targets: Any = None,
+    inputs: object,
+    targets: object = None,
     name: str = "fgsm",
     *,
-    goal: Any = None,
+    goal: object = None,
     preset: str | None = None,
     seed: int = 0,
-    numbers: Any = None,
+    numbers: object = None,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> AttackResult:
     """Change inputs slightly, so that the network misclassifies them.
 
@@ -121,7 +121,7 @@ def attack(
     return _result(chosen, pictures, labels, wanted, found, {**values, "seed": seed})
 
 
-def inputs_attacked_at_once(model: nn.Module, inputs: Any, name: str) -> int:
+def inputs_attacked_at_once(model: nn.Module, inputs: object, name: str) -> int:
     """Return how many inputs `attack` takes at a time where it is not told."""
     check_layers(model, ())
     with undisturbed(model):
@@ -133,7 +133,14 @@ def _at_once(model: nn.Module, chosen: Attack, scores: Scores) -> int:
 
 
 def assess(
-    model: nn.Module, inputs: Any, attacked: Any, targets: Any, name: str, *, goal: Any = None, settings: dict[str, Any]
+    model: nn.Module,
+    inputs: object,
+    attacked: object,
+    targets: object,
+    name: str,
+    *,
+    goal: object = None,
+    settings: dict[str, object],
 ) -> AttackResult:
     """Return the result of an attack whose pictures (n, C, H, W) are there already; few enough for one batch."""
     before, after = as_pictures(inputs), as_pictures(attacked)
@@ -200,7 +207,7 @@ def _result(
     labels: Tensor,
     goal: Tensor | None,
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]],
-    settings: dict[str, Any],
+    settings: dict[str, object],
 ) -> AttackResult:
     inputs = np.concatenate([one[0] for one in found]) if found else pictures[:0]
     before, after = (

@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.devices import check_values
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
@@ -93,21 +94,19 @@ class _BeforeSoftmax(TorchFunctionMode):
         self._given: dict[int, tuple[Tensor, Tensor]] = {}
         self.returned: Tensor | None = None
 
-    def scores(self, output: Any) -> Tensor:
+    def scores(self, output: object) -> Tensor:
         scores: Tensor = scores_of(output)
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
         result: Any = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
 
 
-def check_classes(values: Any, count: int, classes: int, what: str) -> Tensor:
+def check_classes(values: object, count: int, classes: int, what: str) -> Tensor:
     """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
     given = torch.tensor(class_numbers(what, values, DataError))
     if given.dim() == 0:

@@ -27,7 +27,7 @@ def _matmul(node: Node) -> nn.Module | Function:
     return _product
 
 
-def _product(x: Tensor, y: Tensor) -> Any:
+def _product(x: Tensor, y: Tensor) -> Tensor:
     if x.dim() > 1 and y.dim() > 1:
         room((*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]))
     return torch.matmul(x, y)

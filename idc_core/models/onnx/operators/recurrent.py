@@ -51,7 +51,7 @@ def _check_length(node: str, x: Tensor, length: int | None) -> None:
         )
 
 
-def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str, Any]) -> Any:
+def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str, Any]) -> object:
     """Return PyTorch's layer with the weights (directions, gates x states, inputs) of a node."""
     make, order = _KINDS[node.operator]
     states = r.shape[2]

@@ -13,11 +13,11 @@ from idc_core.models.onnx.registry import Build, Function, Node, integers, opera
 Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
 
-def _least(dtype: torch.dtype) -> Any:
+def _least(dtype: torch.dtype) -> object:
     return False if dtype == torch.bool else -float("inf") if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-def _most(dtype: torch.dtype) -> Any:
+def _most(dtype: torch.dtype) -> object:
     return True if dtype == torch.bool else float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max
 
 

@@ -4,7 +4,6 @@ import csv
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
 
 import duckdb
@@ -13,11 +12,11 @@ import pytest
 
 from benchmarks.measure import peak_memory
 from idc_core.errors import DataError, SettingError
-from idc_core.inspection import database_process, inspect
-from idc_core.inspection.database_process import REFUSED, EndError
-from idc_core.inspection.limits import LIMITS
-from idc_core.inspection.query import PREPARED, Answer, ask
-from idc_core.inspection.store import VIEWS, export, forget, keep, store_path
+from idc_core.inspection import inspect
+from idc_core.inspection.database import PREPARED, VIEWS, database, export, forget, keep, store_path
+from idc_core.sql import process
+from idc_core.sql.database import Answer
+from idc_core.sql.process import REFUSED, _EndError
 from tests.inspection.planted import Table, is_letter, letter_number, noisy_table, texts
 
 
@@ -42,31 +41,34 @@ def kept_once(found, tmp_path_factory):
 
 def test_views_hold_the_inspection(found, kept):
     columns = "model, layer, unit_group, unit, hypothesis, measure, score, records"
-    rows = ask(f"SELECT {columns} FROM scores WHERE run = '{kept}'").rows
+    rows = database().ask(f"SELECT {columns} FROM scores WHERE run = '{kept}'").rows
     names = ("model", "layer", "group", "unit", "hypothesis", "measure", "score", "records")
     expected = list(zip(*(found.table[name].tolist() for name in names), strict=True))
     assert sorted(rows) == sorted(expected)
-    assert ask("SELECT count(*) FROM units").rows == [(7,)]
-    assert ask("SELECT hypothesis, kind FROM hypotheses ORDER BY 1").rows == [("is 4", "binary"), ("number", "number")]
-    assert ask("SELECT name, records, scores FROM runs").rows == [("first", 400, len(found))]
+    assert database().ask("SELECT count(*) FROM units").rows == [(7,)]
+    assert database().ask("SELECT hypothesis, kind FROM hypotheses ORDER BY 1").rows == [
+        ("is 4", "binary"),
+        ("number", "number"),
+    ]
+    assert database().ask("SELECT name, records, scores FROM runs").rows == [("first", 400, len(found))]
 
 
 def test_units_have_their_mean_and_deviation(kept_once):
     units = noisy_table()[texts().inputs].reshape(-1, 7)
-    rows = ask("SELECT mean, deviation FROM units ORDER BY unit").rows
+    rows = database().ask("SELECT mean, deviation FROM units ORDER BY unit").rows
     assert np.array(rows) == pytest.approx(np.stack([units.mean(0), units.std(0)], 1), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", PREPARED)
 def test_prepared_questions_are_answered(kept_once, name):
-    answer = ask(PREPARED[name].sql)
+    answer = database().ask(PREPARED[name].sql)
     assert answer.columns
     assert answer.rows or name == "unexplained"
     assert len(PREPARED) == 6
 
 
 def test_the_best_unit_comes_first(found, kept_once):
-    rows = ask(PREPARED["best-units"].sql).rows
+    rows = database().ask(PREPARED["best-units"].sql).rows
     first = found.where(measure="pearson")[0]
     assert rows[0][:4] == tuple(found.table[name][first] for name in ("hypothesis", "model", "layer", "unit"))
 
@@ -74,7 +76,7 @@ def test_the_best_unit_comes_first(found, kept_once):
 @pytest.fixture(scope="module")
 def counts(kept_once):
     """Number of lines of every view."""
-    (row,) = ask("SELECT " + ", ".join(f"(SELECT count(*) FROM {view})" for view in VIEWS)).rows
+    (row,) = database().ask("SELECT " + ", ".join(f"(SELECT count(*) FROM {view})" for view in VIEWS)).rows
     return dict(zip(VIEWS, row, strict=True))
 
 
@@ -99,8 +101,8 @@ def test_export_as_parquet(kept_once, counts, tmp_path):
 def test_forgetting_a_run_leaves_the_others(found, kept):
     second = keep(found, "second")
     forget(kept)
-    assert ask("SELECT DISTINCT run FROM scores").rows == [(second,)]
-    assert ask("SELECT name FROM runs").rows == [("second",)]
+    assert database().ask("SELECT DISTINCT run FROM scores").rows == [(second,)]
+    assert database().ask("SELECT name FROM runs").rows == [("second",)]
 
 
 FORBIDDEN = (
@@ -162,16 +164,16 @@ def untouched(folder):
 def test_the_database_can_only_be_asked(kept_once, tmp_path, sql):
     """What the process does with a query, done in this one: to start one takes thirty times as long."""
     question = sql.format(folder=tmp_path)
-    job = {"path": str(store_path()), "seconds": 10.0, "limits": asdict(LIMITS), "question": question}
-    with untouched(tmp_path), pytest.raises(EndError) as end:
-        database_process._do(job)
+    job = {"path": str(store_path()), "seconds": 10.0, "question": question}
+    with untouched(tmp_path), pytest.raises(_EndError) as end:
+        process._do(job)
     assert end.value.args[0] == REFUSED
 
 
 @pytest.mark.parametrize("sql", ["DELETE FROM kept.scores", "SELECT * FROM read_text('/etc/passwd')", ""])
 def test_the_box_can_only_ask(kept_once, tmp_path, sql):
     with untouched(tmp_path), pytest.raises(SettingError, match="The query failed"):
-        ask(sql)
+        database().ask(sql)
 
 
 @pytest.mark.parametrize(
@@ -185,13 +187,13 @@ def test_the_box_can_only_ask(kept_once, tmp_path, sql):
 def test_what_takes_too_long_is_broken_off(kept_once, sql):
     started = time.monotonic()
     with pytest.raises(SettingError, match=r"longer than 0.5 s|Out of Memory"):
-        ask(sql, seconds=0.5)
+        database().ask(sql, seconds=0.5)
     assert time.monotonic() - started < 30  # far from forever, however busy the machine
-    assert ask("SELECT 1").rows == [(1,)]
+    assert database().ask("SELECT 1").rows == [(1,)]
 
 
 def test_large_answers_are_cut(kept_once):
-    answer = ask("SELECT * FROM range(20000)")
+    answer = database().ask("SELECT * FROM range(20000)")
     assert (len(answer.rows), answer.cut) == (10_000, True)
 
 
@@ -207,18 +209,18 @@ def test_large_answers_are_cut(kept_once):
 def test_what_would_fill_the_memory_is_refused(kept_once, sql):
     def asked():
         with pytest.raises(SettingError, match=r"emory|MB"):
-            ask(sql, seconds=60)
+            database().ask(sql, seconds=60)
 
     assert peak_memory(asked) < 100 << 20
 
 
 def test_answers_have_their_types(kept_once):
-    answer = ask(
+    answer = database().ask(
         "SELECT 1 AS a, 2.5::DOUBLE AS b, 'x' AS c, TIMESTAMP '2026-11-20 01:02:03' AS d, NULL AS e, [1, 2] AS a"
     )
     assert answer.columns == ("a", "b", "c", "d", "e", "a_1")
     assert answer.rows == [(1, 2.5, "x", datetime(2026, 11, 20, 1, 2, 3), None, [1, 2])]
-    assert ask("SELECT run FROM runs WHERE false") == Answer(("run",), [], False)
+    assert database().ask("SELECT run FROM runs WHERE false") == Answer(("run",), [], False)
 
 
 OLD = """
@@ -257,26 +259,26 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(old, found, tmp_path
             assert next(csv.DictReader(file))["remark"] == ""
     if first == "keep":
         run = keep(found, "new")
-        assert ask(f"SELECT count(*) FROM scores WHERE run = '{run}'").rows == [(len(found),)]
+        assert database().ask(f"SELECT count(*) FROM scores WHERE run = '{run}'").rows == [(len(found),)]
     if first == "forget":
         forget("nothing")
     columns = "run, unit, score, s.records, remark, discovery, name"
     wanted = f"SELECT {columns} FROM scores s JOIN runs USING (run) WHERE run = 'old'"
-    assert ask(wanted).rows == [("old", 3, 0.5, 400, "", True, "once")]
+    assert database().ask(wanted).rows == [("old", 3, 0.5, 400, "", True, "once")]
 
 
 def test_processes_wait_for_each_other(kept, found):
     """One asks, in a process of its own, while another writes; both come to their end."""
     slow = "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3"
     with ThreadPoolExecutor(3) as pool:
-        asking = pool.submit(ask, slow, seconds=2.0)
+        asking = pool.submit(database().ask, slow, seconds=2.0)
         keeping = [pool.submit(keep, found, f"other {number}") for number in range(2)]
         with pytest.raises(SettingError, match="longer than"):
             asking.result()
         runs = [one.result() for one in keeping]
-    assert {name for (name,) in ask("SELECT run FROM runs").rows} == {kept, *runs}
+    assert {name for (name,) in database().ask("SELECT run FROM runs").rows} == {kept, *runs}
     with duckdb.connect(str(store_path())) as writing, ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask, "SELECT count(*) FROM runs", seconds=20.0)
+        waiting = pool.submit(database().ask, "SELECT count(*) FROM runs", seconds=20.0)
         time.sleep(0.5)
         assert not waiting.done(), "another process writes"
         writing.close()
@@ -285,9 +287,9 @@ def test_processes_wait_for_each_other(kept, found):
 
 def test_no_database_yet(tmp_path):
     with pytest.raises(DataError, match="no inspection yet"):
-        ask("SELECT 1", tmp_path / "none.duckdb")
+        database(tmp_path / "none.duckdb").ask("SELECT 1")
     with pytest.raises(DataError, match="no inspection yet"):
         export("runs", tmp_path / "a.csv", tmp_path / "none.duckdb")
     (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
     with pytest.raises(DataError, match="is not a DuckDB database; the DuckDB database of inspections was expected"):
-        ask("SELECT 1", tmp_path / "broken.duckdb")
+        database(tmp_path / "broken.duckdb").ask("SELECT 1")

@@ -1,4 +1,4 @@
-"""The process that opens the database of inspections: run by `database.run`, which ends it where it takes too long.
+"""The process that opens a database for `Database`, which ends it where it takes too long.
 
 A program of its own that imports nothing of the engine, so that it starts at once. The first line of standard input is
 a job, as JSON of `Job`; the Arrow streams of its tables follow. An answer goes to standard output as an Arrow stream, a
@@ -11,20 +11,62 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
+
+class _Limits(NamedTuple):
+    """What a query, its answer, and the process in which a database is opened may take.
+
+    Attributes
+    ----------
+    characters, depth
+        Length of a query, and brackets of it that may be open at once.
+    seconds
+        Time of a query, the start of its process included.
+    writing_seconds
+        Time to write into a database, or to export from it.
+    waiting_seconds
+        Time to wait for another process that writes into the database; less than the time of the whole.
+    rows
+        Rows of an answer; more are cut off.
+    values, answer_bytes
+        Values of an answer (those in lists count singly), and its size; a larger answer is refused.
+    message
+        Characters of an error message; more are cut off.
+    memory, database_memory
+        Bytes of the process, and of the database inside it, which does not count what single values need.
+    file_bytes
+        Size of a file that is written; a query can write none.
+    """
+
+    characters: int = 20_000
+    depth: int = 100
+    seconds: float = 10.0
+    writing_seconds: float = 120.0
+    waiting_seconds: float = 15.0
+    rows: int = 10_000
+    values: int = 1_000_000
+    answer_bytes: int = 16 << 20
+    message: int = 1_000
+    memory: int = 900 << 20
+    database_memory: int = 512_000_000
+    file_bytes: int = 16 << 30
+
+
+LIMITS = _Limits()
+
 REFUSED, UNOPENED, OUTDATED, UNEXPECTED = 3, 4, 5, 6
 """How the process ends where the job is at fault, the file is, columns are missing, or the file is of another kind."""
 
-DUCKDB, SQLITE = b"DUCK", b"SQLite format 3\0"
+_DUCKDB, _SQLITE = b"DUCK", b"SQLite format 3\0"
 """What files of databases begin with; DuckDB's begin with a checksum of eight bytes."""
 
 _LOCKED = ("could not set lock on file", "being used by another process")
@@ -40,25 +82,24 @@ _MOST_NESTED = 16
 
 # The database cannot reach files or the network, cannot load extensions, cannot take the machine's memory or disk, and
 # none of this can be changed from inside.
-CONFINED = {
+_CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "temp_directory": "",
     "max_temp_directory_size": "0B",
+    "memory_limit": f"{LIMITS.database_memory}B",
     "threads": "1",
     "python_enable_replacements": "false",
     "lock_configuration": "true",
 }
 
 
-class Statement(TypedDict):
-    """A statement, the values of its parameters, and whether the next table is given to it under the name `given`."""
+Value = str | int | float | None
 
-    sql: str
-    values: list[Any]
-    table: bool
+Statement = tuple[str, Sequence[Value] | None]
+"""SQL and the values of its parameters; with None the next table is given to it under the name `given`."""
 
 
 class Job(TypedDict, total=False):
@@ -66,16 +107,15 @@ class Job(TypedDict, total=False):
 
     path: str
     seconds: float
-    limits: Mapping[str, Any]
-    needed: list[tuple[str, str]]
+    needed: Sequence[tuple[str, str]]
     statements: Sequence[Statement]
     question: str
-    values: list[Any]
+    values: Sequence[Value]
     target: str
     form: str
 
 
-class EndError(Exception):
+class _EndError(Exception):
     """Ends the process with a status and a reason."""
 
 
@@ -87,11 +127,11 @@ def main() -> None:
     _confine(job)
     try:
         _do(job)
-    except EndError as end:
+    except _EndError as end:
         status, why = end.args
         # The further lines are for developers of the database, or name settings that are locked here.
         why = why.splitlines()[0] if why.startswith(("INTERNAL Error", "Out of Memory Error")) else why
-        sys.stderr.buffer.write(why[: job["limits"]["message"]].encode(errors="replace"))
+        sys.stderr.buffer.write(why[: LIMITS.message].encode(errors="replace"))
         sys.exit(status)
 
 
@@ -101,27 +141,29 @@ def _do(job: Job) -> None:
 
     _look(job["path"])
     try:
-        connection = _connect(job)
-        missing = set(map(tuple, job.get("needed", ()))) - _columns(connection)
+        wait = min(LIMITS.waiting_seconds, 0.7 * job["seconds"])
+        connection = connect(job["path"], read_only="statements" not in job, wait=wait)
+        there = connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
+        missing = set(map(tuple, job.get("needed", ()))).difference(there)
     except duckdb.Error as error:
-        raise EndError(UNOPENED, str(error)) from error
+        raise _EndError(UNOPENED, str(error)) from error
     sweep(job["path"])
     if missing:
-        raise EndError(OUTDATED, f"columns are missing: {missing}")
+        raise _EndError(OUTDATED, f"columns are missing: {missing}")
     try:
         if "statements" in job:
             _write(connection, job["statements"])
         elif "target" in job:
             _export(connection, job)
         else:
-            _answer(connection, job["question"], job["limits"])
+            _answer(connection, job["question"])
         connection.close()
     except duckdb.IOException as error:  # a query reaches no other file, so that the database's own is damaged
-        raise EndError(REFUSED if "target" in job else UNOPENED, str(error)) from error
+        raise _EndError(REFUSED if "target" in job else UNOPENED, str(error)) from error
     except duckdb.Error as error:
-        raise EndError(REFUSED, str(error)) from error
+        raise _EndError(REFUSED, str(error)) from error
     except (MemoryError, pa.ArrowMemoryError) as error:
-        raise EndError(REFUSED, f"it needs more than {job['limits']['memory'] >> 20} MB of memory") from error
+        raise _EndError(REFUSED, f"it needs more than {LIMITS.memory >> 20} MB of memory") from error
 
 
 def sweep(path: str) -> None:
@@ -142,8 +184,8 @@ def _confine(job: Job) -> None:
         import resource
 
         signal.alarm(int(job["seconds"]) + 2)  # also where nobody is left to end this process
-        written = job["limits"]["file_bytes"] if "target" in job or "statements" in job else 0
-        for what, most in (("DATA", job["limits"]["memory"]), ("FSIZE", written), ("CORE", 0)):
+        written = LIMITS.file_bytes if "target" in job or "statements" in job else 0
+        for what, most in (("DATA", LIMITS.memory), ("FSIZE", written), ("CORE", 0)):
             kind = getattr(resource, f"RLIMIT_{what}")
             hard = resource.getrlimit(kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -154,37 +196,31 @@ def _look(path: str) -> None:
     """End where a file is there that is no DuckDB database: DuckDB would look for an extension that reads it."""
     try:
         with Path(path).open("rb") as file:
-            start = file.read(len(SQLITE))
+            start = file.read(len(_SQLITE))
     except FileNotFoundError:
         return
     except OSError as error:
-        raise EndError(UNOPENED, str(error)) from error
+        raise _EndError(UNOPENED, str(error)) from error
     log = Path(f"{path}.wal")
     if log.exists() and not log.is_file():
-        raise EndError(UNEXPECTED, "has a log (.wal) that is not a file")
-    if start[8:12] != DUCKDB:
-        what = "an SQLite database" if start == SQLITE else "not a DuckDB database" if start else "empty"
-        raise EndError(UNEXPECTED, f"is {what}")
+        raise _EndError(UNEXPECTED, "has a log (.wal) that is not a file")
+    if start[8:12] != _DUCKDB:
+        what = "an SQLite database" if start == _SQLITE else "not a DuckDB database" if start else "empty"
+        raise _EndError(UNEXPECTED, f"is {what}")
 
 
-def _connect(job: Job) -> DuckDBPyConnection:
-    """Open the database; wait while another process writes into it."""
+def connect(path: str = ":memory:", *, read_only: bool = False, wait: float = 0.0) -> DuckDBPyConnection:
+    """Open a confined database; wait so many seconds while another process writes into it."""
     import duckdb
 
-    settings: dict[str, Any] = {**CONFINED, "memory_limit": f"{job['limits']['database_memory']}B"}
-    end = time.monotonic() + min(job["limits"]["waiting_seconds"], 0.7 * job["seconds"])
+    end = time.monotonic() + wait
     while True:
         try:
-            return duckdb.connect(job["path"], read_only="statements" not in job, config=settings)
+            return duckdb.connect(path, read_only=read_only, config=_CONFINED)
         except duckdb.Error as error:
-            if not any(said in str(error).lower() for said in _LOCKED) or time.monotonic() > end:
+            if not any(text in str(error).lower() for text in _LOCKED) or time.monotonic() > end:
                 raise
             time.sleep(0.05)
-
-
-def _columns(connection: DuckDBPyConnection) -> set[tuple[Any, ...]]:
-    """Read the tables and columns there are."""
-    return set(connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall())
 
 
 def _write(connection: DuckDBPyConnection, statements: Sequence[Statement]) -> None:
@@ -192,10 +228,10 @@ def _write(connection: DuckDBPyConnection, statements: Sequence[Statement]) -> N
     import pyarrow as pa
 
     connection.execute("BEGIN")
-    for statement in statements:
-        if statement["table"]:
+    for sql, values in statements:
+        if values is None:
             connection.register("given", pa.ipc.open_stream(sys.stdin.buffer))
-        connection.execute(statement["sql"], statement["values"])
+        connection.execute(sql, values)
     connection.execute("COMMIT")
 
 
@@ -209,7 +245,7 @@ def _export(connection: DuckDBPyConnection, job: Job) -> None:
     writer.execute(f"COPY chosen TO '{place}' (FORMAT {job['form']})")
 
 
-def _answer(connection: DuckDBPyConnection, sql: str, limits: Mapping[str, Any]) -> None:
+def _answer(connection: DuckDBPyConnection, sql: str) -> None:
     """Write the answer to standard output."""
     import duckdb
     import pyarrow as pa
@@ -220,21 +256,21 @@ def _answer(connection: DuckDBPyConnection, sql: str, limits: Mapping[str, Any])
     except ValueError:  # a kind that the Python package has no name for
         kinds = []
     if kinds != [duckdb.StatementType.SELECT]:
-        raise EndError(REFUSED, "only one SELECT is allowed; nothing in the database can be changed from here")
-    relation = connection.sql(statements[0].query).limit(limits["rows"] + 1)
+        raise _EndError(REFUSED, "only one SELECT is allowed; nothing in the database can be changed from here")
+    relation = connection.sql(statements[0].query).limit(LIMITS.rows + 1)
     as_text = {place for place, kind in enumerate(relation.types) if not _is_value(kind)}
-    table = _table(relation, as_text, limits)
+    table = _table(relation, as_text)
     unheld = {place for place, column in enumerate(table.columns) if not _is_held(column)}
     if unheld:
-        table = _table(relation, as_text | unheld, limits)
+        table = _table(relation, as_text | unheld)
         for name, column in zip(relation.columns, table.columns, strict=True):
             if not _is_held(column):
-                raise EndError(REFUSED, f"the column {name!r} holds text that is not UTF-8")
+                raise _EndError(REFUSED, f"the column {name!r} holds text that is not UTF-8")
     with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
         stream.write_table(table)
 
 
-def _table(relation: DuckDBPyRelation, as_text: set[int], limits: Mapping[str, Any]) -> pa.Table:
+def _table(relation: DuckDBPyRelation, as_text: set[int]) -> pa.Table:
     """Read an answer, some columns of it as text."""
     names = relation.columns
     if as_text:
@@ -243,11 +279,11 @@ def _table(relation: DuckDBPyRelation, as_text: set[int], limits: Mapping[str, A
     table = relation.to_arrow_table().rename_columns(names)
     values = sum(_values(chunk) for column in table.columns for chunk in column.chunks)
     for number, most, unit in (
-        (values, limits["values"], "values"),
-        (table.nbytes >> 20, limits["answer_bytes"] >> 20, "MB"),
+        (values, LIMITS.values, "values"),
+        (table.nbytes >> 20, LIMITS.answer_bytes >> 20, "MB"),
     ):
         if number > most:
-            raise EndError(
+            raise _EndError(
                 REFUSED, f"the answer has {number:,} {unit}, and may have {most:,}: select fewer rows or columns"
             )
     return table
@@ -270,8 +306,8 @@ def _values(array: pa.Array) -> int:
 def _is_value(kind: DuckDBPyType, deeper: int = _MOST_NESTED) -> bool:
     """Return whether Python has a type for the values of a type."""
     if kind.id in ("list", "array", "struct", "map"):
-        within = [one for _, one in kind.children if not isinstance(one, (int, list))]
-        return bool(within) and deeper > 0 and all(_is_value(one, deeper - 1) for one in within)
+        within = [child for _, child in kind.children if not isinstance(child, (int, list))]
+        return bool(within) and deeper > 0 and all(_is_value(child, deeper - 1) for child in within)
     return kind.id in _VALUES
 
 
