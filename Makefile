@@ -72,9 +72,10 @@ fuzz: $(DEV_READY) ## read 160 times as many damaged files as the tests do (SEED
 versions: $(DEV_READY) ## write down what each kind of kept result computes with, after its version is raised where numbers change
 	@$(ENV_PYTHON) -m tests.store.computed_with
 
-lint: $(DEV_READY) ## run the linter and check the format of all files (ruff)
+lint: $(DEV_READY) ## run the linter, check the format of all files (ruff) and which package imports which (import-linter)
 	@status=0; $(ENV_PYTHON) -m ruff check . || status=1; \
-	$(ENV_PYTHON) -m ruff format --check . || status=1; exit $$status
+	$(ENV_PYTHON) -m ruff format --check . || status=1; \
+	$(ENV)/bin/lint-imports --no-cache --no-logo || status=1; exit $$status
 
 types: $(DEV_READY) ## check the types of all but the tests (mypy, strict)
 	@$(ENV_PYTHON) -m mypy

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from benchmarks.measure import Row, few, medians
 from benchmarks.networks import resnet50, settle, vit_base
-from idc_core import devices
+from idc_core.base import devices
 from idc_core.coverage import IDC
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import undisturbed

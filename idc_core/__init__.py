@@ -5,7 +5,7 @@ The public names are imported when they are first used, so that the command line
 
 from typing import TYPE_CHECKING
 
-from idc_core.lazy import lazy
+from idc_core.base.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from idc_core.datasets import load_dataset as load_dataset
     from idc_core.datasets.registry import dataset as dataset
     from idc_core.errors import IdcError as IdcError
-    from idc_core.explained import explaining as explaining
     from idc_core.generation import differential_search as differential_search
     from idc_core.inspection import Hypothesis as Hypothesis
     from idc_core.inspection import inspect as inspect
+    from idc_core.lrp.explained import explaining as explaining
     from idc_core.lrp.rules import RelevanceSettings as RelevanceSettings
     from idc_core.lrp.rules import composite as composite
     from idc_core.models import load_model as load_model

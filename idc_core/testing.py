@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from idc_core.base.parameters import Parameter, whole_number
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.uncovered import find_uncovered
@@ -13,7 +14,6 @@ from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import NamedRule
-from idc_core.parameters import Parameter, whole_number
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 

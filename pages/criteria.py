@@ -9,7 +9,7 @@ import streamlit as st
 from idc_core.coverage.prioritisation import UNCERTAINTIES
 from idc_core.errors import CancelledError
 from studio.criteria import criterion_controls, criterion_scores, prioritised_tests, score_charts
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry

@@ -8,7 +8,6 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.inspection.measures import PAIR_MEASURES
-from studio.engine.wording import kind
 from studio.hypotheses import (
     controls,
     epochs,
@@ -21,6 +20,7 @@ from studio.hypotheses import (
     verification,
 )
 from studio.hypotheses.inspections import Measured
+from studio.jobs.wording import kind
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry

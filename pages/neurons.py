@@ -3,7 +3,7 @@
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.engine.wording import input_parts
+from studio.jobs.wording import input_parts
 from studio.neurons import neuron, ranking_charts, rankings, trials
 from studio.shell import tabs
 from studio.shell.frame import current_view

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from studio.engine.overview import summarise
-from studio.engine.results import View
+from studio.jobs.overview import summarise
+from studio.jobs.results import View
 from studio.overview import worst_tests
 from studio.overview.result import draw_side, findings, headline, numbers, small_grid
 from studio.shell import pins

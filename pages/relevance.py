@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from studio.engine import results
-from studio.engine.wording import input_parts, is_series
+from studio.jobs import results
+from studio.jobs.wording import input_parts, is_series
 from studio.relevance import compared_methods, edited_input, layer_by_layer, one_test
 from studio.relevance.choices import WAYS, choose_test
 from studio.relevance.findings import opening

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from idc_core.base.files import COMMAND
 from idc_core.errors import IdcError
-from idc_core.files import COMMAND
 from studio.runs import listing, one_run, over_time, side_by_side
 from studio.shell import tabs
 from studio.shell.frame import enter

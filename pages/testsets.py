@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from studio.engine import suite_catalog
+from studio.jobs import suite_catalog
 from studio.shell import pins, tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from idc_core.base.files import SHIPPED
 from idc_core.errors import SetupError
-from idc_core.files import SHIPPED
 from idc_core.opening.live import enter_live
 from studio.starting import send_at_once
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
-    from idc_core.explained import Explain
+    from idc_core.lrp.explained import Explain
 
 ADDRESS = "127.0.0.1"
 STARTED_S, STOPPED_S, ASKED_S = 60.0, 15.0, 0.05
@@ -89,7 +89,7 @@ def launch(
         Names by class index.
     explain : str or callable, optional
         Which scores are meant where the network returns more than one row of them per input, as of segmentation:
-        "mean-pixels", "last-token" or others of `idc_core.explained.explaining`, or a function.
+        "mean-pixels", "last-token" or others of `idc_core.lrp.explained.explaining`, or a function.
 
     Returns
     -------
@@ -125,8 +125,8 @@ class _Server:
         from streamlit import config as settings
         from streamlit.runtime import Runtime
 
-        from studio.engine import workers
-        from studio.engine.jobs import shelf
+        from studio.jobs import workers
+        from studio.jobs.jobs import shelf
 
         if Runtime.exists():
             raise SetupError(
@@ -168,7 +168,7 @@ class _Server:
             return
         from streamlit.runtime import Runtime
 
-        from studio.engine.jobs import shelf
+        from studio.jobs.jobs import shelf
 
         self._server.should_exit = True
         self.thread.join(STOPPED_S)

@@ -23,7 +23,7 @@ else:
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from idc_core.threads import settle
+from idc_core.base.threads import settle
 from tests.process_state import ProcessState
 
 settle()  # before torch is imported

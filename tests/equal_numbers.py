@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from idc_core.threads import number, settle
+from idc_core.base.threads import number, settle
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,9 +39,9 @@ def main(folder: Path) -> None:
     """Compute it three times and say what came out."""
     settle()  # before torch is imported, as server and command line do
     from idc_core import store
-    from studio.engine import workers
-    from studio.engine.jobs import JobKind, shelf
-    from studio.engine.results import open_view
+    from studio.jobs import workers
+    from studio.jobs.jobs import JobKind, shelf
+    from studio.jobs.results import open_view
     from studio.state.setup import DEFAULT
 
     said = {}

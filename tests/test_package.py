@@ -1,5 +1,6 @@
 """The package: what it needs, what is in the wheel, and that an installed one works in any folder without the clone."""
 
+import ast
 import importlib.metadata
 import re
 import socket
@@ -20,10 +21,9 @@ from packaging.requirements import Requirement
 from playwright.sync_api import sync_playwright
 
 import idc_core
-from idc_core.files import COMMAND, SHIPPED
+from idc_core.base.files import COMMAND, SHIPPED
 from tests.browser import browsers
 from tests.test_architecture import CODE, modules
-from tests.test_architecture import imported as imports
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -48,7 +48,13 @@ def needed():
 @cache
 def imported():
     """Return the distributions that the program imports."""
-    names = {name.split(".")[0] for file in modules().values() for name in imports(file)}
+    names = set()
+    for file in modules().values():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
     homes = importlib.metadata.packages_distributions()
     foreign = names - set(sys.stdlib_module_names) - {*CODE, "app"}
     return {homes[name][0].lower().replace("_", "-") for name in foreign if name in homes}

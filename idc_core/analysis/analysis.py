@@ -13,15 +13,15 @@ from torch import nn
 
 from idc_core.analysis.predictions import predictions_of
 from idc_core.analysis.result import Analysis
+from idc_core.base.progress import Progress
+from idc_core.base.ranges import M
 from idc_core.coverage.cells import encode
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError
 from idc_core.importance.training_pass import RankedLayer
-from idc_core.limits import M
 from idc_core.lrp.rules import NamedRule
-from idc_core.progress import Progress
 from idc_core.store import Unfinished
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cells import assign, encode
 from idc_core.errors import SettingError
-from idc_core.progress import Progress, report
 
 _AUTOMATIC = (2, 3, 4)
 """Numbers of clusters that the silhouette chooses from where none is chosen by hand."""

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import predictions_of
+from idc_core.base.parameters import is_whole, shown
+from idc_core.base.progress import Progress
+from idc_core.base.ranges import M
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
@@ -21,11 +24,8 @@ from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer, rank_layers
-from idc_core.limits import M
 from idc_core.lrp.rules import NamedRule
 from idc_core.lrp.session import layer_names
-from idc_core.parameters import is_whole, shown
-from idc_core.progress import Progress
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back

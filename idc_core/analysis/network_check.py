@@ -9,9 +9,9 @@ from idc_core.analysis.checking.detectors import run_detectors
 from idc_core.analysis.checking.evidence import Evidence, quality
 from idc_core.analysis.checking.findings import LayerCheck, Mistake, NetworkCheck, Quality, Trial, finite
 from idc_core.analysis.checking.layers import check_layers
+from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.models import MODELS, load_model
-from idc_core.progress import Progress
 
 __all__ = ["LayerCheck", "Mistake", "NetworkCheck", "Quality", "Trial", "check_network"]
 

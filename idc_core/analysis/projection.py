@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
+from idc_core.base.threads import one_thread
 from idc_core.errors import SettingError
-from idc_core.progress import Progress, report
-from idc_core.threads import one_thread
 
 _MOST_POINTS = 1500
 """Inputs that are projected at most, unless said otherwise: what a browser can draw and hand back when clicked."""

@@ -17,14 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from idc_core.devices import check_values
+from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.calls import Args, Kwargs, tensors_of
 from idc_core.lrp.captures import INPUT
+from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
-from idc_core.scores import scores_of
+from idc_core.lrp.scores import scores_of
 from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
 

@@ -23,12 +23,12 @@ from torch import Tensor, nn
 
 from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
 from idc_core.attribution.registry import attribution_method
-from idc_core.devices import device_of
+from idc_core.base.devices import device_of
+from idc_core.base.parameters import Parameter, class_numbers, counted_from, whole_number
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.session import check_layers, said_network, undisturbed
-from idc_core.parameters import Parameter, class_numbers, counted_from, whole_number
-from idc_core.progress import Progress, report
 from idc_core.tracing.batching import check_parts, check_tensor, is_array
 from idc_core.tracing.neurons import Neuron, no_neuron
 from idc_core.tracing.parts import kept_tokens, part_of

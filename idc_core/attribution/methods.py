@@ -12,10 +12,10 @@ from torch import nn
 
 from idc_core.attribution import grad_cam, gradient_shap, gradients, occlusion, saliency  # noqa: F401 - they enter METHODS
 from idc_core.attribution.registry import METHODS, MethodCard, attribution_method
+from idc_core.base.parameters import Value
+from idc_core.base.progress import Progress
 from idc_core.errors import SettingError
 from idc_core.lrp.captures import INPUT
-from idc_core.parameters import Value
-from idc_core.progress import Progress
 from idc_core.tracing.neurons import Neuron, check_neuron
 
 __all__ = ["METHODS", "MethodCard", "attribute", "attribute_layers", "attribution_method"]

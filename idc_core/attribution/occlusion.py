@@ -8,7 +8,7 @@ References
 from torch import Tensor
 
 from idc_core.attribution.gradients import BASELINE, Batch, captums, gradient_method
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 
 _WINDOW = Parameter(
     "window",

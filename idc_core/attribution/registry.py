@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from idc_core.attribution.relevance import relevance
+from idc_core.base.parameters import Parameter, Value, settle
+from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
 from idc_core.lrp.rules import BIAS, RULES, RuleCard
-from idc_core.parameters import Parameter, Value, settle
-from idc_core.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress
 from idc_core.errors import DataError
-from idc_core.explained import Explain, explaining
+from idc_core.lrp.explained import Explain, explaining
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
-from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import Neuron, first_unsound
 from idc_core.tracing.trace import trace
@@ -56,7 +56,7 @@ def relevance(
     explain : str or callable, optional
         For a network that returns more than one row of scores per input: "mean-pixels", "mean-tokens", "first-token",
         "last-token", "token-N", or a function from what it returns to scores (n, classes). See
-        `idc_core.explained.explaining`, with which every other function of the engine takes it.
+        `idc_core.lrp.explained.explaining`, with which every other function of the engine takes it.
     of : (str, int), optional
         A layer and one of its neurons, such as ``("fc2", 18)``: relevance starts from the activation of that neuron
         instead of a score, and `layers` are those before it. A channel's activation is its mean over positions, and

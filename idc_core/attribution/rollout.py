@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.attribution.gradients import as_tensor
+from idc_core.base.progress import Progress, report
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.calls import Args, Kwargs, name_of
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import main_of
+from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import undisturbed
-from idc_core.progress import Progress, report
-from idc_core.scores import scores_of
 from idc_core.tracing.batching import batches
 
 

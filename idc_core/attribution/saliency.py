@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from idc_core.attribution.gradients import Batch, captums, gradient_method
-from idc_core.limits import SEED
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
+from idc_core.base.ranges import SEED
 
 SAMPLES = Parameter(
     "samples",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import spearman
 from idc_core.errors import SettingError
-from idc_core.statistics import spearman
 
 Floats = NDArray[np.float64]
 

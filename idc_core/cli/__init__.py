@@ -10,7 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from idc_core import __version__, devices
+from idc_core import __version__
+from idc_core.base import devices
+from idc_core.base.files import COMMAND, cache_folder, sweep
+from idc_core.base.threads import one_thread, settle
 from idc_core.cli import (
     analyze,
     check,
@@ -31,8 +34,6 @@ from idc_core.cli import (
 from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
-from idc_core.files import COMMAND, cache_folder, sweep
-from idc_core.threads import one_thread, settle
 
 FAILED = 2
 _OF_THE_WHOLE = ("-h", "--help", "--version")

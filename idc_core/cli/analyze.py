@@ -10,20 +10,20 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.ranges import EPSILON, INPUTS, M
 from idc_core.cli.arguments import FileToWrite, Name, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.cli.options import add_fields, options_of
 from idc_core.coverage.idc_settings import OPTIONS, IdcSettings
 from idc_core.errors import DataError
-from idc_core.limits import EPSILON, INPUTS, M
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
+    from idc_core.base.progress import Progress
     from idc_core.clustering.kmeans import Clusters
     from idc_core.datasets import Dataset
     from idc_core.models import ModelCard, Network
-    from idc_core.progress import Progress
     from idc_core.runs import PlannedAnalysis
     from idc_core.runs.analysis_run import Sources
 

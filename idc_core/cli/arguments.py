@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from idc_core import files
+from idc_core.base import files
+from idc_core.base.own_code import is_url
+from idc_core.base.parameters import Parameter, Value, shown
+from idc_core.base.ranges import BITS, SIDE
+from idc_core.base.registry import Registry
 from idc_core.cli.library_names import in_library, library_names
 from idc_core.cli.registries import KINDS, RULES, read_table
 from idc_core.errors import IdcError, SettingError
-from idc_core.limits import BITS, SIDE
 from idc_core.opening.files import DATA, NETWORKS, OwnFile, as_file
-from idc_core.own_code import is_url
-from idc_core.parameters import Parameter, Value, shown
-from idc_core.registry import Registry
 
 LONGEST = 4_000
 """Characters that one value can have."""

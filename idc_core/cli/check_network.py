@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from idc_core import files
+from idc_core.base import files
 from idc_core.cli.arguments import FileToWrite, Name
 from idc_core.cli.console import ProgressLine, Subparsers, table
 

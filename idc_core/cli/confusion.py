@@ -8,20 +8,20 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.parameters import Parameter, shown
+from idc_core.base.ranges import INPUTS, ROWS
 from idc_core.cli.arguments import Assignment, FileToRead, FileToWrite, Name, Number, Text, Texts, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import INPUTS, ROWS
-from idc_core.parameters import Parameter, shown
 from idc_core.runs import CLASS_ERRORS, ErrorSettings, class_evidence, digest, planned_class_errors, settings_of
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
     from idc_core.datasets import Dataset
     from idc_core.models import ModelCard, Network
-    from idc_core.progress import Progress
     from idc_core.runs import Planned
 
 _OVER_THE_LIMIT = 1

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from idc_core import files
+from idc_core.base import files
+from idc_core.base.parameters import shown
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.layer_parts import split_layer
-from idc_core.parameters import shown
+from idc_core.lrp.layer_parts import split_layer
 
 if TYPE_CHECKING:
     from torch import nn

@@ -11,19 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.parameters import MOST_WHOLE, Parameter, shown
+from idc_core.base.ranges import SEARCH, STARTS, M
 from idc_core.cli.arguments import Assignment, Distinct, FileToWrite, Name, Network, Number, Text
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, comma_separated, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import SEARCH, STARTS, M
-from idc_core.parameters import MOST_WHOLE, Parameter, shown
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.datasets import Dataset
     from idc_core.generation import Constraint, Disagreements
     from idc_core.generation.ascent import AscentSettings
-    from idc_core.progress import Progress
 
 MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
@@ -198,9 +198,9 @@ def _check_cell(arguments: argparse.Namespace) -> None:
 
 
 def _constraint(name: str, given: list[tuple[str, str]]) -> Constraint:
+    from idc_core.base.parameters import settle
     from idc_core.generation import CONSTRAINTS
     from idc_core.generation.constraints import find_constraint
-    from idc_core.parameters import settle
 
     usual = find_constraint(name)
     parameters = {one.name: one for one in usual.card.parameters}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from idc_core.base.ranges import ATTACKED, DRAWS, INPUTS, SHARE, M
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Word
 from idc_core.cli.console import ProgressLine, Subparsers, comma_separated, table, write_whole
 from idc_core.cli.experiments import EXPERIMENTS, Record
-from idc_core.limits import ATTACKED, DRAWS, INPUTS, SHARE, M
 
 if TYPE_CHECKING:
-    from idc_core.progress import Progress
+    from idc_core.base.progress import Progress
 
 _SMALL = 0.01
 """Numbers closer to zero are told to three digits instead of three places."""

@@ -7,17 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.ranges import INPUTS, INSPECT, RATE, ROWS
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
 from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
-from idc_core.limits import INPUTS, INSPECT, RATE, ROWS
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.datasets import Dataset
     from idc_core.inspection import Hypothesis, Inspection
-    from idc_core.progress import Progress
 
 _TOLD = ("split", "limit", "layers", "families", "measures", *(one.name for one in INSPECT))
 """Options that an inspection follows from, for the list of runs."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.parameters import shown
 from idc_core.errors import SettingError
-from idc_core.parameters import shown
 
 if TYPE_CHECKING:
     from idc_core.library import Entry

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from idc_core.base.parameters import Option
 from idc_core.cli.arguments import Name, Number, Numbers
-from idc_core.parameters import Option
 
 
 def add_fields(add: Callable[..., argparse.Action], options: Sequence[Option]) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from idc_core.base.own_code import is_url, name_after
+from idc_core.base.parameters import Parameter
 from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Word
 from idc_core.cli.console import ProgressLine
 from idc_core.datasets.preparation import Preparation
-from idc_core.explained import EXPLAINED, TOKEN
+from idc_core.lrp.explained import EXPLAINED, TOKEN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
-from idc_core.own_code import is_url, name_after
-from idc_core.parameters import Parameter
 
 _WITHOUT_DATA = ("check-network", "experiment", "studio")
 """Commands with no `--data` of their own."""

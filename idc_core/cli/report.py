@@ -50,11 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Analyse, write the report, and return the exit status."""
     from idc_core.datasets import DATASETS
     from idc_core.models import MODELS
-    from idc_core.notes import kept_notes
     from idc_core.report.making import command_of
     from idc_core.report.material import check_classes, gather
     from idc_core.report.remarks import notes_on
     from idc_core.report.writing import make_files
+    from idc_core.store.notes import kept_notes
 
     open_executor, own = executor_of(arguments), MODELS[arguments.model].dataset
     check_classes(arguments.classes, DATASETS[arguments.data or own].class_names)

@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from idc_core.base.files import COMMAND
 from idc_core.cli.arguments import Name, Text
 from idc_core.cli.console import Subparsers, table
-from idc_core.files import COMMAND
 
 if TYPE_CHECKING:
     from idc_core.runs import Run

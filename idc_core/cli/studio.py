@@ -10,11 +10,11 @@ import subprocess
 import sys
 from urllib.parse import urlencode
 
+from idc_core.base.files import SHIPPED
+from idc_core.base.parameters import Parameter
 from idc_core.cli.arguments import Distinct, FileToOpen, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
-from idc_core.files import SHIPPED
-from idc_core.parameters import Parameter
 
 ADDRESS = "127.0.0.1"
 _PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from idc_core.base.ranges import EPOCH, SEED
 from idc_core.cli.arguments import DEVICE, Distinct, FolderToWrite, Name, Number
 from idc_core.cli.console import ProgressLine, Subparsers
-from idc_core.limits import EPOCH, SEED
 
 
 def add_parser(subparsers: Subparsers) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from idc_core.base.files import COMMAND
+from idc_core.base.ranges import INPUTS, PAIRS, SEED, SETS, UNITS
 from idc_core.cli.arguments import FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, comma_separated, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
-from idc_core.files import COMMAND
-from idc_core.limits import INPUTS, PAIRS, SEED, SETS, UNITS
 
 
 def add_parser(subparsers: Subparsers) -> None:

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.parameters import is_whole, shown
+from idc_core.base.ranges import CLUSTERS
 from idc_core.clustering.points import Floats, Ints, Partition, Points
 from idc_core.errors import SettingError
-from idc_core.limits import CLUSTERS
-from idc_core.parameters import is_whole, shown
 
 MAX_CLUSTERS = int(CLUSTERS.high)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.config import config
+from idc_core.base.registry import Registry
 from idc_core.clustering.kmeans import (
     MAX_CLUSTERS,
     Clusters,
@@ -22,9 +24,7 @@ from idc_core.clustering.kmeans import (
 from idc_core.clustering.points import Ints, Partition, Points
 from idc_core.clustering.sketch import Sketch
 from idc_core.clustering.sketched import SketchedPartitions
-from idc_core.config import config
 from idc_core.errors import SettingError
-from idc_core.registry import Registry
 
 _STEPS = 100  # of expectation maximisation; started at the k-means optimum it needs about ten
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.confusion.ground_truth import Form, check_form
 from idc_core.errors import DataError, SettingError
-from idc_core.progress import Progress, report
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -117,7 +117,7 @@ def cluster_order(distance: NDArray[np.floating]) -> Ints:
     known = np.flatnonzero(np.isfinite(np.diag(distance))).astype(np.int64)
     if len(known) < 3:
         return known
-    from idc_core.scipy_parts import hierarchy
+    from idc_core.base.scipy_parts import hierarchy
 
     pairs = np.asarray(distance, np.float64)[np.ix_(known, known)][np.triu_indices(len(known), 1)]
     tree = hierarchy.linkage(pairs, "average", optimal_ordering=len(known) <= _MOST_OPTIMAL)

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import spearman
 from idc_core.confusion.ground_truth import Form, check_form
 from idc_core.errors import DataError, SettingError
-from idc_core.statistics import spearman
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.ground_truth import check_labels, count_classes, pairs_of
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import layer_names
-from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 
 Floats = NDArray[np.float64]

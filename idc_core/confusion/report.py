@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.bias import average_bias
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
@@ -24,7 +25,6 @@ from idc_core.confusion.ground_truth import (
 from idc_core.confusion.probability_matrix import THRESHOLD, count_again
 from idc_core.confusion.verdicts import DisparityVerdict, Verdicts, judge, judge_disparity
 from idc_core.errors import DataError, SettingError
-from idc_core.progress import Progress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
 from idc_core.lrp.named_inputs import Batch, call, described
 from idc_core.lrp.operations import Faster
+from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import layer_names, undisturbed, watching
-from idc_core.progress import Progress, report
-from idc_core.scores import scores_of
 from idc_core.tracing.batching import Inputs, Portion, batches, source
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.parts import part_of

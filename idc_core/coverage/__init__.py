@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from idc_core.lazy import lazy
+from idc_core.base.lazy import lazy
 
 _FIRST = ("idc", "neuron", "boundary", "surprise", "distribution")
 """Modules whose criteria come first in menus; those of all others in this folder follow."""

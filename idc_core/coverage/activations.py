@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.training_pass import check_activations
-from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import TraceBatch, trace

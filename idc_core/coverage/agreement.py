@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
+from idc_core.base.statistics import kendall, spearman
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, profile_all, update_all
 from idc_core.errors import SettingError
-from idc_core.progress import Progress, report
-from idc_core.statistics import kendall, spearman
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.parameters import is_whole
 from idc_core.clustering.kmeans import MAX_CLUSTERS
 from idc_core.clustering.points import Floats
 from idc_core.errors import DataError, SettingError
-from idc_core.parameters import is_whole
 
 Codes = NDArray[Any]
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""

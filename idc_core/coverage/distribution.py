@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import Parameter, truth
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import blocks
 from idc_core.coverage.moments import Moments
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
-from idc_core.parameters import Parameter, truth
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

@@ -7,6 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.growing import give_back
+from idc_core.base.parameters import class_numbers, shown, whole_number
+from idc_core.base.progress import Progress, report
+from idc_core.base.ranges import M
 from idc_core.clustering.kmeans import Clusters
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cells import CellCounts, assign, decode, encode
@@ -15,14 +19,10 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing, criterion
 from idc_core.coverage.saved import Saved, pack_clusters, read_clusters
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.growing import give_back
 from idc_core.importance.important_neurons import check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_activations, rank_layers
-from idc_core.limits import M
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
-from idc_core.parameters import class_numbers, shown, whole_number
-from idc_core.progress import Progress, report
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import trace

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from idc_core.base.parameters import Parameter, option, options_among, truth
+from idc_core.base.ranges import CLUSTERS
 from idc_core.errors import SettingError
-from idc_core.limits import CLUSTERS
-from idc_core.parameters import Parameter, option, options_among, truth
 
 if TYPE_CHECKING:
     from idc_core.lrp.rules import NamedRule, RelevanceSettings

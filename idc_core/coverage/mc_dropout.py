@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.progress import Progress
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.session import named_layers, undisturbed
-from idc_core.parameters import whole_number
-from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import Parameter, finite, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
-from idc_core.parameters import Parameter, finite, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import Parameter
+from idc_core.base.progress import Progress
+from idc_core.base.registry import Registry
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
-from idc_core.progress import Progress
-from idc_core.registry import Registry
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

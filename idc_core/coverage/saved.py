@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.files import unwritable, write_whole
+from idc_core.base.parameters import shown
 from idc_core.clustering.kmeans import Clusters, SketchBounds
 from idc_core.errors import DataError, IdcError, ModelError, SettingError
-from idc_core.files import unwritable, write_whole
 from idc_core.guarded import check_sealed_zip, open_arrays, read_json, seal_zip
 from idc_core.models.weights import fingerprint
-from idc_core.parameters import shown
 
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import shown
+from idc_core.base.progress import Progress
 from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import check_layers, layer_names
-from idc_core.parameters import shown
-from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs
 from idc_core.tracing.traces import Traces
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import Parameter, finite, is_number, shown, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
 from idc_core.coverage.moments import Moments
@@ -18,7 +19,6 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, TargetCriterion, check_word
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, finite, is_number, shown, truth, whole_number
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved

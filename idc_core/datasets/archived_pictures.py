@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.guarded import Archive, read_picture
-from idc_core.progress import Progress, report
 
 MAX_EXPANSION = 100
 """Pictures do not compress and text compresses tenfold at most: what expands a hundredfold is a trap."""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, read_labelled, write_idx
@@ -11,7 +12,6 @@ from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.errors import DataError
 from idc_core.guarded import open_archive
-from idc_core.progress import Progress
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _ZIP = "cifar10-jpeg.zip"

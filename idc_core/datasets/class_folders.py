@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import shown
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import chosen_splits, drawn_split, named_split, said_draw
 from idc_core.errors import DataError
-from idc_core.parameters import shown
 
 _EXPECTED = "expected names such as cat/1.png, or train/cat/1.png and test/cat/2.png"
 _NO_SIGN = "\N{REPLACEMENT CHARACTER}"

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
 from idc_core.errors import DataError
 from idc_core.guarded import open_gzip
-from idc_core.progress import Progress, report
 
 _TEST_ITEMS = 540
 _SIDE = 28

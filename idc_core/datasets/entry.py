@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items, Task
-from idc_core.progress import Progress
 
 Loader = Callable[[str, int | None, Progress | None], Items]
 """Called with (split, limit, on_progress); `split` and `limit` have been checked."""

@@ -1,10 +1,10 @@
 """Fashion-MNIST, 70,000 pictures of clothes in the format of MNIST."""
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, mnist_layout, read_labelled
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
-from idc_core.progress import Progress
 
 _CLASS_NAMES = (
     "T-shirt/top",

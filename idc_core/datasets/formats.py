@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idc_core.base.progress import Progress
+from idc_core.base.registry import Registry
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
-from idc_core.progress import Progress
-from idc_core.registry import Registry
 
 if TYPE_CHECKING:
     import pyarrow as pa

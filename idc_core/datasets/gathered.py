@@ -11,13 +11,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.files import cache_folder
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.own_arrays import as_array, checked_inputs
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.errors import DataError
-from idc_core.files import cache_folder
-from idc_core.progress import Progress, report
 
 _REPORTED = 64
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.archived_pictures import scale
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.sources import RemoteFile, Source
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip
-from idc_core.progress import Progress, report
 
 _PREFIXES = {"train": "train", "test": "t10k"}
 """How the files of a split begin."""

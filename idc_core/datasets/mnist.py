@@ -1,10 +1,10 @@
 """MNIST, 70,000 handwritten digits."""
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.idx import idx_files, mnist_layout, read_labelled
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
-from idc_core.progress import Progress
 
 _SOURCE = mnist_layout(
     "https://storage.googleapis.com/cvdf-datasets/mnist/",

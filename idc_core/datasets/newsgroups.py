@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive
-from idc_core.progress import Progress, report
 
 GROUPS = ("comp.graphics", "rec.autos", "rec.motorcycles", "rec.sport.hockey", "sci.med", "sci.space")
 LENGTH = 200

@@ -9,6 +9,9 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+from idc_core.base.own_code import next_edition, run_own, said_source, source_of
+from idc_core.base.progress import Progress
+from idc_core.base.registry import lazy
 from idc_core.datasets.dataset import Dataset, Items, Task
 from idc_core.datasets.entry import DatasetEntry
 from idc_core.datasets.formats import format_of
@@ -18,9 +21,6 @@ from idc_core.datasets.own_arrays import as_array, checked_inputs, checked_targe
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
-from idc_core.own_code import next_edition, run_own, said_source, source_of
-from idc_core.progress import Progress
-from idc_core.registry import lazy
 
 _EXPECTED = "return (inputs, targets), a torch Dataset, an idc Dataset, or the path of files"
 

@@ -15,7 +15,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.cache import stored
+from idc_core.base.files import cache_folder
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.formats import data_format
@@ -24,9 +25,8 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.errors import DataError
-from idc_core.files import cache_folder
 from idc_core.guarded import read_photo
-from idc_core.progress import Progress, report
+from idc_core.store.cache import stored
 
 SURVEYED = 2_000
 """Pictures whose headers are read to tell size and channels where the preparation does not."""

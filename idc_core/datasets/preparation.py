@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from idc_core.base.parameters import option, shown
+from idc_core.base.ranges import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
 from idc_core.errors import SettingError
 from idc_core.guarded import typed
-from idc_core.limits import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
-from idc_core.parameters import option, shown
 
 FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
 """Ways to bring a picture to a size, and what each does to it."""

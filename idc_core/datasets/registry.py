@@ -6,15 +6,15 @@ from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
+from idc_core.base.own_code import free_name, looks_like_path
+from idc_core.base.parameters import is_whole, shown
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Dataset, Split, Task, content_fingerprint
 from idc_core.datasets.entry import DatasetEntry, Loader, Quantity
 from idc_core.datasets.own import DataFile, OwnData, OwnReader
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
-from idc_core.own_code import free_name, looks_like_path
-from idc_core.parameters import is_whole, shown
-from idc_core.progress import Progress
 
 Read = TypeVar("Read", bound=Callable[..., Any])
 

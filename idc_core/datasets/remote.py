@@ -21,14 +21,14 @@ from urllib.request import url2pathname
 
 from filelock import FileLock
 
-from idc_core.config import config, config_file
+from idc_core.base.config import config, config_file
+from idc_core.base.files import cache_folder, keeping, partial_file
+from idc_core.base.own_code import is_url
+from idc_core.base.parameters import shown
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.formats import DATA_FORMATS, ending_of
 from idc_core.datasets.picture_files import is_picture
 from idc_core.errors import DataError, IdcError
-from idc_core.files import cache_folder, keeping, partial_file
-from idc_core.own_code import is_url
-from idc_core.parameters import shown
-from idc_core.progress import Progress, report
 
 _PATIENCE_S = 20
 """Seconds for the next bytes of an HTTP server."""

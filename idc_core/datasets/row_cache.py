@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.files import keeping
 from idc_core.errors import DataError
-from idc_core.files import keeping
 from idc_core.guarded import opened
 
 MOST = 20 << 30

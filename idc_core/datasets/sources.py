@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import cast
 from urllib.parse import urlsplit
 
+from idc_core.base.files import cache_folder
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError
-from idc_core.files import cache_folder
 from idc_core.guarded import opened, read_text
-from idc_core.progress import Progress, report
 
 CHECKSUMS = "SHA256SUMS"
 """File beside the cached ones with a line `digest  name` for each, as `sha256sum` writes it."""

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
-from idc_core.progress import Progress, report
 
 SYMBOLS = 30
 """Characters of one record."""

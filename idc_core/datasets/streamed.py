@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.config import config, config_file
+from idc_core.base.config import config, config_file
 from idc_core.errors import DataError
 
 IN_MEMORY = 256 << 20

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import LONGEST, shown
+from idc_core.base.progress import Progress
 from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import Quantity
@@ -12,8 +14,6 @@ from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive, read_number, read_rows
-from idc_core.parameters import LONGEST, shown
-from idc_core.progress import Progress
 
 _ZIP = "udacity-center-100x100.zip"
 _BLOCKS = 20

@@ -10,15 +10,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from idc_core.devices import device_of
+from idc_core.base.devices import device_of
+from idc_core.base.parameters import whole_number
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.captures import INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
-from idc_core.parameters import whole_number
-from idc_core.progress import Progress, report
 from idc_core.tracing.batch_size import inputs_at_once
 from idc_core.tracing.batching import is_array, place, probe, whole
 from idc_core.tracing.neurons import axis_in, neuron_axes

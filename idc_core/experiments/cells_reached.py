@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.progress import Progress, report
 from idc_core.coverage.cell_table import tabulate
 from idc_core.generation import Pool, Reached, choose_seeds, noise_to_cell, reach_cell
 from idc_core.generation.cell_search import CellSpace
 from idc_core.generation.seeds import uncovered_neighbours
-from idc_core.progress import Progress, report
 
 
 @dataclass(frozen=True, eq=False)

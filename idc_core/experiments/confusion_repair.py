@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress
 from idc_core.confusion import collect_statistics, countable_layers
 from idc_core.confusion.class_pair import confused_in
 from idc_core.confusion.evidence import Evidence
@@ -19,7 +20,6 @@ from idc_core.errors import CancelledError, DataError
 from idc_core.experiments.random_neurons import Seeds
 from idc_core.experiments.retraining import Examples, RetrainingPlan, Store, reweighted
 from idc_core.experiments.retraining_results import Retraining
-from idc_core.progress import Progress
 from idc_core.tracing.trace import collect
 
 Floats = NDArray[np.float64]

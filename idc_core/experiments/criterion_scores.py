@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.layer_sweep import LayerClusters, cluster_layer
-from idc_core.cache import Record, stored
+from idc_core.base.progress import Progress, report
+from idc_core.base.threads import number
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import evaluate_criteria, evaluate_profiles, random_subsets
 from idc_core.coverage.cells import Codes, assign, encode, total
@@ -26,11 +27,10 @@ from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models.network import Network
 from idc_core.perturbation import ATTACKS
-from idc_core.progress import Progress, report
+from idc_core.store.cache import Record, stored
 from idc_core.suites import original, perturbed, select_tests, union
 from idc_core.suites.responses import predict
 from idc_core.suites.suite import Suite
-from idc_core.threads import number
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.cache import ArrayFolder, runs_folder
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.retraining import APART, Examples, RetrainingPlan, Store, attacked
 from idc_core.generation import differential_search, has_majority, majority
 from idc_core.models.weights import fingerprint
+from idc_core.store.cache import ArrayFolder, runs_folder
 from idc_core.suites.suite import content_address
 
 # The keys are those of tables and files that were written before.

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.parameters import is_whole, shown
+from idc_core.base.ranges import DRAWS
 from idc_core.errors import SettingError
-from idc_core.limits import DRAWS
-from idc_core.parameters import is_whole, shown
 
 Seeds = int | Sequence[int]
 """How many seeds, counted from 0, or the seeds themselves."""

@@ -13,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
@@ -21,9 +23,7 @@ from idc_core.models.entry import Recipe
 from idc_core.models.registry import MODELS
 from idc_core.models.training import fit, measure, reproducible
 from idc_core.models.weights import fingerprint
-from idc_core.parameters import whole_number
 from idc_core.perturbation import attack
-from idc_core.progress import Progress, report
 
 Examples = tuple[NDArray[np.generic], NDArray[np.generic]]
 """Inputs (n, ...) and their targets (n,)."""
@@ -37,7 +37,7 @@ Test = Examples | Callable[[nn.Module], Examples]
 Start = Literal["trained", "scratch"]
 
 Store = MutableMapping[str, Mapping[str, NDArray[np.generic]]]
-"""Where retrained networks are kept, as arrays by name: a dict, or an `idc_core.cache.ArrayFolder`."""
+"""Where retrained networks are kept, as arrays by name: a dict, or an `idc_core.store.cache.ArrayFolder`."""
 
 OnResult = Callable[[str, int, RetrainedNetwork], None]
 """Called with the addition, the seed and the network as soon as one is finished, or read from the store."""

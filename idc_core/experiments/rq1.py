@@ -9,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import PLAIN
 from idc_core.errors import DataError, SettingError
@@ -17,7 +18,6 @@ from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
 from idc_core.perturbation.inputs import SHARE, largest_weights, share_of
-from idc_core.progress import Progress
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import TraceBatch, trace
 

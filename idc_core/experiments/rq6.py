@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.result import Analysis
-from idc_core.cache import ArrayFolder, runs_folder
+from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.closest_inputs import spread, to_own_cell
@@ -34,7 +34,7 @@ from idc_core.experiments.retraining import (
 from idc_core.experiments.retraining_results import RetrainedNetwork, Retraining
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import guided_noise, random_noise
-from idc_core.progress import Progress
+from idc_core.store.cache import ArrayFolder, runs_folder
 from idc_core.suites import SUITES, original, perturbed, select_tests, union
 from idc_core.suites.suite import content_address
 from idc_core.tracing.trace import collect

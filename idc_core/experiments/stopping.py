@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
 from idc_core.inspection import Hypothesis, Inspection, inspect
 from idc_core.inspection.probes import GROUP_MEASURES
 from idc_core.inspection.result import WHOLE_GROUP
-from idc_core.progress import Progress, report
 
 _FIXED = ("pearson",)
 """Measures that take nothing from the first records read: all records give one score, whatever their order."""

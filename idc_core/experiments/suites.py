@@ -12,12 +12,12 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.cache import Record
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
 from idc_core.errors import SettingError
 from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
 from idc_core.experiments.random_neurons import check_seeds
 from idc_core.perturbation import ATTACKS, TRANSFORMS
+from idc_core.store.cache import Record
 
 _DEVIATION = 0.75
 """Standard deviation of the noise in parts of a pixel's range, as in the program published with the paper."""

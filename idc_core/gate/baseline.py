@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from idc_core import files
+from idc_core.base import files
+from idc_core.base.parameters import shown
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.verdicts import GateReport, Value
 from idc_core.guarded import read_json
-from idc_core.parameters import shown
 
 _FORMAT = 1
 """Raised whenever a field is renamed, removed or changes its meaning."""

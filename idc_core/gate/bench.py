@@ -12,6 +12,7 @@ from typing import Any
 from idc_core.analysis.analysis import usual_m
 from idc_core.analysis.predictions import Predictions, predictions_of
 from idc_core.analysis.result import Analysis
+from idc_core.base.progress import Progress
 from idc_core.confusion import ClassErrors, countable_layers, find_errors
 from idc_core.datasets import DATASETS, Dataset, load_dataset
 from idc_core.errors import SettingError
@@ -22,7 +23,6 @@ from idc_core.models import load_model
 from idc_core.models.network import Network
 from idc_core.opening.setup_files import open_setup
 from idc_core.perturbation import AttackResult
-from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis, class_evidence
 from idc_core.runs.planned import Fingerprints
 from idc_core.work import Executor, Source

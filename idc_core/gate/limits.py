@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from idc_core.base.parameters import Parameter
+from idc_core.base.registry import Registry
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.verdicts import Measured, Value, Verdict
-from idc_core.parameters import Parameter
-from idc_core.registry import Registry
 
 if TYPE_CHECKING:
     from idc_core.gate.bench import Bench

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.ranges import SCALED
+from idc_core.base.registry import Registry
 from idc_core.confusion import ClassErrors
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import Limit, labelled, limit
 from idc_core.gate.verdicts import Measured, Value, Verdict
-from idc_core.limits import SCALED
-from idc_core.parameters import whole_number
-from idc_core.registry import Registry
 
 Ints = NDArray[np.int64]
 

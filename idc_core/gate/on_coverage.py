@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.parameters import shown
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.uncovered import find_uncovered
 from idc_core.errors import SettingError
 from idc_core.gate.limits import NumberLimit, labelled, limit
 from idc_core.gate.verdicts import Measured
-from idc_core.parameters import shown
 
 if TYPE_CHECKING:
     from torch import nn

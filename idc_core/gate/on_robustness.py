@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.parameters import settle, whole_number
+from idc_core.base.ranges import ATTACKED, SEED
 from idc_core.errors import CancelledError
 from idc_core.gate.limits import NumberLimit, labelled, limit
 from idc_core.gate.verdicts import Measured
-from idc_core.limits import ATTACKED, SEED
-from idc_core.parameters import settle, whole_number
 from idc_core.perturbation.attacks import ATTACKS
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
@@ -14,7 +15,6 @@ from idc_core.gate.limits import Limit
 from idc_core.gate.settings import Gate, place
 from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Verdict
 from idc_core.opening.setup_files import open_setup
-from idc_core.progress import Progress
 from idc_core.runs import Planned
 from idc_core.work import Executor, Here
 from idc_core.work.executor import OpenExecutor

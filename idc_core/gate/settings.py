@@ -8,16 +8,16 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from idc_core.base.parameters import shown
+from idc_core.base.ranges import INPUTS, M
 from idc_core.coverage.idc_settings import IdcOptions, IdcSettings
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError, IdcError, SettingError
-from idc_core.explained import EXPLAINED
 from idc_core.gate.limits import LIMITS, Limit
 from idc_core.guarded import read_toml, typed
-from idc_core.limits import INPUTS, M
+from idc_core.lrp.explained import EXPLAINED
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import FileOptions, open_named
-from idc_core.parameters import shown
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from idc_core.base.parameters import Parameter
 from idc_core.errors import SettingError
 from idc_core.generation.constraints import LEVELS, Constraint, constraint
-from idc_core.parameters import Parameter
 
 
 class _OneNumber(Constraint):

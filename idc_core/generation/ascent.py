@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.parameters import finite, is_number, shown, whole_number
+from idc_core.base.progress import Progress, report
+from idc_core.base.ranges import ITERATIONS, SEED, SearchOptions
 from idc_core.coverage.neuron import NC
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
-from idc_core.limits import ITERATIONS, SEED, SearchOptions
 from idc_core.lrp.session import without_gradient
-from idc_core.parameters import finite, is_number, shown, whole_number
-from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import countable_layers
 
 

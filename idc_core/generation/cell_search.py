@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.parameters import shown, whole_number
+from idc_core.base.progress import Progress, report
+from idc_core.base.ranges import ITERATIONS
 from idc_core.coverage.cells import Codes, assign, encode
 from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.constraints import LEVELS, as_seeds, towards
 from idc_core.generation.objectives import SearchedNetwork
-from idc_core.limits import ITERATIONS
-from idc_core.parameters import shown, whole_number
-from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
 
 Floats = NDArray[np.float64]

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from idc_core.base.parameters import Parameter
+from idc_core.base.registry import Registry
 from idc_core.errors import DataError
-from idc_core.parameters import Parameter
-from idc_core.registry import Registry
 
 LEVELS = 255
 """Steps between black and white in a picture of 8 bits."""

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.cells import encode
 from idc_core.coverage.closest_inputs import adjacent
@@ -17,7 +18,6 @@ from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
-from idc_core.progress import Progress
 from idc_core.tracing.neurons import countable_layers
 from idc_core.tracing.trace import collect
 

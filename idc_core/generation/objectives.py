@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.attribution.captum_adapter import CaptumNetwork
+from idc_core.base.registry import Registry
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.session import check_layers, undisturbed, without_gradient
-from idc_core.registry import Registry
 from idc_core.tracing.batching import placed
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress
 from idc_core.coverage.registry import Criterion
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
-from idc_core.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def differential_search(
     on_disagreements : callable, optional
         Called with all disagreements so far after every step that adds one.
     **options
-        How the search climbs: the fields of `idc_core.limits.SearchOptions`, such as ``iterations=100``.
+        How the search climbs: the fields of `idc_core.base.ranges.SearchOptions`, such as ``iterations=100``.
 
     Returns
     -------

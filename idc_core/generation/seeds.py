@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.parameters import whole_number
+from idc_core.base.ranges import SEED
+from idc_core.base.registry import Registry
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.cells import decode, encode
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.errors import SettingError
-from idc_core.limits import SEED
-from idc_core.parameters import whole_number
-from idc_core.registry import Registry
 
 Ints = NDArray[np.int64]
 

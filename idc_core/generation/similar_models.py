@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from idc_core.limits import BITS
+from idc_core.base.ranges import BITS
 from idc_core.lrp.session import undisturbed
 from idc_core.models.registry import MODELS, find_entry
 

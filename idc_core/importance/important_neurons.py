@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
-from idc_core.parameters import whole_number
-from idc_core.registry import Registry
 
 Relevance = NDArray[np.float32] | NDArray[np.float64]
 

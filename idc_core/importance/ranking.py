@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.progress import Progress, part_of
 from idc_core.errors import UnsupportedOperationError
 from idc_core.importance.important_neurons import PRIORITIES, Relevance
-from idc_core.parameters import whole_number
-from idc_core.progress import Progress, part_of
 
 if TYPE_CHECKING:
     from torch import nn

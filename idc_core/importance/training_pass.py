@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.growing import GrowingArrays, row_blocks
+from idc_core.base.progress import Progress
 from idc_core.clustering.sketch import Sketch
 from idc_core.errors import DataError, SettingError
-from idc_core.growing import GrowingArrays, row_blocks
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.progress import Progress
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import first_unsound, neuron_activation, neuron_axes, neuron_relevance
 from idc_core.tracing.trace import trace

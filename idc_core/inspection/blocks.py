@@ -18,12 +18,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.files import cache_folder, keeping, partial_folder
 from idc_core.errors import DataError
-from idc_core.files import cache_folder, keeping, partial_folder
 from idc_core.guarded import opened
 from idc_core.inspection.hypothesis import Hypothesis, Records
-from idc_core.patches import patch_grid
 from idc_core.tracing.neurons import axis_in
+from idc_core.tracing.patches import patch_grid
 
 Place = tuple[str, str]
 """A model's name and a layer's."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from idc_core.base.files import cache_folder, keeping
 from idc_core.errors import SettingError
-from idc_core.files import cache_folder, keeping
 from idc_core.inspection.result import COLUMNS, Inspection, discoveries
 from idc_core.sql.database import Database
 

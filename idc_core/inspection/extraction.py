@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
 from idc_core.inspection.blocks import Block, BlockStore, Place, present_rows, stack_rows, unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Records
-from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import neuron_axes
 from idc_core.tracing.trace import trace
 

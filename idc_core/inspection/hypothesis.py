@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.registry import Registry
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError
-from idc_core.registry import Registry
 
 PARSES = "parses"
 """The key under which records remember their parses."""

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.scipy_parts import special
 from idc_core.inspection.blocks import Block, Place, UnitRows
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PairMeasure, beyond_place, correlation
@@ -24,7 +25,6 @@ from idc_core.inspection.sums import (
     no_association,
     quantile,
 )
-from idc_core.scipy_parts import special
 
 RAREST = 0.01
 """Reading does not go on for a score that needs what surely fewer than this share of the records have."""

@@ -12,6 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import is_whole, shown
+from idc_core.base.progress import Progress
+from idc_core.base.ranges import InspectOptions
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.blocks import BUDGET
@@ -19,11 +22,8 @@ from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES, PairMeasure
 from idc_core.inspection.probes import GROUP_MEASURES, GroupMeasure
 from idc_core.inspection.result import Inspection
-from idc_core.limits import InspectOptions
 from idc_core.lrp.session import layer_names, named_layers
 from idc_core.models.weights import fingerprint
-from idc_core.parameters import is_whole, shown
-from idc_core.progress import Progress
 
 Measure = PairMeasure | GroupMeasure
 

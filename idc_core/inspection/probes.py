@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.progress import Progress
 from idc_core.errors import SettingError
 from idc_core.inspection.blocks import Block, Place, pieces
 from idc_core.inspection.extraction import BLOCK_ROWS, Stream
@@ -17,7 +18,6 @@ from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.pairwise import StoppingRule
 from idc_core.inspection.solver import SQUARE, YES_NO, Blocks, Loss, Problem, Scale, Stop, minimise, of_classes
 from idc_core.inspection.sums import FEWEST_GROUPS, FEWEST_SUPPORT, GroupedSums, Sums, jackknife, no_association
-from idc_core.progress import Progress
 
 EVERY = 4
 """Every so manyth block is held out of training and measures the probe."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import passing, spearman
 from idc_core.errors import DataError
-from idc_core.statistics import passing, spearman
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.ranges import InspectOptions
 from idc_core.inspection.blocks import Block, Place
 from idc_core.inspection.extraction import Stream, UnitSums
 from idc_core.inspection.pairwise import PairRun, PairSums, StoppingRule
 from idc_core.inspection.result import ScoreRows
-from idc_core.limits import InspectOptions
 
 _FIRST_CHECK = 16
 """Blocks before scores are first asked how sure they are."""

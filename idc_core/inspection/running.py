@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, SettingError
 from idc_core.inspection.blocks import BlockStore
@@ -20,7 +21,6 @@ from idc_core.inspection.planning import Job, Measure, Speed, plan
 from idc_core.inspection.probes import GroupMeasure, ProbeRun
 from idc_core.inspection.result import WHOLE_GROUP, Inspection, ScoreRows, names_of
 from idc_core.inspection.resume import ExtractionState, Reading
-from idc_core.progress import Progress
 
 _EVERY_UNIT = "all units"
 """The group that is probed unless others are given."""
@@ -65,7 +65,7 @@ def inspect(
     on_scores : callable, optional
         Called now and then with the scores of single units so far.
     **options
-        How records are read: the fields of `idc_core.limits.InspectOptions`, such as ``error=0.05, seed=1``.
+        How records are read: the fields of `idc_core.base.ranges.InspectOptions`, such as ``error=0.05, seed=1``.
 
     Raises
     ------

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from idc_core.progress import Progress, report
+from idc_core.base.progress import Progress, report
 
 Blocks = Callable[[], Iterable[tuple[Tensor, Tensor]]]
 """Starts a pass: blocks of units (rows, U), not standardised, and all behaviours (rows, H)."""

@@ -21,8 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.scipy_parts import special
 from idc_core.inspection.blocks import UnitRows
-from idc_core.scipy_parts import special
 
 Sums = dict[str, NDArray[np.float64]]
 """Sums by name; axis -2 is the hypothesis (or 1), axis -1 the unit (or 1)."""

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.progress import Progress, report
+from idc_core.base.ranges import PAIRS, SEED, SETS
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection.hypothesis import PARSES, Hypothesis, Records, is_text
-from idc_core.limits import PAIRS, SEED, SETS
-from idc_core.progress import Progress, report
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.trace import trace
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
+from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS
 from idc_core.datasets.formats import DATA_FORMATS
 from idc_core.errors import DataError
@@ -16,7 +17,6 @@ from idc_core.library import contents, store
 from idc_core.library.entry import Entry, Kind, Stamp, plain_name, slug
 from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
-from idc_core.progress import Progress
 
 _CODE = (".py", ".pyc", ".ipynb")
 _PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")

@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from idc_core.config import config, config_file
+from idc_core.base.config import config, config_file
+from idc_core.base.files import cache_folder, keeping, partial_file, partial_folder
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError
-from idc_core.files import cache_folder, keeping, partial_file, partial_folder
 from idc_core.guarded import open_archive
-from idc_core.progress import Progress, report
 
 FOLDER = ".d"
 """Ending of contents that are folders."""

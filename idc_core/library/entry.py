@@ -103,7 +103,7 @@ class NetworkSettings:
     """How a network is used.
 
     Its data, the layer that is opened first ("": the usual one), its scaling as JSON, and which scores are explained,
-    by a name of `idc_core.explained` ("": those it returns).
+    by a name of `idc_core.lrp.explained` ("": those it returns).
     """
 
     data: str = ""

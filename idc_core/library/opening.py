@@ -12,13 +12,13 @@ from typing import Any
 
 from idc_core.datasets import DATASETS
 from idc_core.datasets.registry import open_data
-from idc_core.documents import may_see
 from idc_core.errors import DataError, IdcError
 from idc_core.library import store
 from idc_core.library.entry import Entry, Stamp, plain_name
 from idc_core.models import MODELS
 from idc_core.models.entry import Found
 from idc_core.models.network_file import NetworkFile, open_network
+from idc_core.store.documents import may_see
 
 log = logging.getLogger("idc_core")
 

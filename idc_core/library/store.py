@@ -16,12 +16,12 @@ from typing import Any
 
 from filelock import FileLock
 
-from idc_core.documents import Documents, read_sealed
+from idc_core.base.files import keeping
 from idc_core.errors import DataError, SettingError
-from idc_core.files import keeping
 from idc_core.guarded import read_json, seal_text
 from idc_core.library.contents import contents_folder, remove
 from idc_core.library.entry import Entry, plain_name
+from idc_core.store.documents import Documents, read_sealed
 
 _CONTENT = re.compile(r"([0-9a-f]{64}(\.[a-z0-9]{1,16}){1,2})?")
 

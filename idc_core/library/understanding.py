@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
 from idc_core.datasets.dataset import content_fingerprint
 from idc_core.datasets.own import DataFile, OwnReader
 from idc_core.errors import DataError, IdcError, ModelError
-from idc_core.explained import explaining
 from idc_core.library import store
 from idc_core.library.entry import DataFacts, Entry, NetworkFacts, NetworkSettings, Stamp
 from idc_core.library.opening import enter_all, named, network_file
+from idc_core.lrp.explained import explaining
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile
-from idc_core.progress import Progress, report
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -127,7 +127,7 @@ def fitting(
 def _misfit(module: Module, data: DatasetEntry) -> str:
     import torch
 
-    from idc_core.scores import scores_of
+    from idc_core.lrp.scores import scores_of
 
     # Token ids have one side, as vectors have, which are floats: the network may take either.
     kinds = (torch.float32, torch.int64) if len(data.input_shape) == 1 else (torch.float32,)

@@ -24,11 +24,11 @@ and as in [5]: products of two activations divide their relevance equally betwee
 first order, element-wise functions hand their relevance on. `value-path` alone takes softmax weights as constants [6].
 """
 
-from idc_core.limits import EPSILON
+from idc_core.base.parameters import Parameter
+from idc_core.base.ranges import EPSILON
 from idc_core.lrp.affine import Place, Rule
 from idc_core.lrp.layer_rules import ALPHA, GAMMA, Bias, alpha_beta_rule, epsilon_rule, gamma_rule, pass_rule
 from idc_core.lrp.rule_registry import relevance_rule
-from idc_core.parameters import Parameter
 
 FAINT = 1e-30
 """Keeps z / z defined where activations are as small as those of attention over many positions."""

@@ -11,7 +11,7 @@ References
 
 from collections.abc import Mapping
 
-from idc_core.limits import EPSILON
+from idc_core.base.ranges import EPSILON
 from idc_core.lrp.affine import Place, Rule
 from idc_core.lrp.layer_rules import (
     GAMMA,

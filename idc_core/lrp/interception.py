@@ -17,9 +17,8 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
-from idc_core.devices import without_autocast
+from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.explained import WAYS
 from idc_core.lrp import (  # noqa: F401 - they enter operations
     attention,
     bilinear,
@@ -35,6 +34,7 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
 )
 from idc_core.lrp.calls import Args, Kwargs, any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
+from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
@@ -54,9 +54,9 @@ from idc_core.lrp.operations import (
 from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.scores import scores_of
 from idc_core.lrp.substitutes import Substitutes
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
-from idc_core.scores import scores_of
 
 _OF_ONE_KIND = (
     dict.fromkeys(STRUCTURAL, Way.MOVED)

@@ -25,13 +25,13 @@ from typing import Literal, TypeVar
 import torch
 from torch import Tensor
 
+from idc_core.base.parameters import Parameter
+from idc_core.base.ranges import EPSILON
+from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
-from idc_core.limits import EPSILON
 from idc_core.lrp.affine import Affine, Rule, pull_back
 from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
 from idc_core.lrp.quotients import point_by_point, quotient, signed
-from idc_core.parameters import Parameter
-from idc_core.registry import Registry
 
 _TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""

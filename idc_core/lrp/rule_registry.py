@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from idc_core.base.parameters import Parameter
+from idc_core.base.registry import Registry
 from idc_core.lrp.affine import Rule
-from idc_core.parameters import Parameter
-from idc_core.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from idc_core.base.parameters import Parameter, Value, settle, shown
 from idc_core.errors import SettingError
 from idc_core.lrp import basic_rules, composites  # noqa: F401 - they enter their rules, in the order of menus
 from idc_core.lrp.affine import Kind, Place, Rule
@@ -16,7 +17,6 @@ from idc_core.lrp.rule_registry import RULES as RULES
 from idc_core.lrp.rule_registry import RuleCard as RuleCard
 from idc_core.lrp.rule_registry import relevance_rule as relevance_rule
 from idc_core.lrp.tables import Table, table_of
-from idc_core.parameters import Parameter, Value, settle, shown
 
 BIAS = Parameter(
     "bias",

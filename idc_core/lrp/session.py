@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from idc_core.devices import exact, without_autocast
+from idc_core.base.devices import exact, without_autocast
+from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
-from idc_core.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.interception import Watch
+from idc_core.lrp.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.parameters import shown
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _LOCKS_GUARD = threading.Lock()

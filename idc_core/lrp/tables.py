@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from idc_core.base.parameters import Number, is_number, settle, shown
 from idc_core.errors import SettingError
 from idc_core.lrp.affine import Place, Rule
 from idc_core.lrp.layer_rules import LAYER_RULES, Bias, epsilon_rule, pass_rule
-from idc_core.parameters import Number, is_number, settle, shown
 
 _KINDS = {
     "conv": "convolution",

@@ -5,7 +5,7 @@ The list of networks is here at once; what needs torch is imported when it is fi
 
 from typing import TYPE_CHECKING
 
-from idc_core.lazy import lazy
+from idc_core.base.lazy import lazy
 from idc_core.models.card import ModelCard as ModelCard
 from idc_core.models.entry import ModelEntry as ModelEntry
 from idc_core.models.entry import Recipe as Recipe

@@ -11,19 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from idc_core.base.own_code import code_digest, run_own, said_source, source_of
 from idc_core.errors import IdcError, ModelError
-from idc_core.explained import WAYS, Explain, Explaining, digest_of, said_of
-from idc_core.layer_parts import split_layer
 from idc_core.lrp.calls import Args, Kwargs
+from idc_core.lrp.explained import WAYS, Explain, Explaining, digest_of, said_of
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
+from idc_core.lrp.layer_parts import split_layer
+from idc_core.lrp.scores import SCORES
 from idc_core.models.attentions import with_parts
 from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.named_inputs import put_naming
 from idc_core.models.network import Expected
 from idc_core.models.scaling import Layout, Scaling
 from idc_core.models.wrapping import Before, put_before, put_two_scores
-from idc_core.own_code import code_digest, run_own, said_source, source_of
-from idc_core.scores import SCORES
 
 if TYPE_CHECKING:
     from idc_core.datasets.naming import Naming

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from idc_core.layer_parts import CLASS, HEADS, LAST, part_of_layer, split_layer
-from idc_core.scores import scores_of
+from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, part_of_layer, split_layer
+from idc_core.lrp.scores import scores_of
 from idc_core.tracing.parts import kept_tokens
 
 

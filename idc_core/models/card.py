@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from idc_core.base.files import SHIPPED
 from idc_core.errors import DataError, ModelError
-from idc_core.files import SHIPPED
-from idc_core.layer_parts import split_layer
+from idc_core.lrp.layer_parts import split_layer
 
 if TYPE_CHECKING:
     from idc_core.models.network import Network

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from idc_core.base.files import SHIPPED, cache_folder
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.files import SHIPPED, cache_folder
 from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.layer_parts import HEADS, part_of_layer
+from idc_core.lrp.layer_parts import HEADS, part_of_layer
 from idc_core.models.network import Network
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.datasets.preparation import Preparation
+from idc_core.base.registry import Registry
 from idc_core.errors import DataError, ModelError
-from idc_core.registry import Registry
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
+    from idc_core.datasets.preparation import Preparation
+
 Read = Callable[[Path], "Module"]
-Expect = Callable[[Path], Preparation]
+Expect = Callable[[Path], "Preparation"]
 Tell = Callable[[Path], str]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from idc_core.devices import choose
+from idc_core.base.devices import choose
+from idc_core.base.files import COMMAND
+from idc_core.base.own_code import looks_like_path, said_source
+from idc_core.base.parameters import shown
 from idc_core.errors import ModelError
-from idc_core.explained import Explain
-from idc_core.files import COMMAND
+from idc_core.lrp.explained import Explain
 from idc_core.models.card import WEIGHTS_FOLDER, ModelCard
 from idc_core.models.entry import ModelEntry
 from idc_core.models.network import Network
@@ -17,8 +19,6 @@ from idc_core.models.published import load_published
 from idc_core.models.registry import MODELS, find_entry
 from idc_core.models.scaling import Scaling
 from idc_core.models.weights import fingerprint, read_weights
-from idc_core.own_code import looks_like_path, said_source
-from idc_core.parameters import shown
 
 
 def load_model(

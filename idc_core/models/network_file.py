@@ -9,18 +9,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from idc_core.datasets.preparation import Preparation
-from idc_core.datasets.registry import DATASETS, open_data
+from idc_core.base.own_code import free_name
 from idc_core.errors import DataError, ModelError
-from idc_core.explained import Explain, checked
+from idc_core.lrp.explained import Explain, checked
 from idc_core.models.entry import Found
 from idc_core.models.formats import NetworkFormat, check_content, format_of
 from idc_core.models.own import OwnModel
 from idc_core.models.registry import MODELS, find_entry
 from idc_core.models.scaling import Scaling
-from idc_core.own_code import free_name
 
 if TYPE_CHECKING:
+    from idc_core.datasets.preparation import Preparation
     from idc_core.models.network import Network
 
 _SMALL = 1 << 20
@@ -43,7 +42,7 @@ class NetworkFile:
         Whether formats that can run code are read.
     explain : str or callable, optional
         Which scores are meant where the network returns more than one row of them per input: see
-        `idc_core.explained.explaining`.
+        `idc_core.lrp.explained.explaining`.
 
     Raises
     ------
@@ -162,6 +161,8 @@ class NetworkFile:
             data = data or find_entry(self.architecture).dataset
         if not data:
             return self.format.data(self.path) if self.format.data else ""
+        from idc_core.datasets.registry import DATASETS, open_data  # many need no data to load a network
+
         return str(data) if str(data) in DATASETS else open_data(data, preparation=self.expects).name
 
 

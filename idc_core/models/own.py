@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from idc_core.base.own_code import next_edition, source_of
+from idc_core.base.registry import lazy
 from idc_core.models.card import Task
 from idc_core.models.entry import Found, ModelEntry, Recipe
-from idc_core.own_code import next_edition, source_of
-from idc_core.registry import lazy
 
 if TYPE_CHECKING:
-    from idc_core.explained import Explain
+    from idc_core.lrp.explained import Explain
     from idc_core.models.network import Network
 
 
@@ -36,7 +36,7 @@ class OwnModel(ModelEntry):
     found : Found
         What the network told when it was built last.
     explain : str or callable, optional
-        Which scores are explained, as `idc_core.explained.explaining` takes it.
+        Which scores are explained, as `idc_core.lrp.explained.explaining` takes it.
     """
 
     layers: tuple[str, ...] = lazy(lambda entry: entry.found.layers)

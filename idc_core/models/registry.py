@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from idc_core.errors import ModelError
-from idc_core.explained import Explain, checked
-from idc_core.layer_parts import CLASS, HEADS, part_of_layer
+from idc_core.lrp.explained import Explain, checked
+from idc_core.lrp.layer_parts import CLASS, HEADS, part_of_layer
 from idc_core.models.card import WEIGHTS_FOLDER, ModelCard, Task
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.own import OwnModel
@@ -289,7 +289,7 @@ def network(
     are all that are offered, in forward order, by default those with weights, poolings, and blocks that sum branches.
     `task` is by default that of the data. People see `label`, by default the name. Scores in a dictionary, a record or
     a tuple are found: `logits`, `scores`, else the first tensor. Where they are more than one row per input, `explain`
-    says which are meant: "mean-pixels", "last-token" or others of `idc_core.explained.explaining`, or a function.
+    says which are meant: "mean-pixels", "last-token" or others of `idc_core.lrp.explained.explaining`, or a function.
     """
     chosen = None if explain is None else checked(explain)
 

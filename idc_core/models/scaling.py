@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
+from idc_core.base.parameters import Parameter, option
 from idc_core.errors import ModelError
-from idc_core.parameters import Parameter, option
 
 Order = Literal["RGB", "BGR"]
 Layout = Literal["first", "last", "flat"]

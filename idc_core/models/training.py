@@ -18,9 +18,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.devices import choose
+from idc_core.base.devices import choose
+from idc_core.base.progress import Progress, report
+from idc_core.base.ranges import SEED
+from idc_core.base.threads import one_thread
 from idc_core.errors import ModelError
-from idc_core.limits import SEED
 from idc_core.models.card import ModelCard
 from idc_core.models.checkpoint_recorder import CheckpointRecorder
 from idc_core.models.entry import ModelEntry, Recipe
@@ -28,8 +30,6 @@ from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
 from idc_core.models.weights import make_folder, write_weights, write_whole
-from idc_core.progress import Progress, report
-from idc_core.threads import one_thread
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset

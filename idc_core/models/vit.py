@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.layer_parts import CLASS, HEADS
+from idc_core.lrp.layer_parts import CLASS, HEADS
 from idc_core.models.encoder import Block, Encoder
 
 _WIDTH = 96

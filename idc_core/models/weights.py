@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from idc_core import files
+from idc_core.base import files
 from idc_core.errors import DataError, ModelError
 from idc_core.guarded import read_content, read_json, typed
 

@@ -12,10 +12,10 @@ from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from idc_core.base.own_code import is_url, looks_like_path
+from idc_core.base.parameters import shown
+from idc_core.base.progress import Progress
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.own_code import is_url, looks_like_path
-from idc_core.parameters import shown
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     from idc_core.datasets.preparation import Preparation

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
+from idc_core.base.own_code import code_digest
 from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
 from idc_core.errors import DataError, ModelError
 from idc_core.models import MODELS, ModelEntry
 from idc_core.models.registry import network
 from idc_core.opening.entering import kept_on_mistakes, try_out
-from idc_core.own_code import code_digest
 
 if TYPE_CHECKING:
     from torch.nn import Module
 
-    from idc_core.explained import Explain
+    from idc_core.lrp.explained import Explain
 
 _CALL = "idc.launch"
 """Where mistakes of live objects are, for messages."""

@@ -17,14 +17,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from idc_core.base.own_code import own_modules, run_own, said_source
+from idc_core.base.parameters import shown
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
 from idc_core.errors import IdcError, SetupError
 from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
 from idc_core.opening.entering import REGISTRIES, kept_on_mistakes, try_out
-from idc_core.own_code import own_modules, run_own, said_source
-from idc_core.parameters import shown
-from idc_core.progress import Progress, report
 
 VARIABLE = "IDC_SETUP"
 """Environment variable with the setup files of a server, separated as in PATH."""

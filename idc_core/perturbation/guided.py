@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from idc_core.base.progress import Progress
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.perturbation.inputs import (
@@ -19,7 +20,6 @@ from idc_core.perturbation.inputs import (
     stream,
 )
 from idc_core.perturbation.noise import DEVIATION, check_deviation, noise_values
-from idc_core.progress import Progress
 from idc_core.tracing.trace import trace
 
 

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.parameters import whole_number
+from idc_core.base.ranges import SEED
 from idc_core.errors import DataError, SettingError
-from idc_core.limits import SEED
-from idc_core.parameters import whole_number
 from idc_core.tracing.batching import check_tensor
 
 Pictures = NDArray[np.float32]

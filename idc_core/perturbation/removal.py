@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import whole_number
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.parameters import whole_number
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from PIL import Image
 
+from idc_core.base.parameters import Parameter, settle
+from idc_core.base.progress import Progress, report
+from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter, settle
 from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed, stream
-from idc_core.progress import Progress, report
-from idc_core.registry import Registry
 
 BLOCK = 1024
 """Pictures that are changed at a time."""

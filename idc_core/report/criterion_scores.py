@@ -6,10 +6,10 @@ import math
 from typing import Any, cast
 
 from idc_core import store
+from idc_core.base.progress import Progress, report
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import MANY_PAIRS, WHOLE, CriterionResult, score_suites
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress, report
 from idc_core.report.bounds import LONGEST_TEXT, cut
 from idc_core.report.content import Criterion
 from idc_core.report.material import Material

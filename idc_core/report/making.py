@@ -12,12 +12,11 @@ import torch
 
 from idc_core import __version__
 from idc_core.analysis.overview import shares
+from idc_core.base.progress import Progress, report
 from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.coverage.cell_table import state_counts
 from idc_core.datasets import DATASETS, Dataset
 from idc_core.figures.wording import cell_name
-from idc_core.notes import Note
-from idc_core.progress import Progress, report
 from idc_core.report.bounds import CELLS, LONGEST_NAME, LONGEST_TEXT, NEURONS, cut
 from idc_core.report.class_errors import find_class_errors
 from idc_core.report.content import FORMAT, Cell, Coverage, Data, Network, Neuron, Report
@@ -26,6 +25,7 @@ from idc_core.report.material import Material
 from idc_core.report.remarks import remarks
 from idc_core.report.sentences import finding
 from idc_core.report.uncovered_cells import find_uncovered
+from idc_core.store.notes import Note
 
 
 def make_report(

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from idc_core.analysis.filtering import Conditions, of_classes
 from idc_core.analysis.overview import Overview, overview_of
 from idc_core.analysis.result import Analysis
+from idc_core.base.parameters import shown
+from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.importance.important_neurons import check_m
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import ModelCard, Network
-from idc_core.parameters import shown
-from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis
 from idc_core.runs.analysis_run import Sources
 from idc_core.runs.planned import Fingerprints

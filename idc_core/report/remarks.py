@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from idc_core.models import MODELS
-from idc_core.notes import Note
 from idc_core.report.bounds import LONGEST_TEXT, NOTES, cut
 from idc_core.report.content import Remark
+from idc_core.store.notes import Note
 
 _USUAL = "lenet5-digits"
 """The network that a note is about where its place, like the dashboard's address, names none."""

@@ -14,14 +14,14 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from idc_core.base.progress import Progress, report
 from idc_core.figures.wording import count, percent, plural, signed
-from idc_core.notes import Note
-from idc_core.progress import Progress, report
 from idc_core.report.bounds import LONGEST_NOTE, cut
 from idc_core.report.charts import Chart, grid_chart, histogram_chart
 from idc_core.report.content import Report
 from idc_core.report.making import make_report
 from idc_core.report.material import Material
+from idc_core.store.notes import Note
 
 FOLDER = Path(__file__).parent / "page"
 

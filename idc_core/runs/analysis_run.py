@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from idc_core import store
+from idc_core.base.progress import Progress
 from idc_core.coverage.idc_settings import IdcSettings
-from idc_core.progress import Progress
 from idc_core.runs.planned import Planned, planned_traces
 from idc_core.runs.settings import settings_of
 from idc_core.work import Here, Source

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from idc_core.limits import SCALED
-from idc_core.parameters import Parameter, option, options_among
-from idc_core.progress import Progress
+from idc_core.base.parameters import Parameter, option, options_among
+from idc_core.base.progress import Progress
+from idc_core.base.ranges import SCALED
 from idc_core.runs.planned import Planned, planned_statistics
 from idc_core.work import Here, Source
 

@@ -18,9 +18,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from idc_core import store
-from idc_core.config import config
+from idc_core.base.config import config
+from idc_core.base.files import keeping, partial_file, unreadable
 from idc_core.errors import DataError
-from idc_core.files import keeping, partial_file, unreadable
 from idc_core.runs.kinds import RUN_KINDS
 
 _INTERMEDIATE = {"trace": "idc_core.tracing.traces:Traces"}

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
+from idc_core.base.files import cache_folder, write_whole
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, write_whole
 from idc_core.runs.run import Run
 from idc_core.sql.process import connect
 from idc_core.store import ENDING, Facts, Mark, marks, read_facts, results_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from idc_core.registry import Registry
+from idc_core.base.registry import Registry
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core import store
+from idc_core.base.progress import Progress
 from idc_core.errors import DataError
-from idc_core.progress import Progress
 from idc_core.runs.kinds import RUN_KINDS
 from idc_core.work import Here, Source
 

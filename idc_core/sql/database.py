@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from idc_core.base.files import partial_file
 from idc_core.errors import DataError, IdcError, SettingError
-from idc_core.files import partial_file
 from idc_core.sql import process
 from idc_core.sql.process import LIMITS, OUTDATED, REFUSED, UNEXPECTED, UNOPENED, Job, Statement, Value, sweep
 

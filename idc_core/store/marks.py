@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from idc_core.documents import Documents, read_sealed
 from idc_core.errors import DataError
 from idc_core.guarded import damaged, seal_text
+from idc_core.store.documents import Documents, read_sealed
 
 
 @dataclass(frozen=True)

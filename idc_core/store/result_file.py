@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from idc_core.base.files import partial_file, unreadable
 from idc_core.errors import DataError
-from idc_core.files import partial_file, unreadable
 from idc_core.guarded import read_json
 from idc_core.store.values import UnkeptError, pack, unpack
 

@@ -20,16 +20,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from idc_core.config import config
+from idc_core.base.config import config
+from idc_core.base.files import cache_folder, keeping, make_room, sweep
+from idc_core.base.progress import Progress, report
+from idc_core.base.threads import number
 from idc_core.errors import DataError, SettingError
-from idc_core.files import cache_folder, keeping, make_room, sweep
-from idc_core.progress import Progress, report
 from idc_core.store.marks import forget, pinned
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
 from idc_core.store.unfinished import forget_finished, forget_pieces
 from idc_core.store.values import UnkeptError, pack
 from idc_core.store.versions import version_of
-from idc_core.threads import number
 
 log = logging.getLogger("idc_core")
 

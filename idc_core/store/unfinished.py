@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from idc_core.config import config
-from idc_core.files import cache_folder, keeping, make_room
+from idc_core.base.config import config
+from idc_core.base.files import cache_folder, keeping, make_room
 from idc_core.store.result_file import ENDING, Facts, find, write
 from idc_core.store.versions import version_of
 

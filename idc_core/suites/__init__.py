@@ -5,7 +5,7 @@ Saved suites are listed at once; what needs torch is imported when it is first u
 
 from typing import TYPE_CHECKING
 
-from idc_core.lazy import lazy
+from idc_core.base.lazy import lazy
 from idc_core.suites.saved_suites import SAVED as SAVED
 from idc_core.suites.saved_suites import SavedSuite as SavedSuite
 from idc_core.suites.saved_suites import change_saved as change_saved

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.cache import ArrayFolder
+from idc_core.base.files import cache_folder
+from idc_core.base.parameters import settle
+from idc_core.base.progress import Progress
+from idc_core.base.threads import number
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
-from idc_core.files import cache_folder
 from idc_core.models.weights import fingerprint
-from idc_core.parameters import settle
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
-from idc_core.progress import Progress
+from idc_core.store.cache import ArrayFolder
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original
-from idc_core.threads import number
 
 BLOCK = 32
 """Inputs of one block: what is lost, at most, when an attack is stopped."""

@@ -12,13 +12,13 @@ from torch import nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions
 from idc_core.analysis.result import Analysis
+from idc_core.base.parameters import is_whole
+from idc_core.base.progress import Progress, part_of
 from idc_core.clustering.points import Floats
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
 from idc_core.errors import DataError, SettingError
-from idc_core.parameters import is_whole
-from idc_core.progress import Progress, part_of
 from idc_core.suites.responses import PartResponses, part_responses
 from idc_core.suites.suite import Suite
 

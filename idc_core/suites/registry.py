@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.parameters import Parameter, settle
+from idc_core.base.progress import Progress
+from idc_core.base.registry import Registry
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
-from idc_core.parameters import Parameter, settle
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
 from idc_core.perturbation.attacks import Attack, Preset
 from idc_core.perturbation.inputs import SHARE, check_seed
 from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.transforms import Transform
-from idc_core.progress import Progress
-from idc_core.registry import Registry
 from idc_core.suites.attacked import cached_block
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 

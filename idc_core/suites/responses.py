@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions, predictions_of
+from idc_core.base.progress import Progress, report
 from idc_core.datasets.dataset import Task
 from idc_core.errors import ModelError
-from idc_core.progress import Progress, report
 from idc_core.suites.suite import Positions, SuitePart
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import TraceBatch, trace

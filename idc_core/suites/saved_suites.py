@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.config import config
+from idc_core.base.config import config
+from idc_core.base.files import keeping, partial_file
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
-from idc_core.documents import Documents
 from idc_core.errors import DataError, SettingError
-from idc_core.files import keeping, partial_file
 from idc_core.guarded import open_archive, read_json
-from idc_core.progress import Progress, report
+from idc_core.store.documents import Documents
 from idc_core.suites.custom_tests import (
     SuiteFormat,
     begin_digest,

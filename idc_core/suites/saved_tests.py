@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import DatasetEntry
 from idc_core.errors import DataError
-from idc_core.progress import Progress
 from idc_core.suites.saved_suites import SAVED, SavedSuite, open_saved
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&$~|:]")

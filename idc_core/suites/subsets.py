@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import Predictions
+from idc_core.base.parameters import is_whole, whole_number
+from idc_core.base.progress import Progress
 from idc_core.errors import DataError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
-from idc_core.parameters import is_whole, whole_number
 from idc_core.perturbation.inputs import check_seed
-from idc_core.progress import Progress
 from idc_core.suites.responses import predict, trace_part
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address
 

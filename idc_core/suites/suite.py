@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
-from idc_core.progress import Progress
 
 BLOCK, BLOCK_BYTES = 1024, 128 << 20
 """Inputs that are made at a time, and the bytes that they may take: of large pictures fewer."""

@@ -7,7 +7,7 @@ read for too few products. A graphics card is busy only with many inputs and get
 
 import torch
 
-from idc_core.config import config
+from idc_core.base.config import config
 
 NEAR = 64 << 20
 """Bytes of activations that stay near a processor's caches, with every core busy."""

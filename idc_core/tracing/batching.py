@@ -10,16 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
-from idc_core.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
+from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.propagation import check_way
 from idc_core.lrp.randomness import check_outside, generators
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
-from idc_core.parameters import class_numbers, whole_number
 from idc_core.tracing.batch_size import NEAR, inputs_at_once
 from idc_core.tracing.item_loader import is_items, loaded
 from idc_core.tracing.memory import EVERY, keep, release

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.tracing.batch_size import MOST_INPUTS
 
 

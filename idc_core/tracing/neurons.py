@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.parameters import shown, whole_number
 from idc_core.errors import SettingError
-from idc_core.layer_parts import HEADS, PARTS, split_layer
 from idc_core.lrp.captures import INPUT
+from idc_core.lrp.layer_parts import HEADS, PARTS, split_layer
 from idc_core.lrp.session import named_layers
-from idc_core.parameters import shown, whole_number
 from idc_core.tracing.parts import Kept, padding_of
 
 Neuron = tuple[str, int]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from idc_core.layer_parts import CLASS, HEADS, LAST, split_layer
+from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 
 Kept = Tensor | None

@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from idc_core.base.growing import GrowingArrays
 from idc_core.errors import DataError
-from idc_core.growing import GrowingArrays
 from idc_core.store import MISSING, Unfinished
 
 log = logging.getLogger("idc_core")

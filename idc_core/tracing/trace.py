@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from idc_core.base.parameters import class_numbers, counted_from
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.captures import INPUT, in_full
 from idc_core.lrp.interception import Watch
@@ -16,8 +18,6 @@ from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
-from idc_core.parameters import class_numbers, counted_from
-from idc_core.progress import Progress, report
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
 from idc_core.tracing.neurons import Neuron, check_neuron, neuron_activation, neuron_axes, neuron_relevance, no_neuron

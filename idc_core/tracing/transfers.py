@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idc_core.devices import check_values
+from idc_core.base.devices import check_values
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -12,9 +12,9 @@ from idc_core.work.traces import trace_inputs
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
+    from idc_core.base.progress import Progress
     from idc_core.coverage.idc_settings import IdcSettings
     from idc_core.importance.training_pass import RankedLayer
-    from idc_core.progress import Progress
     from idc_core.store import Unfinished
     from idc_core.tracing.traces import Traces
     from idc_core.work.executor import Executor

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from idc_core.base.progress import Progress
 from idc_core.perturbation.attacks.result import AttackResult, join_results
 from idc_core.perturbation.attacks.runner import attack, inputs_attacked_at_once
-from idc_core.progress import Progress
 from idc_core.work.executor import Block, Cut, Executor, Work
 from idc_core.work.rows import Parts
 from idc_core.work.source import Opened, Source

@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.probability_matrix import THRESHOLD, ActivationCounts
 from idc_core.confusion.scaled_activation import stream_statistics
-from idc_core.progress import Progress
 from idc_core.work.executor import Block, Executor, Work
 from idc_core.work.rows import Rows
 from idc_core.work.sizes import find_blocks

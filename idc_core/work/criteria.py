@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.growing import ShelvedRows
+from idc_core.base.progress import Progress
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.registry import Criterion, all_or_nothing
 from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, learn_all, update_all
-from idc_core.growing import ShelvedRows
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
-from idc_core.progress import Progress
 from idc_core.work.executor import Block, Executor, Work
 from idc_core.work.rows import ColumnSketches, Rows
 from idc_core.work.sizes import find_blocks

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from idc_core.progress import Progress
-from idc_core.registry import Registry
+from idc_core.base.progress import Progress
+from idc_core.base.registry import Registry
 from idc_core.work.source import Opened, Source
 
 Block = tuple[int, int]

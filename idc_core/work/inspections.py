@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from idc_core.base.ranges import InspectOptions
 from idc_core.errors import SettingError
 from idc_core.inspection import library
 from idc_core.inspection.measures import PairMeasure
@@ -16,14 +17,13 @@ from idc_core.inspection.planning import Job, find_measure, plan
 from idc_core.inspection.result import names_of
 from idc_core.inspection.resume import ExtractionState, Reading, StateSums
 from idc_core.inspection.running import inspect_as_planned, state_of
-from idc_core.limits import InspectOptions
 from idc_core.work.executor import MOST_BLOCKS, Block, Executor, Work
 from idc_core.work.local import Here
 from idc_core.work.source import Opened, Source
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.inspection.result import Inspection
-    from idc_core.progress import Progress
 
 _FEWEST = 4
 """Blocks of records that a worker reads at a time, at least."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from idc_core.base.progress import Progress, report
 from idc_core.errors import SettingError
-from idc_core.progress import Progress, report
 from idc_core.work.executor import Block, Cut, Cutting, Executor, Found, Work, executor
 from idc_core.work.source import Opened, Opener, Source
 from idc_core.work.tree import Tree

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from idc_core import devices
+from idc_core.base import devices
+from idc_core.base.progress import Progress, report
+from idc_core.base.threads import one_thread
 from idc_core.errors import EngineError, IdcError, SettingError, needing
-from idc_core.progress import Progress, report
-from idc_core.threads import one_thread
 from idc_core.work.executor import Block, Executor, Found, Work, executor
 from idc_core.work.source import Opener, Source
 from idc_core.work.tree import Node, Tree

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent, said_steps
 from idc_core.generation.constraints import as_seeds
 from idc_core.generation.guidance import Targets
 from idc_core.generation.search import Disagreements, disagreements
-from idc_core.progress import Progress, report
 from idc_core.work.criteria import with_model, without
 from idc_core.work.executor import Block, Cut, Executor, Work
 from idc_core.work.source import Opened, Source

@@ -11,10 +11,10 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.datasets import Dataset
     from idc_core.datasets.dataset import Split
     from idc_core.models import ModelCard, Network
-    from idc_core.progress import Progress
 
 
 def _load_model(name: str) -> Network:

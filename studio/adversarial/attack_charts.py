@@ -10,7 +10,7 @@ from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
 from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attacks import Plan, Run
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.shell.pages import unmet
 from studio.state.selection import Selection
 from studio.text import count, literal, percent, plural, signed

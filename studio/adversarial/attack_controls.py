@@ -9,12 +9,12 @@ import streamlit as st
 
 from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.widgets import layout
 
 if TYPE_CHECKING:
-    from idc_core.parameters import Parameter, Value
+    from idc_core.base.parameters import Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
 ANY, OWN = "any", "own"

@@ -14,7 +14,7 @@ from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
 from idc_core.guarded import pack_arrays
 from studio.adversarial.attacks import Ints, Run
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.shell.pages import draw_link
 from studio.state.choices import choose_one
 from studio.state.selection import picked_row, select, selected

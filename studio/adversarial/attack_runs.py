@@ -9,9 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.errors import IdcError
 from studio.adversarial import attack_controls, attacks
 from studio.adversarial.attacks import Plan, Run
-from studio.engine import jobs
-from studio.engine.results import View
-from studio.engine.wording import tests_name
+from studio.jobs import jobs
+from studio.jobs.results import View
+from studio.jobs.wording import tests_name
 from studio.text import literal, plural
 from studio.widgets.keep_suite import keep_row
 from studio.widgets.layout import names

@@ -12,19 +12,19 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
-from idc_core.progress import Progress
 from idc_core.runs import AttackRun
-from studio.engine.jobs import HALTED, JobKind, Waiting, shelf
-from studio.engine.results import View
-from studio.engine.runs import run_settings
+from studio.jobs.jobs import HALTED, JobKind, Waiting, shelf
+from studio.jobs.results import View
+from studio.jobs.runs import run_settings
 from studio.state import allowed
 
 if TYPE_CHECKING:
     from idc_core.analysis.predictions import Predictions
     from idc_core.attribution.shift import Shift
-    from idc_core.parameters import Value
+    from idc_core.base.parameters import Value
     from idc_core.perturbation.attacks import AttackResult
     from idc_core.tracing.traces import Traces
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites.attacked import BLOCK
 from studio.adversarial.attacks import Plan
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.widgets import layout
 
 

@@ -13,8 +13,8 @@ from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
 from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.state import address
 from studio.state.selection import picked_row
 from studio.text import literal

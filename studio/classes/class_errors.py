@@ -11,13 +11,13 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.evidence import Evidence, parse_groups
 from idc_core.confusion.report import ClassErrors
-from idc_core.progress import Progress
 from idc_core.runs import ErrorSettings, planned_class_errors, planned_statistics
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
-from studio.engine.runs import run_settings
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
+from studio.jobs.runs import run_settings
 from studio.state import address
 from studio.state.selection import select
 from studio.widgets import layout

@@ -15,8 +15,8 @@ from idc_core.errors import IdcError
 from idc_core.figures.projection import Groups, plane
 from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
-from studio.engine.brushed import brushed
-from studio.engine.results import View
+from studio.jobs.brushed import brushed
+from studio.jobs.results import View
 from studio.shell.pages import PAGES, draw_link
 from studio.state.selection import picked_row, select, select_tests
 from studio.text import cell_name, literal, percent, plural, signed

@@ -11,7 +11,7 @@ from idc_core.confusion.report import Kind
 from idc_core.runs import CLASS_ERRORS, ErrorSettings
 from studio.classes import class_errors
 from studio.classes.class_errors import GROUPS, LAYERS, Looked
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
 from idc_core.figures import classes as figures
 from studio.classes.class_errors import Looked
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.text import signed
 from studio.widgets import layout
 

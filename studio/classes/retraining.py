@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.class_pair import confused_in
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
 from studio.classes.class_errors import Looked
-from studio.engine.jobs import JobKind
-from studio.engine.results import View
-from studio.engine.wording import tests_name
+from studio.jobs.jobs import JobKind
+from studio.jobs.results import View
+from studio.jobs.wording import tests_name
 from studio.shell.pages import PAGES, draw_link
 from studio.text import count, literal, plural
 from studio.widgets import layout
@@ -118,8 +118,8 @@ def _draw_repair(view: View, looked: Looked) -> None:
 
 def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     """Return the run that adds the inputs confused in the reported pairs."""
-    from idc_core.cache import ArrayFolder, runs_folder
     from idc_core.experiments.confusion_repair import ADDITIONS, RepairPlan, prepare_repair
+    from idc_core.store.cache import ArrayFolder, runs_folder
     from idc_core.suites.suite import content_address
 
     found, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers

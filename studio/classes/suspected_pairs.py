@@ -17,7 +17,7 @@ from idc_core.figures import classes as figures
 from idc_core.runs import ErrorSettings
 from studio.classes import class_errors, verdicts
 from studio.classes.class_errors import Looked
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.selection import Selection, picked_row
 from studio.text import literal, plural
 from studio.widgets import layout

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.analysis.cluster_choices import ClusterChoice, try_choices
+from idc_core.base.progress import Progress
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures.clusters import choices
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.state.selection import select
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout

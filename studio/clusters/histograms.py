@@ -14,8 +14,8 @@ from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures import clusters as figures
-from studio.engine.brushed import brushed
-from studio.engine.results import View
+from studio.jobs.brushed import brushed
+from studio.jobs.results import View
 from studio.shell.pages import draw_link
 from studio.state.selection import Selection, select, selected
 from studio.state.setup import draw_part

@@ -10,11 +10,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, principal_components, sample, umap
+from idc_core.base.progress import Progress
 from idc_core.figures.projection import Groups, gather, plane
-from idc_core.progress import Progress
-from studio.engine.brushed import brushed, in_chart
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.brushed import brushed, in_chart
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.state.selection import forget_tests, select_tests, selected
 from studio.text import cell_name, cluster_name, count, percent, plural, signed

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import members, nearest
 from idc_core.figures.grid import Grid
-from studio.engine.results import View
-from studio.engine.wording import is_series
+from studio.jobs.results import View
+from studio.jobs.wording import is_series
 from studio.shell import tabs
 from studio.shell.pages import PAGES
 from studio.state.selection import picked_row, select, selected

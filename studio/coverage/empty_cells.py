@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import bordering
 from idc_core.coverage.closest_inputs import closest, spread
 from studio.coverage.cell_details import MOST_LISTED, SHOWN, SHOWN_TEXTS, choose_cell, draw_tests, is_pictures, tests_in
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.selection import picked_row, select, selected
 from studio.text import cell_name, count, parse_cell, plural
 from studio.widgets import cell_search, layout

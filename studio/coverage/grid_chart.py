@@ -10,8 +10,8 @@ from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from studio.coverage import cell_details
-from studio.engine.brushed import in_chart
-from studio.engine.results import View
+from studio.jobs.brushed import in_chart
+from studio.jobs.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
 from studio.state.selection import Selection, select, selected

@@ -8,7 +8,7 @@ import streamlit as st
 from idc_core.coverage.cell_table import gaps, state_counts
 from idc_core.coverage.growth import growth
 from idc_core.figures.coverage import growth_curve
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.shell import tabs
 from studio.state.selection import picked_row, select
 from studio.text import cluster_name, count, plural

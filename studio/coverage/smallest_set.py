@@ -8,7 +8,7 @@ import streamlit as st
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from studio.coverage.cell_details import is_pictures
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv

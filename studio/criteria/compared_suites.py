@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.coverage.agreement import WHOLE
-from idc_core.progress import Progress
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
-from studio.engine import suite_catalog
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
-from studio.engine.suite_catalog import SuiteOption
+from studio.jobs import suite_catalog
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
+from studio.jobs.suite_catalog import SuiteOption
 from studio.text import lower
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from idc_core.base.parameters import Parameter
 from idc_core.coverage import CRITERIA
-from idc_core.parameters import Parameter
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.compared_suites import OtherSuite
 from studio.criteria.criterion_scores import CriterionSettings
-from studio.engine import suite_catalog
-from studio.engine.results import View
+from studio.jobs import suite_catalog
+from studio.jobs.results import View
 from studio.state import address
 from studio.widgets import layout
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
     MANY_PAIRS,
@@ -25,12 +26,11 @@ from idc_core.coverage.agreement import (
 )
 from idc_core.coverage.prioritisation import FaultDetection, Order, detect_faults, orders_by
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
 from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.text import literal, percent
 
 _ORDERS = JobKind("orders", kept=48)

@@ -11,7 +11,7 @@ import streamlit as st
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Order
 from idc_core.figures import criteria as figures
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.text import lower, plural
 from studio.widgets import layout

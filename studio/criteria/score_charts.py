@@ -13,7 +13,7 @@ from idc_core.figures import criteria as figures
 from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.criterion_scores import Growth, MeasuredCriteria
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.text import count, plural, signed
 from studio.widgets import layout

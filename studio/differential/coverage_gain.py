@@ -11,13 +11,13 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.criteria import suite_scores
-from idc_core.progress import Progress
 from studio.differential.search import SearchResult
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.state import address
 from studio.text import count, literal, percent, plural
 from studio.widgets import layout

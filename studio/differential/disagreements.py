@@ -19,8 +19,8 @@ from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
 from studio.differential.search import SearchResult, heatmaps
-from studio.engine.results import View
-from studio.engine.wording import quantity
+from studio.jobs.results import View
+from studio.jobs.wording import quantity
 from studio.state import address
 from studio.state.selection import picked_row, select, selected
 from studio.text import literal, plural, times

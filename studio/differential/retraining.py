@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.robustness import curves
-from idc_core.progress import Progress
 from studio.differential.search import SearchResult, SearchSettings
-from studio.engine.jobs import JobKind
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind
+from studio.jobs.results import View
 from studio.text import literal, percent, signed
 from studio.widgets import layout
 from studio.widgets.retraining import RetrainingRun, watch

@@ -11,13 +11,13 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
+from idc_core.base.ranges import SearchOptions
 from idc_core.errors import CancelledError, IdcError
-from idc_core.limits import SearchOptions
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting, shelf
-from studio.engine.results import HEATMAPS, View
-from studio.engine.runs import run_settings
-from studio.engine.tasks import tell
+from studio.jobs.jobs import JobKind, Waiting, shelf
+from studio.jobs.results import HEATMAPS, View
+from studio.jobs.runs import run_settings
+from studio.jobs.tasks import tell
 from studio.state import device, visitor
 
 if TYPE_CHECKING:

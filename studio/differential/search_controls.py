@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from idc_core.limits import SEARCH
+from idc_core.base.ranges import SEARCH
 from studio.differential import search
 from studio.differential.search import SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.text import cell_name, lower

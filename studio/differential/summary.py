@@ -14,7 +14,7 @@ from idc_core.errors import IdcError
 from idc_core.figures.differential import disagreements_by_step
 from studio.differential import search
 from studio.differential.search import SearchResult, SearchSettings
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.shell.pages import PAGES, unmet
 from studio.state.selection import Selection, selected
 from studio.text import cell_name, count, literal, parse_cell, percent, plural

@@ -9,9 +9,9 @@ import streamlit as st
 
 from idc_core.inspection.measures import PAIR_MEASURES
 from idc_core.inspection.result import Grid
-from studio.engine.results import View
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
+from studio.jobs.results import View
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from idc_core.base.files import COMMAND
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import epochs as figures
-from idc_core.files import COMMAND
 from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import Measured, quoted
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.text import duration, literal, percent, plural
 from studio.widgets import layout
 

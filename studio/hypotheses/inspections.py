@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError
-from idc_core.progress import Progress
-from studio.engine import tasks
-from studio.engine.jobs import JobKind, Waiting, shelf
-from studio.engine.results import View
-from studio.engine.runs import run_settings
+from studio.jobs import tasks
+from studio.jobs.jobs import JobKind, Waiting, shelf
+from studio.jobs.results import View
+from studio.jobs.runs import run_settings
 
 if TYPE_CHECKING:
     import numpy as np

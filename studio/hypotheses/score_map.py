@@ -12,10 +12,10 @@ import streamlit as st
 from idc_core.figures import hypotheses as figures
 from idc_core.inspection import MEASURES
 from idc_core.inspection.measures import PAIR_MEASURES
-from studio.engine.results import View
 from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.controls import Shown, Size
 from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
+from studio.jobs.results import View
 from studio.state.selection import Selection
 from studio.text import count, literal, plural
 from studio.widgets import layout

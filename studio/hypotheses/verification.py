@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import verification as figures
 from idc_core.figures.wording import signed
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
+from studio.jobs.jobs import JobKind, Waiting
 from studio.state.choices import choose_one
 from studio.text import literal, plural
 from studio.widgets import layout

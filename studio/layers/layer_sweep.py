@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import of_classes
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting, shelf
-from studio.engine.results import View, idc_settings, open_data
-from studio.engine.wording import tests_name
+from studio.jobs.jobs import JobKind, Waiting, shelf
+from studio.jobs.results import View, idc_settings, open_data
+from studio.jobs.wording import tests_name
 from studio.state.setup import MOST_NEURONS
 from studio.text import literal
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from idc_core.analysis.layer_sweep import Sweep
+from idc_core.base.progress import Progress
 from idc_core.figures.network_drawing import network_drawing
-from idc_core.progress import Progress
-from studio.engine.explanations import EXPLANATIONS
-from studio.engine.jobs import Waiting
-from studio.engine.results import View
+from studio.jobs.explanations import EXPLANATIONS
+from studio.jobs.jobs import Waiting
+from studio.jobs.results import View
 from studio.state.selection import select
 from studio.text import percent, plural
 from studio.widgets import layout

@@ -13,7 +13,7 @@ from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.datasets import DATASETS
 from idc_core.figures.layers import sweep_grid
 from idc_core.models import MODELS
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.layers.layer_sweep import open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to

@@ -56,7 +56,7 @@ def _readable() -> str:
 
 
 def _upload() -> None:
-    from idc_core.config import config
+    from idc_core.base.config import config
 
     most = min(config().upload_mib, int(st.get_option("server.maxUploadSize")))
     # Another key after each file: the server holds an upload in memory as long as a control shows it.

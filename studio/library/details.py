@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import open_data
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import open_data
 from studio.library.entries import may_change, size
 from studio.library.explained import choose_explained
 from studio.library.preparing import choose_preparation
@@ -225,7 +225,7 @@ def _target(data: Dataset, place: int) -> str:
 def _draw_inputs(data: Dataset, places: Any, captions: list[str]) -> None:
     """Draw inputs as pictures, or as words and numbers."""
     from idc_core.figures import input_images
-    from studio.engine.wording import features
+    from studio.jobs.wording import features
 
     if data.inputs.ndim == 4:
         pictures = input_images.pictures(np.asarray(data.inputs[places]), _SIDE)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from idc_core.documents import may_change as may_change_it
 from idc_core.errors import IdcError
+from idc_core.store.documents import may_change as may_change_it
 from studio.shell.pages import go_to
 from studio.state import address, visitor
 from studio.state.selection import select
@@ -52,7 +52,7 @@ def may_change(entry: Entry) -> bool:
 def sentence(networks: list[Entry], data: list[Entry]) -> str:
     """Say what there is, as the finding of the page."""
     from idc_core import library
-    from idc_core.config import config
+    from idc_core.base.config import config
 
     if not networks and not data:
         return "**Nothing is added yet.** Add a network from a file, choose its data, and open it in the studio."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from idc_core.explained import EXPLAINED, said_of
+from idc_core.lrp.explained import EXPLAINED, said_of
 from studio.library.preparing import control_key
 from studio.library.work import Asked, ask
 

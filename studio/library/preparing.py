@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from idc_core.base.parameters import shown
 from idc_core.datasets.preparation import CHANNELS, FITS, Preparation
 from idc_core.errors import IdcError, SettingError
-from idc_core.parameters import shown
 from studio.library.work import Asked, ask
 from studio.state import visitor
 from studio.text import literal

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from idc_core.documents import may_change
 from idc_core.errors import IdcError
+from idc_core.store.documents import may_change
 from studio.library.entries import size
 from studio.state import visitor
 from studio.text import literal, plural

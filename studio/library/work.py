@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine import jobs
-from studio.engine.jobs import JobKind
+from studio.jobs import jobs
+from studio.jobs.jobs import JobKind
 from studio.state import visitor
 from studio.text import literal
 

@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures.neurons import relevance_by_group
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.neurons.rankings import Ranked
 from studio.shell.pages import draw_link, open_neuron
 from studio.state.selection import select, selected

@@ -10,12 +10,12 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.analysis.overview import shares
+from idc_core.base.statistics import spearman
 from idc_core.figures import neurons as figures
 from idc_core.importance.ranking import Ranking, count_shared
-from idc_core.statistics import spearman
-from studio.engine.brushed import brushed
-from studio.engine.explanations import ONE_PASS
-from studio.engine.results import View
+from studio.jobs.brushed import brushed
+from studio.jobs.explanations import ONE_PASS
+from studio.jobs.results import View
 from studio.neurons import rankings
 from studio.neurons.neuron import told
 from studio.neurons.rankings import Ranked

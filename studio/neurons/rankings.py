@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
 from studio.text import count, literal
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.figures import experiments
-from idc_core.progress import Progress
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.results import View
-from studio.engine.wording import input_parts, quantity
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.results import View
+from studio.jobs.wording import input_parts, quantity
 from studio.state.choices import choose_one
 from studio.text import count, lower, signed
 from studio.widgets import layout

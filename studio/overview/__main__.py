@@ -1,7 +1,7 @@
 """Write the files of the Overview anew: ``python -m studio.overview``."""
 
-from studio.engine.overview import SNAPSHOT, summarise
-from studio.engine.results import open_view
+from studio.jobs.overview import SNAPSHOT, summarise
+from studio.jobs.results import open_view
 from studio.overview import worst_tests
 from studio.state.setup import DEFAULT
 

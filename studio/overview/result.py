@@ -13,8 +13,8 @@ from idc_core.coverage.cell_table import widest_gap
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.report import sentences
-from studio.engine.overview import summarise
-from studio.engine.results import View
+from studio.jobs.overview import summarise
+from studio.jobs.results import View
 from studio.shell import tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select

@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from idc_core.analysis.overview import Overview
-from idc_core.files import SHIPPED
-from studio.engine.overview import misclassified
-from studio.engine.results import View
+from idc_core.base.files import SHIPPED
+from studio.jobs.overview import misclassified
+from studio.jobs.results import View
 from studio.widgets.gallery import draw_tiles, make_tiles, note
 
 KEPT = SHIPPED / "assets" / "overview-tests.json"

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.attribution.methods import METHODS
+from idc_core.base.parameters import Parameter
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps
 from idc_core.figures.palette import SCHEMES
 from idc_core.lrp.rules import BIAS, RULES
-from idc_core.parameters import Parameter
-from studio.engine.explanations import INPUT, Explanation, explain
-from studio.engine.results import PICKS, View, pick
-from studio.engine.wording import input_parts, tests_name
+from studio.jobs.explanations import INPUT, Explanation, explain
+from studio.jobs.results import PICKS, View, pick
+from studio.jobs.wording import input_parts, tests_name
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.state.selection import EXPLAINED, NEURON, select, selected

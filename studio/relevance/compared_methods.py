@@ -8,13 +8,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.attribution.methods import METHODS
+from idc_core.base.statistics import spearman
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps
 from idc_core.figures.neurons import agreement
-from idc_core.statistics import spearman
-from studio.engine.explanations import INPUT, ONE_PASS, Explanation, explain, read_tokens, scores
-from studio.engine.results import View
-from studio.engine.wording import input_parts
+from studio.jobs.explanations import INPUT, ONE_PASS, Explanation, explain, read_tokens, scores
+from studio.jobs.results import View
+from studio.jobs.wording import input_parts
 from studio.relevance import choices
 from studio.relevance.findings import activation
 from studio.relevance.one_test import is_image

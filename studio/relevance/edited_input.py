@@ -12,14 +12,14 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.analysis.predictions import predictions_of
+from idc_core.base.progress import Progress
 from idc_core.datasets.editing import paint_over, token_ids
 from idc_core.figures.heatmaps import heatmap
 from idc_core.figures.input_images import pictures
-from idc_core.progress import Progress
-from studio.engine.explanations import EXPLANATIONS, INPUT, explain, read_tokens, scores
-from studio.engine.jobs import Waiting
-from studio.engine.results import View
-from studio.engine.wording import amount, feature_names, is_series
+from studio.jobs.explanations import EXPLANATIONS, INPUT, explain, read_tokens, scores
+from studio.jobs.jobs import Waiting
+from studio.jobs.results import View
+from studio.jobs.wording import amount, feature_names, is_series
 from studio.text import cell_name, literal, percent
 from studio.widgets import layout, relevance_view
 from studio.widgets.charts import component

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.figures import heatmaps
-from studio.engine.explanations import INPUT, Explanation, baseline_activation, baseline_scores
-from studio.engine.results import View
-from studio.engine.wording import amount, quantity
+from studio.jobs.explanations import INPUT, Explanation, baseline_activation, baseline_scores
+from studio.jobs.results import View
+from studio.jobs.wording import amount, quantity
 from studio.text import count, literal, percent, plural, signed
 
 _MUCH = 0.25

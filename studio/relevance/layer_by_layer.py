@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from idc_core.figures.layer_relevance import layer_sums
-from studio.engine.explanations import INPUT
+from studio.jobs.explanations import INPUT
 from studio.relevance import choices
 from studio.relevance.findings import conserved
 from studio.relevance.one_test import Explained, is_image

@@ -15,9 +15,9 @@ from idc_core.errors import IdcError
 from idc_core.figures import text_relevance
 from idc_core.figures.input_images import contact_sheet, png
 from idc_core.figures.palette import SCHEMES
-from studio.engine.explanations import INPUT, Explanation, explain, read_tokens, scores
-from studio.engine.results import View
-from studio.engine.wording import input_parts, quantity
+from studio.jobs.explanations import INPUT, Explanation, explain, read_tokens, scores
+from studio.jobs.results import View
+from studio.jobs.wording import input_parts, quantity
 from studio.relevance import choices
 from studio.relevance.choices import Asked
 from studio.relevance.findings import sentence, unexplained

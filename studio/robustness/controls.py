@@ -11,7 +11,7 @@ import streamlit as st
 
 from idc_core.experiments.rq6 import RQ6Settings, usual
 from idc_core.suites import SUITES
-from studio.engine.results import View, idc_settings
+from studio.jobs.results import View, idc_settings
 from studio.state.choices import choose_one, choose_several
 from studio.widgets import layout
 

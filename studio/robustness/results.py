@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.files import COMMAND
 from idc_core.experiments.retraining import usual_recipe
 from idc_core.experiments.retraining_results import CONFIDENCE, Difference, RetrainedNetwork
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
 from idc_core.figures import input_images
 from idc_core.figures import robustness as figures
-from idc_core.files import COMMAND
 from idc_core.models.registry import find_entry
 from idc_core.suites import SUITES
-from studio.engine.results import View, idc_settings
+from studio.jobs.results import View, idc_settings
 from studio.robustness.controls import usual_settings
 from studio.robustness.retraining import RQ6Run, rq6_run
 from studio.state.selection import Selection

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from idc_core.progress import Progress
-from studio.engine.results import View
+from idc_core.base.progress import Progress
+from studio.jobs.results import View
 from studio.widgets.retraining import RetrainingRun
 
 if TYPE_CHECKING:

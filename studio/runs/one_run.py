@@ -13,7 +13,7 @@ from idc_core import store
 from idc_core.errors import IdcError, SettingError
 from idc_core.runs import Run, figure_text, score_of
 from idc_core.store import Mark
-from studio.engine.runs import ADDRESS
+from studio.jobs.runs import ADDRESS
 from studio.runs.listing import RUN
 from studio.runs.opening import page_of, parameters_of
 from studio.shell.pages import PAGES, go_to_address

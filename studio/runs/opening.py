@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 from idc_core.coverage.idc_settings import CONTROLS, OPTIONS
 from idc_core.runs import ErrorSettings, Run
-from studio.engine.runs import ADDRESS
+from studio.jobs.runs import ADDRESS
 from studio.shell.pages import PAGES
 from studio.state.setup import MOST_NEURONS
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from idc_core.figures.runs import over_versions
 from idc_core.runs import RUN_KINDS, VERSION, Run, Score, VersionLine, figure_text, versions
-from studio.engine.runs import ADDRESS
+from studio.jobs.runs import ADDRESS
 from studio.state.choices import choose_one
 from studio.text import literal, plural
 from studio.widgets import layout

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
 from idc_core.runs import RUN_KINDS, Run, cell_change, differing_settings, figure_text, figures, main_text, score_of
-from studio.engine.runs import ADDRESS
+from studio.jobs.runs import ADDRESS
 from studio.runs.listing import COMPARED, title
 from studio.runs.one_run import words, written
 from studio.state import address

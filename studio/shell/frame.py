@@ -10,14 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
 from idc_core.analysis.overview import Overview
+from idc_core.base.files import cache_folder
+from idc_core.base.threads import settle
 from idc_core.errors import CancelledError, IdcError
-from idc_core.files import cache_folder
-from idc_core.threads import settle
 from studio import starting
-from studio.engine import jobs
-from studio.engine.overview import snapshot
-from studio.engine.results import View, neuron_said, open_view, warm
-from studio.engine.wording import tests_name
+from studio.jobs import jobs
+from studio.jobs.overview import snapshot
+from studio.jobs.results import View, neuron_said, open_view, warm
+from studio.jobs.wording import tests_name
 from studio.shell import account, own_setup, pins, presenting, search, test_filter, tour
 from studio.shell.history import keep_choices
 from studio.shell.pages import PAGES, asked_page, navigation

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from idc_core import notes
 from idc_core.errors import IdcError
-from idc_core.notes import Note
+from idc_core.store import notes
+from idc_core.store.notes import Note
 from studio.shell.pages import go_to
 from studio.state import address, selection, setup, visitor
 from studio.state.selection import Selection

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from idc_core.errors import CancelledError
-from studio.engine.jobs import JobKind, Waiting
+from studio.jobs.jobs import JobKind, Waiting
 from studio.state import address
 from studio.state.setup import untouched
 
 if TYPE_CHECKING:
-    from idc_core.progress import Progress
+    from idc_core.base.progress import Progress
 
 
 _VISITED = "own-setup-visited"

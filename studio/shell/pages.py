@@ -12,9 +12,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
+from idc_core.base.files import SHIPPED
+from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
-from idc_core.files import SHIPPED
-from idc_core.registry import Registry
 from studio.shell import needs
 from studio.shell.needs import Need, first_unmet
 from studio.state import address

@@ -11,7 +11,7 @@ import streamlit as st
 
 from idc_core.coverage.cell_table import overlap
 from idc_core.errors import IdcError
-from studio.engine.results import View, open_view
+from studio.jobs.results import View, open_view
 from studio.shell import notes
 from studio.state import address, selection, setup
 from studio.state.selection import Selection

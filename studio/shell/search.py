@@ -10,11 +10,11 @@ from typing import Any
 
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine import jobs
-from studio.engine.jobs import JobKind, shelf
-from studio.engine.results import View, open_view
+from studio.jobs import jobs
+from studio.jobs.jobs import JobKind, shelf
+from studio.jobs.results import View, open_view
 from studio.shell import tabs
 from studio.shell.pages import PAGES, go_to, unmet
 from studio.state.selection import select

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from idc_core.analysis.filtering import ALL_CONFIDENCES
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.selection import change_setup, selected
 from studio.state.setup import ANSWERS, FILTER, Setup, take
 from studio.text import cell_name, count, plural

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.overview import Overview
-from studio.engine.overview import summarise
-from studio.engine.results import View
+from studio.jobs.overview import summarise
+from studio.jobs.results import View
 from studio.shell import tabs
 from studio.shell.pages import PAGES, go_to
 from studio.shell.tour_steps import STEPS, Step, Story, Words, overview

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.overview import Overview, rarest_state, shares
 from idc_core.coverage.cell_table import members, state_counts
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state.selection import Selection
 from studio.text import cell_name, cluster_name, count, percent, plural
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 
 KEPT = "kept-"
 

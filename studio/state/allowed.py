@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.errors import SettingError
 
 

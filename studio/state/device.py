@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from idc_core import devices
+from idc_core.base import devices
 from studio.state import address
 from studio.state.choices import choose_one
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from idc_core import limits
 from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, Conditions
+from idc_core.base import ranges
+from idc_core.base.parameters import Parameter
 from idc_core.coverage.idc_settings import CONTROLS
-from idc_core.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
-from idc_core.parameters import Parameter
+from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
 from studio.state import address, allowed, visitor
 from studio.state.selection import change_setup
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_NEURONS = 12
 
-M = replace(limits.M, high=MOST_NEURONS)
+M = replace(ranges.M, high=MOST_NEURONS)
 """The number of important neurons, as far as the studio shows it."""
 
 _CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)

@@ -68,7 +68,7 @@ def owner() -> str:
 
 def uploads_refused() -> str:
     """Say why this visitor may not upload files; empty where they may."""
-    from idc_core.config import config
+    from idc_core.base.config import config
 
     rule = config().uploads
     if rule == "off":

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from idc_core.errors import CancelledError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
-from studio.engine.results import View
-from studio.engine.wording import amount, quantity
+from studio.jobs.results import View
+from studio.jobs.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
 from studio.testsets import suite_comparison

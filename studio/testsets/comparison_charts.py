@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.figures import suites as figures
-from studio.engine import suite_catalog
-from studio.engine.results import View
-from studio.engine.wording import quantity
+from studio.jobs import suite_catalog
+from studio.jobs.results import View
+from studio.jobs.wording import quantity
 from studio.shell import tabs
 from studio.state import address
 from studio.state.selection import Selection

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from idc_core.documents import may_change
 from idc_core.errors import IdcError
-from studio.engine import suite_addresses, suite_catalog
-from studio.engine.results import View
+from idc_core.store.documents import may_change
+from studio.jobs import suite_addresses, suite_catalog
+from studio.jobs.results import View
 from studio.shell.pages import draw_link
 from studio.state import visitor
 from studio.state.selection import change_setup

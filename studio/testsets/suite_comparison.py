@@ -10,13 +10,13 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine import suite_addresses, suite_catalog
-from studio.engine.jobs import HALTED, JobKind, Waiting
-from studio.engine.results import View, open_analysis
-from studio.engine.runs import run_settings
-from studio.engine.suite_catalog import SuiteOption
+from studio.jobs import suite_addresses, suite_catalog
+from studio.jobs.jobs import HALTED, JobKind, Waiting
+from studio.jobs.results import View, open_analysis
+from studio.jobs.runs import run_settings
+from studio.jobs.suite_catalog import SuiteOption
 from studio.state.setup import MOST_NEURONS
 from studio.text import literal, lower
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from studio.engine import suite_addresses, suite_catalog
-from studio.engine.results import View
-from studio.engine.suite_addresses import ANSWERS, MOST_SEED, Recipe
-from studio.engine.suite_catalog import SuiteOption
-from studio.engine.wording import kind
+from studio.jobs import suite_addresses, suite_catalog
+from studio.jobs.results import View
+from studio.jobs.suite_addresses import ANSWERS, MOST_SEED, Recipe
+from studio.jobs.suite_catalog import SuiteOption
+from studio.jobs.wording import kind
 from studio.state import address
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
-    from idc_core.parameters import Parameter
+    from idc_core.base.parameters import Parameter
 
 MOST = 5
 """Suites beside the original tests."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import streamlit as st
 
+from idc_core.base.files import SHIPPED
 from idc_core.figures.palette import palette
-from idc_core.files import SHIPPED
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state import address, visitor
 from studio.state.choices import choose_one
 from studio.state.setup import Setup

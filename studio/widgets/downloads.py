@@ -12,8 +12,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import input_images
-from studio.engine.results import View
-from studio.engine.wording import feature_names, is_series
+from studio.jobs.results import View
+from studio.jobs.wording import feature_names, is_series
 from studio.text import count
 from studio.widgets.charts import csv
 from studio.widgets.gallery import caption, digest, written

@@ -17,8 +17,8 @@ from idc_core.errors import IdcError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
 from idc_core.figures.input_texts import glue, words_of
-from studio.engine.results import View, heatmaps
-from studio.engine.wording import amount, is_series, quantity
+from studio.jobs.results import View, heatmaps
+from studio.jobs.wording import amount, is_series, quantity
 from studio.state.selection import select, selected
 from studio.text import literal, plural
 from studio.widgets.charts import component

@@ -15,7 +15,7 @@ import streamlit as st
 
 from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.state import address
 from studio.text import cell_name, cluster_name, count, plural
 from studio.widgets.layout import settings

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamlit import runtime
 
 from idc_core.figures import input_images
-from studio.engine.results import View
+from studio.jobs.results import View
 from studio.widgets.charts import component
 
 _MOST_PIXELS = 48

@@ -11,8 +11,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
-from studio.engine.results import View
-from studio.engine.wording import tests_name
+from studio.jobs.results import View
+from studio.jobs.wording import tests_name
 from studio.state import visitor
 from studio.text import literal, plural
 

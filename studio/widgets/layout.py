@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from studio.engine.results import View
-from studio.engine.wording import tests_name
+from studio.jobs.results import View
+from studio.jobs.wording import tests_name
 from studio.state import address
 from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
@@ -17,8 +17,8 @@ from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery, neuron_heatmaps
 
 if TYPE_CHECKING:
+    from idc_core.base.parameters import Number, Parameter
     from idc_core.datasets import Dataset
-    from idc_core.parameters import Number, Parameter
 
 __all__ = [
     "answer",

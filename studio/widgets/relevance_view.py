@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from idc_core.figures import heatmaps, text_relevance, vectors
 from idc_core.figures.input_images import GAP, pictures
 from idc_core.figures.palette import SCHEMES
-from studio.engine.explanations import INPUT, Explanation, marks_of
-from studio.engine.results import View
-from studio.engine.wording import feature_names, is_series
+from studio.jobs.explanations import INPUT, Explanation, marks_of
+from studio.jobs.results import View
+from studio.jobs.wording import feature_names, is_series
 from studio.text import signed
 from studio.widgets import layout
 from studio.widgets.picture import draw_picture

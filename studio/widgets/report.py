@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
 from idc_core.runs import PlannedAnalysis
-from studio.engine.jobs import JobKind, Waiting
-from studio.engine.report_command import command_line
-from studio.engine.results import View, idc_settings, open_view
+from studio.jobs.jobs import JobKind, Waiting
+from studio.jobs.report_command import command_line
+from studio.jobs.results import View, idc_settings, open_view
 from studio.state import visitor
 from studio.state.setup import DEFAULT, Setup
 from studio.text import literal
@@ -64,8 +64,8 @@ def _ask(setup: Setup) -> None:
 
 def _made(view: View) -> ReportFiles:
     """Return the files of a view's report; the same day, of the same notes, they are made once."""
-    from idc_core.notes import kept_notes
     from idc_core.report.remarks import notes_on
+    from idc_core.store.notes import kept_notes
 
     setup, date, command = view.setup, datetime.now(UTC).date().isoformat(), command_line(view)
     notes = tuple(notes_on(kept_notes(visitor.person()), setup.model, setup.data, setup.layer))

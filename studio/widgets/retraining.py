@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
-from idc_core.progress import Progress
-from studio.engine.jobs import Job, JobKind, Waiting, shelf, time_left
+from studio.jobs.jobs import Job, JobKind, Waiting, shelf, time_left
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _one_network(plan: RetrainingPlan, name: str, seed: int) -> Callable[[Progre
 @st.cache_resource(max_entries=48, show_spinner=False)
 def _read(file: Path, changed: int) -> RetrainedNetwork | None:
     """Read a network once; None where the file is damaged."""
-    from idc_core.cache import ArrayFolder
     from idc_core.experiments.retraining_results import RetrainedNetwork
+    from idc_core.store.cache import ArrayFolder
 
     held = ArrayFolder(file.parent).get(file.stem)
     return None if held is None else RetrainedNetwork.of(held)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 
-from studio.engine.results import View, open_view
+from studio.jobs.results import View, open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
 from tests.browser import browsers

@@ -7,7 +7,7 @@ import pytest
 
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
 from studio.widgets import grid_axes

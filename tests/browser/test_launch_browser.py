@@ -21,8 +21,8 @@ ENDS = """
 import threading, time
 import torch
 import idc_core as idc
-from studio.engine.jobs import shelf
-from studio.engine.jobs import JobKind
+from studio.jobs.jobs import shelf
+from studio.jobs.jobs import JobKind
 
 arrays = torch.rand(20, 4), torch.arange(20) % 2
 idc.launch(torch.nn.Sequential(torch.nn.Linear(4, 2)), train=arrays, test=arrays)

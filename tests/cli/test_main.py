@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from idc_core import __version__
+from idc_core.base.threads import SPINS
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
 from idc_core.cli.registries import KINDS
 from idc_core.errors import DataError
 from idc_core.models import MODELS
-from idc_core.threads import SPINS
 
 ROOT = Path(__file__).resolve().parents[2]
 

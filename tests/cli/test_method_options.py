@@ -4,12 +4,12 @@ import argparse
 
 import pytest
 
+from idc_core.base.ranges import INSPECT, SEARCH, InspectOptions
 from idc_core.cli import confusion, differential, inspect
 from idc_core.cli.arguments import Parser
 from idc_core.cli.options import options_of
 from idc_core.errors import SettingError
 from idc_core.generation.ascent import AscentSettings
-from idc_core.limits import INSPECT, SEARCH, InspectOptions
 from idc_core.runs import CLASS_ERRORS, ErrorSettings
 from studio.differential.search import SearchSettings
 

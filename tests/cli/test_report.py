@@ -8,10 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from idc_core import files
+from idc_core.base import files
 from idc_core.cli import main
-from idc_core.notes import delete_note, write_note
 from idc_core.report.making import command_of
+from idc_core.store.notes import delete_note, write_note
 from tests.report.reading import SCHEMA, Page
 
 SMALL = ("--limit-train", "300", "--limit-test", "100", "--m", "3")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from idc_core.base.parameters import Parameter
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
 
 
 class Toy(Criterion):

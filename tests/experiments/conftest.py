@@ -2,9 +2,9 @@
 
 import pytest
 
-from idc_core.cache import runs_folder
 from idc_core.datasets import load_dataset
 from idc_core.models import load_model
+from idc_core.store.cache import runs_folder
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from idc_core.cache import ArrayFolder, runs_folder, stored
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.guarded import seal_text
+from idc_core.store.cache import ArrayFolder, runs_folder, stored
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from idc_core.cache import ArrayFolder
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining import retrain, usual_recipe, with_fresh_weights
@@ -19,6 +18,7 @@ from idc_core.models.entry import Recipe
 from idc_core.models.recipes import one_cycle
 from idc_core.models.training import measure
 from idc_core.models.weights import fingerprint
+from idc_core.store.cache import ArrayFolder
 
 RECIPE = Recipe("adamw", 0.01, batch=16, epochs=99)
 

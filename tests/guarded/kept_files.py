@@ -5,7 +5,6 @@ import json
 import numpy as np
 import torch
 
-from idc_core import cache, documents, notes
 from idc_core.analysis.overview import Overview, TrainingReach
 from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import DataError
@@ -16,6 +15,7 @@ from idc_core.guarded import seal_text, seal_zip
 from idc_core.inspection import inspect
 from idc_core.inspection.blocks import BlockStore
 from idc_core.inspection.database import database, keep
+from idc_core.store import cache, documents, notes
 from idc_core.suites import open_saved, save_suite, saved_suites
 from idc_core.suites.attacked import cached_block
 from tests.guarded import crafted_arrays, crafted_texts, damage
@@ -197,7 +197,7 @@ KEPT = (
     ),
     Reader(
         "blocks of attacked inputs",
-        ("idc_core.cache",),
+        ("idc_core.store.cache",),
         block,
         lambda path: cached_block(PICTURES, "key", never),
         SEALED,
@@ -207,7 +207,7 @@ KEPT = (
     ),
     Reader(
         "retrained networks",
-        ("idc_core.cache", "idc_core.experiments.retraining_results"),
+        ("idc_core.store.cache", "idc_core.experiments.retraining_results"),
         network,
         read_network,
         SEALED,
@@ -218,7 +218,7 @@ KEPT = (
     ),
     Reader(
         "records of finished work",
-        ("idc_core.cache", "idc_core.documents"),
+        ("idc_core.store.cache", "idc_core.store.documents"),
         record,
         lambda path: cache.stored("toy", {"seed": 1}, never),
         {"values": crafted_texts.json_text, "values under a new checksum": inner_json},
@@ -269,7 +269,7 @@ KEPT = (
     ),
     Reader(
         "notes",
-        ("idc_core.notes",),
+        ("idc_core.store.notes",),
         note,
         read_note,
         {"values": crafted_texts.json_text},

@@ -3,10 +3,11 @@
 import dataclasses
 import io
 
-from idc_core import documents, library
+from idc_core import library
 from idc_core.guarded import open_sealed_text, seal_text
 from idc_core.library.adding import add_upload
 from idc_core.models.formats import NETWORK_FORMATS, NetworkFormat
+from idc_core.store import documents
 from tests.guarded import crafted_arrays, crafted_texts, damage
 from tests.guarded.own_files import MEMBERS
 from tests.guarded.reader import Reader

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from idc_core import CRITERIA, load_criterion
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.confusion import own_evidence
 from idc_core.datasets import Dataset
 from idc_core.datasets.pictures import read_pictures
@@ -373,12 +373,12 @@ OWN = (
     Reader(
         "config file",
         (
-            "idc_core.config",
+            "idc_core.base.config",
             "idc_core.clustering.methods",
             "idc_core.datasets.remote",
-            "idc_core.devices",
-            "idc_core.growing",
-            "idc_core.threads",
+            "idc_core.base.devices",
+            "idc_core.base.growing",
+            "idc_core.base.threads",
             "idc_core.tracing.batch_size",
             "idc_core.tracing.item_loader",
         ),

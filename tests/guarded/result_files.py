@@ -5,11 +5,11 @@ import json
 import struct
 from dataclasses import replace
 
-from idc_core import documents, store
+from idc_core import store
 from idc_core.errors import DataError
 from idc_core.guarded import open_sealed_text, seal_text
 from idc_core.runs.importing import import_runs
-from idc_core.store import result_file
+from idc_core.store import documents, result_file
 from idc_core.tracing.traces import Traces
 from tests.guarded import crafted_binaries, crafted_texts, damage
 from tests.guarded.reader import AbsentError, Reader

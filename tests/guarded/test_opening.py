@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.errors import DataError, SettingError
 from idc_core.guarded import (
     Budget,

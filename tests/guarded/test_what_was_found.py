@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 from idc_core.analysis.overview import Overview
-from idc_core.cache import ArrayFolder
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.datasets import digits
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining_results import RetrainedNetwork
 from idc_core.guarded import open_archive, open_gzip, read_arrays, read_json, read_picture
 from idc_core.models.loading import load_model
 from idc_core.models.registry import MODELS
+from idc_core.store.cache import ArrayFolder
 from tests.guarded.crafted_arrays import packed
 from tests.guarded.crafted_binaries import chunks, png_of
 from tests.guarded.kept_files import NETWORK, OVERVIEW

@@ -8,6 +8,7 @@ from torch import nn
 
 from idc_core.attribution import gradients
 from idc_core.attribution.methods import METHODS, attribute
+from idc_core.base.statistics import spearman
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, SettingError, UnsupportedOperationError
 from idc_core.importance.ranking import (
@@ -23,7 +24,6 @@ from idc_core.importance.ranking import (
     sample_inputs,
     spread_evenly,
 )
-from idc_core.statistics import spearman
 
 
 def dataset(targets, names=("a", "b", "c"), task="classification"):

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import idc_core as idc
-from idc_core import documents, library
+from idc_core import library
 from idc_core.datasets import DATASETS
 from idc_core.errors import DataError, IdcError, ModelError
 from idc_core.library import opening
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile
+from idc_core.store import documents
 from tests.datasets.dataset_files import idx_bytes
 from tests.library.small_files import digits_onnx, segmenting_onnx
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from idc_core import documents, library
+from idc_core import library
+from idc_core.base.files import sweep
 from idc_core.errors import CancelledError, DataError, IdcError, SettingError
-from idc_core.files import sweep
 from idc_core.guarded import seal_text
 from idc_core.library import store
 from idc_core.library.contents import contents_folder
 from idc_core.library.entry import Stamp
+from idc_core.store import documents
 from tests.library.small_files import digits_onnx
 
 NET = b"not read before it is asked for"

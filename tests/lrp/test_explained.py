@@ -10,8 +10,8 @@ from torch import nn
 
 import idc_core as idc
 from idc_core.errors import ModelError, SettingError, UnsupportedOperationError
-from idc_core.explained import digest_of, explaining, said_of
-from idc_core.scores import scores_of
+from idc_core.lrp.explained import digest_of, explaining, said_of
+from idc_core.lrp.scores import scores_of
 from idc_core.tracing.trace import collect
 from tests.lrp.networks import IMAGES, SEQUENCES, TOKENS, Written, settle
 

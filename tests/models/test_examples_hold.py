@@ -21,12 +21,12 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 import idc_core as idc
 from idc_core import CRITERIA, IDC, relevance
+from idc_core.base.ranges import M
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.datasets import DATASETS
 from idc_core.datasets.tokenizing import tokenize
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.limits import M
 from idc_core.lrp.rules import RULES
 from idc_core.models import MODELS
 from idc_core.models.huggingface.reading import load_folder

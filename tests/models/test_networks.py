@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from idc_core.errors import ModelError
-from idc_core.layer_parts import split_layer
+from idc_core.lrp.layer_parts import split_layer
 from idc_core.models import MODELS, find_entry, load_model
 
 # Figures of the papers, not of the registry.

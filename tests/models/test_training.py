@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from idc_core import devices
+from idc_core.base import devices
 from idc_core.cli import train as command
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.errors import CancelledError, ModelError, SettingError

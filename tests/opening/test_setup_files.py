@@ -14,10 +14,10 @@ from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
 from idc_core.errors import DataError, ModelError, SetupError
+from idc_core.lrp.scores import scores_of
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.opening import setup_files
-from idc_core.scores import scores_of
 
 DATA = """
 import numpy as np

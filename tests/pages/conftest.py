@@ -13,8 +13,8 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
-from studio.engine import workers
-from studio.engine.jobs import shelf
+from studio.jobs import workers
+from studio.jobs.jobs import shelf
 from tests.pages.reading import ROOT, forget_all, open_page
 from tests.waiting import PIECE_S, Progress
 

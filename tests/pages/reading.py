@@ -11,7 +11,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from idc_core import store
-from studio.engine.jobs import shelf
+from studio.jobs.jobs import shelf
 from studio.shell.pages import PAGES
 from tests.waiting import wait_until
 

@@ -13,8 +13,8 @@ from idc_core.errors import SettingError
 from idc_core.models import MODELS
 from studio.classes import class_errors
 from studio.differential import disagreements
-from studio.engine import suite_addresses, suite_catalog
 from studio.hypotheses import controls, hypothesis_pair
+from studio.jobs import suite_addresses, suite_catalog
 from studio.learn import network
 from studio.shell import pins, tour
 from studio.state import address, selection, setup

@@ -8,15 +8,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import idc_core as idc
+from idc_core.base.files import cache_folder
 from idc_core.errors import SettingError
-from idc_core.files import cache_folder
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.adversarial import attack_results, attacks
 from studio.adversarial.attacks import Plan
-from studio.engine import jobs
-from studio.engine.results import open_view
+from studio.jobs import jobs
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import cell_name, percent
 from tests.pages.reading import forget, open_page

@@ -21,7 +21,7 @@ from idc_core.confusion import (
 )
 from idc_core.figures.wording import signed
 from studio.classes.suspected_pairs import NONE
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import percent
 from tests.pages.reading import open_page, run_until

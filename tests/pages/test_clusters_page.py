@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.analysis.projection import Projection, principal_components
 from studio.clusters import histograms, projected_tests
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.state import selection
 from studio.state.setup import DEFAULT
 

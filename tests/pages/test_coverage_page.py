@@ -9,7 +9,7 @@ import pytest
 
 from idc_core.figures.grid import MOST_CELLS
 from studio.coverage.cell_details import CELL, LISTED, NEURONS
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
 

@@ -11,8 +11,8 @@ from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
 from studio.criteria import compared_suites, criterion_controls, criterion_scores
-from studio.engine import jobs
-from studio.engine.results import open_view
+from studio.jobs import jobs
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.widgets import layout
 from tests.pages.reading import forget

@@ -1,7 +1,7 @@
 """Where the network runs, in the sidebar: nothing where there is no choice, and what is chosen reaches the network."""
 
-from idc_core import devices
-from studio.engine import results
+from idc_core.base import devices
+from studio.jobs import results
 
 
 def test_where_there_is_one_device_nothing_is_shown(open_page, monkeypatch):

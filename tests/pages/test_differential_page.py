@@ -16,8 +16,8 @@ from idc_core.models import load_model
 from idc_core.suites.saved_suites import open_saved, saved_suites
 from studio.differential import coverage_gain, retraining, search
 from studio.differential import disagreements as shown
-from studio.engine import jobs
-from studio.engine.results import open_view
+from studio.jobs import jobs
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.widgets import cell_search
 from tests.pages.reading import forget, run_until

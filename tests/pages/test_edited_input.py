@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from idc_core.tracing.trace import collect
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.relevance import edited_input
 from studio.state.setup import DEFAULT, Setup
 from studio.text import cell_name

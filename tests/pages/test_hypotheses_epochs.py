@@ -13,9 +13,9 @@ from idc_core.inspection.epochs import scores_by_epoch
 from idc_core.inspection.result import grid
 from idc_core.models import MODELS, checkpoints
 from idc_core.models.checkpoints import SHIPPED_FOLDER, all_series, kept_folder, read_series
-from studio.engine import jobs
-from studio.engine.jobs import shelf
 from studio.hypotheses import epochs
+from studio.jobs import jobs
+from studio.jobs.jobs import shelf
 from tests.pages.reading import forget_all, open_page
 
 NAME = "lenet5-digits"

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from idc_core.inspection import inspect, library
 from idc_core.inspection.database import PREPARED
 from idc_core.inspection.result import grid
-from studio.engine import jobs
-from studio.engine.results import open_view
 from studio.hypotheses import inspections
+from studio.jobs import jobs
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from tests.pages.reading import forget, open_page
 

@@ -12,8 +12,8 @@ from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.result import grid
 from idc_core.inspection.verification import verify
-from studio.engine.results import open_view
 from studio.hypotheses import inspections
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from tests.pages.reading import forget_all
 from tests.pages.test_hypotheses_page import chart, opened, own_home, text, titles  # noqa: F401 (own_home)

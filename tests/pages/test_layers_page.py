@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from idc_core.analysis.analysis import analyze
-from studio.engine import jobs
-from studio.engine.results import open_view
+from studio.jobs import jobs
+from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from tests.pages.reading import forget
 

@@ -3,12 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from idc_core import library, notes, store
+from idc_core import library, store
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
 from idc_core.inspection.database import store_path
 from idc_core.models import MODELS
 from idc_core.runs import find_runs
+from idc_core.store import notes
 from idc_core.store.marks import pinned
 from idc_core.suites import SAVED, change_saved, open_saved, save_suite, saved_suites
 from studio.shell.pages import PAGES

@@ -11,9 +11,9 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.figures.wording import signed
 from idc_core.importance.ranking import extremes, sample_inputs
-from studio.engine import results
-from studio.engine.jobs import STOPPED
-from studio.engine.results import open_view
+from studio.jobs import results
+from studio.jobs.jobs import STOPPED
+from studio.jobs.results import open_view
 from studio.neurons import rankings, trials
 from studio.neurons.neuron import EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup

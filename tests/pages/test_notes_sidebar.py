@@ -2,8 +2,8 @@
 
 import pytest
 
-from idc_core import notes
-from idc_core.config import config
+from idc_core.base.config import config
+from idc_core.store import notes
 from studio.shell.notes import _table
 from studio.state import visitor
 

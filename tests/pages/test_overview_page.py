@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studio.engine.overview import summarise
-from studio.engine.results import open_view
+from studio.jobs.overview import summarise
+from studio.jobs.results import open_view
 from studio.overview import worst_tests
 from studio.overview.result import findings, headline
 from studio.shell.pages import PAGES

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.wording import typeset
-from studio.engine.jobs import STOPPED
-from studio.engine.overview import SNAPSHOT, snapshot, summarise
-from studio.engine.results import open_view
+from studio.jobs.jobs import STOPPED
+from studio.jobs.overview import SNAPSHOT, snapshot, summarise
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
 from tests.pages.reading import ROOT, TABS, charts, forget, read_page
@@ -172,7 +172,7 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
     other = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     other["fingerprints"][0] = "0" * 16
     (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
-    monkeypatch.setattr("studio.engine.overview.SNAPSHOT", tmp_path / "overview.json")
+    monkeypatch.setattr("studio.jobs.overview.SNAPSHOT", tmp_path / "overview.json")
     assert snapshot() is None
 
 

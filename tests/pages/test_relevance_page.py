@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from idc_core.attribution.methods import METHODS, attribute
-from idc_core.statistics import spearman
-from studio.engine.explanations import INPUT, ONE_PASS, baseline_scores, explain, read_tokens, scores
-from studio.engine.results import open_view, pick
+from idc_core.base.statistics import spearman
+from studio.jobs.explanations import INPUT, ONE_PASS, baseline_scores, explain, read_tokens, scores
+from studio.jobs.results import open_view, pick
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets.relevance_view import Display
 

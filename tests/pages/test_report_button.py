@@ -10,8 +10,8 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
 from idc_core.opening.live import enter_live
-from studio.engine import jobs, report_command
-from studio.engine.results import open_view
+from studio.jobs import jobs, report_command
+from studio.jobs.results import open_view
 from studio.state.setup import parse
 from studio.widgets import report
 from tests.pages.reading import text

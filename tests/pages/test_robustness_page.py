@@ -11,8 +11,8 @@ import pytest
 from idc_core.datasets import load_dataset
 from idc_core.experiments.retraining_results import Difference
 from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
-from studio.engine.jobs import State
-from studio.engine.results import open_view
+from studio.jobs.jobs import State
+from studio.jobs.results import open_view
 from studio.robustness import results, retraining
 from studio.state.setup import DEFAULT, parse
 from studio.widgets import retraining as watched

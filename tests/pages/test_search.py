@@ -2,8 +2,8 @@
 
 import pytest
 
-from studio.engine.jobs import shelf
-from studio.engine.results import open_view
+from studio.jobs.jobs import shelf
+from studio.jobs.results import open_view
 from studio.shell import search, tabs
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, parse

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.state import selection
 from studio.state.setup import DEFAULT
 from studio.text import cell_name

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.shell.pins import compare, same_cells
 from studio.state import selection

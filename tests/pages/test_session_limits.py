@@ -3,7 +3,7 @@
 import pytest
 
 from idc_core.errors import SettingError
-from studio.engine.jobs import JobKind, Shelf
+from studio.jobs.jobs import JobKind, Shelf
 from studio.state import allowed
 
 
@@ -59,7 +59,7 @@ def test_too_much_work_of_one_session(limit, monkeypatch, tmp_path):
         jobs.append(shelf.job(JobKind("trace"), "second", lambda on_progress: True))
         with pytest.raises(SettingError, match=r"piece of work 3 .*at most 2 are allowed \(jobs in"):
             shelf.job(JobKind("trace"), "third", lambda on_progress: True)
-        monkeypatch.setattr("studio.engine.jobs._session", lambda: "another")
+        monkeypatch.setattr("studio.jobs.jobs._session", lambda: "another")
         jobs.append(shelf.job(JobKind("trace"), "third", lambda on_progress: True))
     finally:
         end.set()

@@ -3,8 +3,8 @@
 import pytest
 
 import idc_core as idc
-from studio.engine import suite_addresses
-from studio.engine.suite_addresses import Recipe, parse
+from studio.jobs import suite_addresses
+from studio.jobs.suite_addresses import Recipe, parse
 
 
 @pytest.mark.parametrize(

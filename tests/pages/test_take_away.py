@@ -10,7 +10,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.input_texts import words_of
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets import charts, downloads
@@ -21,7 +21,7 @@ from tests.pages.reading import RETRAINED, TABS, read_page, until_drawn
 SCRIPT = """
 from studio.widgets import layout
 from studio.state.setup import Setup, parse
-from studio.engine.results import open_view, heatmaps
+from studio.jobs.results import open_view, heatmaps
 import streamlit as st
 
 view = open_view(parse({"model": st.query_params.get("model", "")}))

@@ -3,7 +3,7 @@
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from studio.engine.results import open_view
+from studio.jobs.results import open_view
 from studio.shell import test_filter
 from studio.shell.pages import PAGES
 from studio.state.setup import parse

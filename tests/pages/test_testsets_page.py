@@ -18,9 +18,9 @@ from idc_core.suites import (
     saved_suites,
     union,
 )
-from studio.engine import jobs, suite_catalog
-from studio.engine.results import open_view
-from studio.engine.suite_addresses import parse
+from studio.jobs import jobs, suite_catalog
+from studio.jobs.results import open_view
+from studio.jobs.suite_addresses import parse
 from studio.state.setup import DEFAULT
 from tests.pages.reading import forget, text
 from tests.suites.test_own import packed

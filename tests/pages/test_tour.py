@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from studio.engine.overview import summarise
-from studio.engine.results import open_view
+from studio.jobs.overview import summarise
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.shell.tour_steps import STEPS, Story, only_by, overview
 from studio.state.selection import parse as parse_selection

@@ -5,8 +5,8 @@ import pytest
 
 from idc_core.models import MODELS, load_model
 from idc_core.opening import setup_files
-from studio.engine.explanations import explain, marks_of, read_tokens
-from studio.engine.results import open_view
+from studio.jobs.explanations import explain, marks_of, read_tokens
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import Setup
 from tests.pages.reading import open_page, text

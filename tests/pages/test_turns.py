@@ -2,7 +2,7 @@
 
 import threading
 
-from studio.engine.turns import Turns
+from studio.jobs.turns import Turns
 
 
 def done_by(turns, asked):

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from idc_core.base.progress import report
+from idc_core.base.threads import NUMPY
 from idc_core.errors import CancelledError, DataError
-from idc_core.progress import report
-from idc_core.threads import NUMPY
-from studio.engine import jobs
-from studio.engine.jobs import JobKind, Shelf
-from studio.engine.results import _load_model, prepare_process
+from studio.jobs import jobs
+from studio.jobs.jobs import JobKind, Shelf
+from studio.jobs.results import _load_model, prepare_process
 from tests.waiting import wait_until
 
 TRACE = JobKind("trace")

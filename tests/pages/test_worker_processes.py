@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from idc_core import store
+from idc_core.base.progress import report
 from idc_core.errors import CancelledError, DataError
-from idc_core.progress import report
-from studio.engine import jobs, tasks
-from studio.engine.jobs import JobKind, Shelf
-from studio.engine.results import open_view
-from studio.engine.workers import WorkerError
+from studio.jobs import jobs, tasks
+from studio.jobs.jobs import JobKind, Shelf
+from studio.jobs.results import open_view
+from studio.jobs.workers import WorkerError
 from studio.state.setup import DEFAULT
 
 TRACE, SEARCHES = JobKind("trace"), JobKind("searches")
@@ -40,7 +40,7 @@ def everything_can_be_sent(caplog):
 def test_a_view_is_the_same_by_a_worker(shelf, monkeypatch):
     here = open_view(DEFAULT)
     monkeypatch.setattr(jobs, "shelf", lambda: shelf)
-    monkeypatch.setattr("studio.engine.results.shelf", lambda: shelf)
+    monkeypatch.setattr("studio.jobs.results.shelf", lambda: shelf)
     there = open_view(DEFAULT)
     assert not shelf._jobs["model"], "the network was opened here"
     np.testing.assert_array_equal(there.analysis.assignments, here.analysis.assignments)

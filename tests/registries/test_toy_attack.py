@@ -12,7 +12,7 @@ from idc_core.figures.palette import SUITE_STYLES, suite_style
 from idc_core.perturbation import ATTACKS
 from idc_core.suites import SUITES
 from studio.adversarial import attack_controls
-from studio.engine import suite_catalog
+from studio.jobs import suite_catalog
 from tests.perturbation import test_attacks
 from tests.perturbation.conftest import COUNT
 from tests.suites import test_suites

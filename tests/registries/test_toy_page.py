@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from idc_core.errors import SettingError
-from studio.engine.turns import Turns
+from studio.jobs.turns import Turns
 from studio.shell import history
 from studio.shell.pages import PAGES, register
 

@@ -11,7 +11,7 @@ import idc_core as idc
 from idc_core.figures.palette import SUITE_STYLES, suite_style
 from idc_core.perturbation import TRANSFORMS
 from idc_core.suites import SUITES
-from studio.engine import suite_catalog
+from studio.jobs import suite_catalog
 from tests.perturbation import test_transforms
 from tests.suites import test_suites
 

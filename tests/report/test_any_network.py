@@ -11,9 +11,9 @@ from torch import nn
 import idc_core as idc
 from idc_core.datasets import DATASETS, Items
 from idc_core.models import MODELS
-from idc_core.notes import Note
 from idc_core.opening.live import enter_live
 from idc_core.report.writing import make_files
+from idc_core.store.notes import Note
 from tests.report.reading import SCHEMA, Page, gathered
 
 HARM = "<script>alert(1)</script>"

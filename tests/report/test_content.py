@@ -15,12 +15,12 @@ from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage import CRITERIA
 from idc_core.errors import CancelledError, SettingError
-from idc_core.notes import Note
 from idc_core.report import bounds
 from idc_core.report.charts import grid_chart, histogram_chart
 from idc_core.report.making import make_report
 from idc_core.report.remarks import notes_on
 from idc_core.report.writing import make_files, write_page
+from idc_core.store.notes import Note
 from tests.report.reading import SCHEMA, gathered
 
 DATE = "2026-11-23"

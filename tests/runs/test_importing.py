@@ -92,7 +92,7 @@ WRONG = {
     ),
     "the program itself": lambda path: with_tree(path, lambda tree: {"object": ["idc_core.__main__:main", {}]}),
     "a class of Python": lambda path: with_tree(path, lambda tree: {"object": ["subprocess:Popen", {"args": "true"}]}),
-    "a function": lambda path: with_tree(path, lambda tree: {"object": ["idc_core.files:sweep", {}]}),
+    "a function": lambda path: with_tree(path, lambda tree: {"object": ["idc_core.base.files:sweep", {}]}),
     "another type": lambda path: with_tree(path, field("assignments", "cells")),
     "no array": lambda path: with_tree(path, field("codes", None)),
     "a huge array": lambda path: with_tree(path, field("codes", {"items": ["|O", [10**15], []]})),

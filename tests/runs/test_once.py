@@ -15,8 +15,8 @@ from idc_core.models import load_model
 from idc_core.runs import PlannedAnalysis, find_runs, planned_traces
 from idc_core.store.values import pack
 from idc_core.tracing import batch_size, rows
-from studio.engine.jobs import Shelf
-from studio.engine.results import open_view
+from studio.jobs.jobs import Shelf
+from studio.jobs.results import open_view
 from studio.runs.opening import page_of
 from studio.state.setup import parse
 
@@ -66,7 +66,7 @@ def test_dashboard_check_report_and_analyze_run_once_and_say_the_same(home, tmp_
     # Another test of this process may have opened the same: what a running server holds is not kept again.
     fresh = Shelf()
     for module in ("jobs", "results"):
-        monkeypatch.setattr(f"studio.engine.{module}.shelf", lambda: fresh)
+        monkeypatch.setattr(f"studio.jobs.{module}.shelf", lambda: fresh)
     (tmp_path / "idc.toml").write_text(CHECK)
     check = ["check", str(tmp_path / "idc.toml")]
     report = ["report", *ANALYSE[1:], "--out", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json")]

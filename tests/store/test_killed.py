@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from idc_core import library, runs, store
+from idc_core.base.files import sweep_folder
 from idc_core.cli import main
-from idc_core.files import sweep_folder
 from idc_core.library import store as entries
 from idc_core.library.contents import contents_folder
 

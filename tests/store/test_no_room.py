@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from idc_core import library, notes, runs, store
+from idc_core import library, runs, store
 from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
+from idc_core.store import notes
 from idc_core.suites import SAVED, change_saved, save_suite
 
 FORK = multiprocessing.get_context("fork")

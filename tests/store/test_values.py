@@ -90,8 +90,8 @@ def test_named_tuples_of_the_project_are_kept(monkeypatch):
     [
         {"object": ["os:system", {"command": "true"}]},
         {"object": ["tests.store.test_values:Outside", {}]},
-        {"object": ["idc_core.files:os.system", {"command": "true"}]},
-        {"object": ["idc_core.files:sweep", {}]},
+        {"object": ["idc_core.base.files:os.system", {"command": "true"}]},
+        {"object": ["idc_core.base.files:sweep", {}]},
         {"object": ["idc_core.none:Nothing", {}]},
         {"object": ["idc_core.coverage.profiles:Profiles", {"no such field": 1}]},
         {"object": ["idc_core.coverage.profiles:Profiles.of_mask", {"mask": 1}]},

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from idc_core.threads import one_thread
+from idc_core.base.threads import one_thread
 
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))

@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 
 from idc_core.analysis.analysis import analyze
+from idc_core.base.threads import number
 from idc_core.confusion import collect_statistics, count_again
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.idc_settings import IdcSettings
@@ -19,7 +20,6 @@ from idc_core.generation.ascent import AscentSettings
 from idc_core.inspection import inspect, library
 from idc_core.models import load_model
 from idc_core.perturbation import attack
-from idc_core.threads import number
 from idc_core.work import Source
 from idc_core.work.analysis import analyze_tests
 from idc_core.work.attacks import attack_inputs

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from idc_core.config import config
+from idc_core.base.config import config
 from idc_core.datasets import load_dataset
 from idc_core.errors import SettingError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.runs import planned_traces
 from idc_core.tracing.trace import collect
 from idc_core.work import Here
-from studio.engine import cluster, workers
-from studio.engine.sending import packed, unpacked
+from studio.jobs import cluster, workers
+from studio.jobs.sending import packed, unpacked
 from tests.work.setups import DATA, network
 
 

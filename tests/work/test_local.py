@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from idc_core import growing
+from idc_core.base import growing
 from idc_core.coverage.streamed import fit_all
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError

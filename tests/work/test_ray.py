@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from idc_core import devices
+from idc_core.base import devices
 from idc_core.errors import CancelledError, DataError, EngineError, SettingError
 from idc_core.work import EXECUTORS, ray_cluster
 from idc_core.work.criteria import update_criteria

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from idc_core.analysis.checking.evidence import Evidence
 from idc_core.analysis.checking.findings import Mistake
-from idc_core.progress import report
-from idc_core.registry import Registry
+from idc_core.base.progress import report
+from idc_core.base.registry import Registry
 
 Find = Callable[[Evidence], Iterator[tuple[str, str]]]
 """Yields what was seen, with figures, and what to do: one sentence each."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
-from idc_core.progress import Progress, report
 
 READ = 640 * 2**20
 """Bytes of one split that are read at most: all of CIFAR-10; of larger splits inputs drawn at random."""

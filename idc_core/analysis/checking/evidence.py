@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from idc_core.analysis.checking.digests import Digests, digests
 from idc_core.analysis.checking.findings import Mistake, Quality
+from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.lrp.randomness import randomness_allowed
 from idc_core.lrp.session import undisturbed
 from idc_core.models.network import Network
-from idc_core.progress import Progress
 from idc_core.tracing.batching import placed
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.checking.findings import LayerCheck
+from idc_core.base.progress import Progress, report
 from idc_core.errors import CancelledError, IdcError
 from idc_core.lrp.randomness import randomness_allowed
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.progress import Progress, report
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 

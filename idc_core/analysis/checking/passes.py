@@ -12,10 +12,10 @@ from idc_core.analysis.checking.detectors import detector, finite_scores, number
 from idc_core.analysis.checking.evidence import RAW, Evidence
 from idc_core.analysis.checking.findings import listed
 from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, undisturbed
 from idc_core.models import MODELS, load_model
 from idc_core.models.weights import fingerprint
-from idc_core.scores import scores_of
 from idc_core.tracing.batching import placed
 
 _ALONE = 8

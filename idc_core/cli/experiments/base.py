@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.datasets import Dataset
     from idc_core.models import Network
-    from idc_core.progress import Progress
 
 Record = dict[str, str | int | float | None]
 """A row of a table; None where there is nothing to tell."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from idc_core.cli.experiments.base import Experiment, Record
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.experiments.faithfulness import Faithfulness
-    from idc_core.progress import Progress
 
 
 def _run_faithfulness(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from idc_core.base.progress import Progress
     from idc_core.datasets import Dataset
     from idc_core.experiments.rq1 import RQ1
     from idc_core.models import Network
-    from idc_core.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

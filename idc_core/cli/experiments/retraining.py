@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from idc_core.cli.experiments.base import Experiment, Record, load, one_m
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.experiments.retraining_results import Difference, Retraining
-    from idc_core.progress import Progress
 
 
 def _run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:

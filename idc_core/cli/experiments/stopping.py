@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from idc_core.cli.experiments.base import Experiment, Record
 
 if TYPE_CHECKING:
-    from idc_core.progress import Progress
+    from idc_core.base.progress import Progress
 
 FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
 _HYPOTHESES = 190

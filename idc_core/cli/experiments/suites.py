@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from idc_core.cli.experiments.base import PAPER, Experiment, Record, load
 
 if TYPE_CHECKING:
+    from idc_core.base.progress import Progress
     from idc_core.experiments.criterion_scores import CriterionScores
-    from idc_core.progress import Progress
 
 
 def _scores(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[CriterionScores, Record]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.formats import data_format
@@ -16,7 +17,6 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_arrays, read_array
-from idc_core.progress import Progress
 
 _INPUTS = ("x", "inputs", "input", "images", "image", "data", "features", "texts", "text")
 _TARGETS = ("y", "targets", "target", "labels", "label")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.arrays import read_npy_folder
 from idc_core.datasets.files.contents import listed
@@ -15,7 +16,6 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 from idc_core.guarded import Budget
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

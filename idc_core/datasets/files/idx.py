@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.formats import data_format
@@ -18,7 +19,6 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip, opened
-from idc_core.progress import Progress
 
 ENDINGS = (".idx", ".idx.gz", "-ubyte", "-ubyte.gz")
 

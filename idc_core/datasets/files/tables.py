@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.columns import check_whole, first_other, is_text, numbers_of, rows_of, texts_of
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
@@ -19,7 +20,6 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_json
-from idc_core.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

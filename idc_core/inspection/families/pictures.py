@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.scipy_parts import ndimage
 from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
-from idc_core.scipy_parts import ndimage
 
 _INK = 0.5
 """From this brightness a pixel is ink."""

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from idc_core.base.files import cache_folder
 from idc_core.errors import IdcError, ModelError, needing
-from idc_core.files import cache_folder
 from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
 from idc_core.models.huggingface.members import MOST_SAID, one_line
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, Preset, register_attack
 from idc_core.perturbation.inputs import stream
 

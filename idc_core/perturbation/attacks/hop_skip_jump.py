@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.perturbation.attacks.decision_based import approach
 from idc_core.perturbation.attacks.foolbox_attacks import load_foolbox
 from idc_core.perturbation.attacks.registry import Batch, register_attack

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from idc_core.base.parameters import Parameter
 from idc_core.errors import SettingError
-from idc_core.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 from idc_core.perturbation.inputs import stream
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.perturbation.attacks.foolbox_attacks import STEPS_HELP, load_foolbox, run_foolbox
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 from idc_core.perturbation.inputs import stream

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idc_core.parameters import Parameter, Value
+from idc_core.base.parameters import Parameter, Value
+from idc_core.base.registry import Registry
 from idc_core.perturbation.attacks.score_model import Scores
-from idc_core.registry import Registry
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.devices import device_of
+from idc_core.base.devices import device_of
+from idc_core.base.parameters import Value, settle, whole_number
+from idc_core.base.progress import Progress, report
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.lrp.session import check_layers, undisturbed
-from idc_core.parameters import Value, settle, whole_number
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
 from idc_core.perturbation.attacks.result import AttackResult, sizes
 from idc_core.perturbation.attacks.score_model import Scores, check_classes
 from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed
-from idc_core.progress import Progress, report
 from idc_core.tracing.batch_size import inputs_at_once
 from idc_core.tracing.batching import placed
 from idc_core.tracing.pieces import Pieces

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from idc_core.devices import check_values
+from idc_core.base.devices import check_values
+from idc_core.base.parameters import class_numbers, counted_from
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
+from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
-from idc_core.parameters import class_numbers, counted_from
-from idc_core.scores import scores_of
 
 _SOFTMAX = ("softmax", "log_softmax")
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.perturbation.attacks.registry import Batch, register_attack
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
+from idc_core.base.parameters import Parameter
 from idc_core.generation.constraints import Constraint, constraint
-from idc_core.parameters import Parameter
 
 
 @constraint(

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from idc_core.base.parameters import Parameter
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import TargetCriterion
-from idc_core.parameters import Parameter
 
 
 def lower_neuron(criterion, targets):

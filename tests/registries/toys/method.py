@@ -3,7 +3,7 @@
 import numpy as np
 
 from idc_core.attribution.methods import attribution_method
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.tracing.trace import trace
 
 

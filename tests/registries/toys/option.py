@@ -55,7 +55,7 @@ def file_of_checks():
 
 
 def address():
-    from studio.engine.results import idc_settings
+    from studio.jobs.results import idc_settings
     from studio.state.setup import parse, setup_line, unknown
 
     setup = parse({"rounded": "5", "zeros": "dropped"})

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from studio.engine.jobs import JobKind, Waiting
+from studio.jobs.jobs import JobKind, Waiting
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry

@@ -2,9 +2,9 @@
 
 import torch
 
+from idc_core.base.parameters import Parameter
 from idc_core.lrp.layer_rules import Bias, epsilon_rule, gamma_rule
 from idc_core.lrp.rules import relevance_rule
-from idc_core.parameters import Parameter
 
 
 @relevance_rule(

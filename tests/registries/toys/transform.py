@@ -1,6 +1,6 @@
 """A toy transform: each picture mixed with its negative, by a random share."""
 
-from idc_core.parameters import Parameter
+from idc_core.base.parameters import Parameter
 from idc_core.perturbation.inputs import Pictures
 from idc_core.perturbation.transforms import Streams, register_transform
 

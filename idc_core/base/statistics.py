@@ -1,0 +1,66 @@
+"""Statistics that several packages share: rank correlations, false-discovery control."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.errors import SettingError
+
+Floats = NDArray[np.float64]
+
+
+def spearman(values: NDArray[np.generic]) -> Floats:
+    """Return Spearman's rank correlation of every two rows (k, n), float64 (k, k); NaN where one row is constant.
+
+    Equal values share the mean of their ranks.
+    """
+    ranks = np.stack([_ranks(row) for row in values])
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    norms = np.sqrt((ranks * ranks).sum(axis=1))
+    found = np.full((len(values), len(values)), np.nan)
+    np.divide(ranks @ ranks.T, np.outer(norms, norms), out=found, where=np.outer(norms, norms) > 0)
+    return found.clip(-1.0, 1.0)
+
+
+def _ranks(values: NDArray[np.generic]) -> Floats:
+    """Return the rank of every value; equal values share the mean of their ranks."""
+    # scipy.stats does the same, but importing it takes longer than everything else that a page needs here.
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return means[place]
+
+
+def kendall(values: NDArray[np.generic]) -> Floats:
+    """Return Kendall's tau-b of every two rows (k, n), float64 (k, k); NaN where one row is constant.
+
+    Equal values count for neither side (M. G. Kendall, "The Treatment of Ties in Ranking Problems", Biometrika 33,
+    1945).
+    """
+    from idc_core.base.scipy_parts import stats
+
+    found = np.full((len(values), len(values)), np.nan)
+    varied = [row for row, scores in enumerate(values) if np.ptp(scores) > 0]
+    for place, row in enumerate(varied):
+        found[row, row] = 1.0
+        for other in varied[:place]:
+            found[row, other] = found[other, row] = stats.kendalltau(values[row], values[other]).statistic
+    return found
+
+
+def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
+    """Return which tests, by their p-values (n,), are significant at a false-discovery rate; NaN was not tested.
+
+    Y. Benjamini, D. Yekutieli, The control of the false discovery rate in multiple testing under dependency, Annals of
+    Statistics 29(4), 2001, theorem 1.3; without `dependent` tests, such as units of one layer, Benjamini and Hochberg's
+    procedure of 1995.
+    """
+    if not 0 < rate < 1:
+        raise SettingError(f"The false-discovery rate must be between 0 and 1, not {rate!r}.")
+    found = np.zeros(len(p_values), bool)
+    tested = ~np.isnan(p_values)
+    if tested.any():
+        from idc_core.base.scipy_parts import stats
+
+        found[tested] = stats.false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
+    return found

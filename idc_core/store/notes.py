@@ -1,0 +1,156 @@
+"""Notes: what a person wrote about a test, a neuron, a cell or a pair of classes, kept until they delete it.
+
+In the folder "notes" of IDC_HOME, or of the platform's cache folder, one small JSON file per note, in plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from idc_core.errors import DataError, SettingError
+from idc_core.guarded import read_json
+from idc_core.store.documents import Documents, may_change
+
+LONGEST = 2_000
+"""Characters of a note at most."""
+
+MOST = 1_000
+"""Notes at most."""
+
+_LONGEST_LINE = 300
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note, by the name of its file; `written` is the time, UTC, as ISO 8601 writes it.
+
+    `subject` and `setup` say in a line what it is about; `place` is the same as an address of the dashboard writes it,
+    by the names of its parts. `owner` is whose it is, empty for everybody's.
+    """
+
+    name: str
+    written: str
+    subject: str
+    setup: str
+    text: str
+    place: dict[str, str]
+    owner: str = ""
+    shared: ClassVar[bool] = False
+
+
+def _read(path: Path) -> Note:
+    """Read a note; `DataError` where its file holds what this program does not write."""
+    note = read_json(path, f"The note {path}", Note)
+    lines = (note.subject, note.setup, note.written, note.owner, *note.place, *note.place.values())
+    fits = (
+        note.name == path.stem
+        and 0 < len(note.text) <= LONGEST
+        and _printable(note.text) == note.text
+        and all(_line(line) == line for line in lines)
+    )
+    try:
+        aware = datetime.fromisoformat(note.written).tzinfo is not None
+    except ValueError:
+        aware = False
+    if not fits or not aware:
+        raise DataError(f"The note {path} was not written by this program, or was changed: delete it.")
+    return note
+
+
+NOTES = Documents(
+    "notes",
+    "note-[0-9a-f]{16}",
+    _read,
+    unknown="Expected the name of a note, got {id!r}.",
+    what="The note",
+    order=lambda note: note.written,
+)
+"""The notes that are kept, by name."""
+
+
+def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], owner: str = "") -> Note:
+    """Keep a note; characters that cannot be printed become blanks.
+
+    Parameters
+    ----------
+    text : str
+        At most `LONGEST` characters.
+    subject, setup : str
+        What it is about, and on which network, tests and layer.
+    place : mapping
+        The same as the dashboard's address writes it.
+    owner : str
+        Whose it is; by default everybody's.
+
+    Returns
+    -------
+    Note
+
+    Raises
+    ------
+    SettingError
+        If it is empty or too long, or there are `MOST` notes.
+    DataError
+        If it cannot be written.
+    """
+    text = _printable(text.replace("\r\n", "\n")).strip()
+    if not text:
+        raise SettingError("A note needs a text.")
+    if len(text) > LONGEST:
+        raise SettingError(f"A note has at most {LONGEST:,} characters, this one has {len(text):,}: shorten it.")
+    if len(NOTES.state()) >= MOST:
+        raise SettingError(f"{MOST:,} notes are kept, which is the limit: delete some first.")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    name = f"note-{secrets.token_hex(8)}"
+    note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner)
+    NOTES.write(name, json.dumps(asdict(note), ensure_ascii=False).encode())
+    return note
+
+
+def kept_notes(asker: str | None = None) -> list[Note]:
+    """Return the notes that can be read, the latest first: those that somebody may see, all for None."""
+    return list(reversed(NOTES.listed(asker).values()))
+
+
+def delete_note(name: str, asker: str | None = None) -> None:
+    """Delete a note, damaged or not; one that is not there is no mistake, as another session may have deleted it.
+
+    Parameters
+    ----------
+    name : str
+    asker : str, optional
+        Whoever wants it to go; None may delete all, somebody only their own.
+
+    Raises
+    ------
+    SettingError
+        If it is no name of a note, or the note is somebody else's.
+    DataError
+        If it cannot be deleted.
+    """
+    path, note = NOTES.path(name), NOTES.listed().get(name)
+    if asker is not None and path.exists() and (note is None or not may_change(note.owner, asker)):
+        raise SettingError("This note is somebody else's: only they can delete it.")
+    NOTES.delete(name, missing_ok=True)
+
+
+def notes_json(notes: Sequence[Note]) -> str:
+    """Write notes as JSON, without their owners."""
+    rows = [{name: value for name, value in asdict(note).items() if name != "owner"} for note in notes]
+    return json.dumps(rows, ensure_ascii=False, indent=1)
+
+
+def _line(text: str) -> str:
+    """Return a text as one short line."""
+    return " ".join(_printable(text).split())[:_LONGEST_LINE].rstrip()
+
+
+def _printable(text: str) -> str:
+    """Return a text with blanks for what cannot be printed, but for ends of lines."""
+    return "".join(one if one == "\n" or one.isprintable() else " " for one in text)

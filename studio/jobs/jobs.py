@@ -1,0 +1,395 @@
+"""Work that outlives the script run that asked for it, and results that later runs find again, also after a restart.
+
+A page asks for a result and waits with a progress bar. The work runs in a thread of its own, so that moving
+a widget or changing the page loses nothing: the next run of the script finds the same job. A job that no page
+has asked for during `GRACE_S` seconds stops by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from idc_core import store
+from idc_core.base.progress import Progress
+from idc_core.errors import CancelledError, DataError
+from studio.jobs import workers
+from studio.jobs.sending import Named
+from studio.jobs.tasks import Task, Tell
+from studio.jobs.turns import Turns
+from studio.jobs.workers import Worker
+from studio.state import allowed
+from studio.state.setup import SAVED
+from studio.text import duration
+
+GRACE_S = 5.0
+"""Seconds after which a job that nobody waits for is stopped."""
+
+SILENT_S = 0.4
+"""Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
+
+POLL_S = 0.15
+
+_TELLING_S = 3.0
+"""Seconds of work after which its pace tells how long the rest takes."""
+
+_numbers = itertools.count()
+
+STOPPED = "work-stopped"
+"""Set in a session when its person pressed Stop."""
+
+HALTED = "work-halted"
+"""Set during the run that follows: it shows what is there, and begins nothing that would have to be waited for."""
+
+PAUSED = "work-paused"
+"""What a page does not go on with until it is asked to: it was stopped, and what was finished is looked at."""
+
+_TOLD = 12
+"""Results so far, of work that goes on or was stopped, that are held."""
+
+_PLAIN = (type(None), bool, int, float, str, tuple)
+"""Results that are copied to a worker: they are small."""
+
+Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
+"""What does a task: a worker, or this process."""
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """What holds of all jobs of a kind, said where they are asked for; the `kept` results used last are held in memory.
+
+    Work `is_long` if it can take minutes: it never takes all engines. It `is_light` if it runs no network and takes one
+    core at most: where there are no other processes, it goes on beside what does. Results live in a file on ``disk``,
+    in the ``server`` alone, or ``here``, where the work changes or fills this process so that no other can do it;
+    ``everywhere`` says that each process does it for itself, as it reads files and the networks in them.
+    """
+
+    name: str
+    kept: int = 24
+    is_long: bool = False
+    is_light: bool = False
+    lives: Literal["disk", "server", "here", "everywhere"] = "disk"
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a job is."""
+
+    done: int
+    total: int
+    label: str
+
+    @property
+    def part(self) -> str:
+        """The part of the work: the label without the brackets at its end, in which numbers change on the way."""
+        return self.label.partition(" (")[0]
+
+
+class Job:
+    """One piece of work that was begun; it stops by itself when nobody waits for it.
+
+    `begin` is called with a progress callback. Another process does the same `work` where it can.
+    """
+
+    def __init__(self, begin: Callable[[Progress], Future[Any]], work: Callable[[Progress], Any] | None = None) -> None:
+        self.work = work
+        self.state = State(0, 0, "")
+        self._paced = (time.monotonic(), self.state)  # when the present part of the work began, and where
+        self._wanted = time.monotonic()
+        self._future = begin(self._report)
+        self._ended = threading.Event()
+        self._future.add_done_callback(lambda _: self._ended.set())
+
+    def _report(self, done: int, total: int, label: str) -> bool:
+        before, self.state = self.state, State(done, total, label)
+        if (before.total, before.part) != (total, self.state.part) or done < before.done:
+            self._paced = time.monotonic(), self.state
+        return time.monotonic() - self._wanted < GRACE_S
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the present part of the work will still take at its pace so far; None if that is too early."""
+        (begun, first), now = self._paced, self.state
+        spent, steps = time.monotonic() - begun, now.done - first.done
+        return spent / steps * (now.total - now.done) if spent >= _TELLING_S and steps > 0 else None
+
+    @property
+    def done(self) -> bool:
+        """Whether the work ended with a result."""
+        return self._future.done() and self._future.exception() is None
+
+    @property
+    def dead(self) -> bool:
+        """Whether the work ended without a result."""
+        return self._future.done() and self._future.exception() is not None
+
+    def want(self) -> None:
+        """Say that somebody still waits for the result."""
+        self._wanted = time.monotonic()
+
+    def abandon(self) -> bool:
+        """Let the work stop at its next report; return whether it had not begun, and never will."""
+        self._wanted = -math.inf
+        return self._future.cancel()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long; return whether the work has ended."""
+        self.want()
+        return self._ended.wait(seconds)
+
+    def result(self) -> Any:
+        """Return what the work returned, or raise what it raised."""
+        return self._future.result()
+
+
+class Shelf:
+    """Jobs by kind and key; of each kind the ones used last are held, and what they gave is kept on disk.
+
+    `problem` is a sentence where a result could not be kept, else empty.
+    """
+
+    def __init__(self, processes: int = 0) -> None:
+        self.problem = ""
+        self._lock = threading.Lock()
+        self._jobs: defaultdict[str, OrderedDict[Hashable, Job]] = defaultdict(OrderedDict)
+        self._kinds: dict[str, JobKind] = {}
+        self._told: OrderedDict[Hashable, Any] = OrderedDict()
+        self._workers = [Worker(self._named) for _ in range(processes)]
+        # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
+        self._engine: Turns[Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
+        self._beside: dict[str, ThreadPoolExecutor] = {}
+        # What is kept waits for no work of others.
+        self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
+        if processes:
+            # Before the interpreter waits for its threads, which wait for the workers.
+            threading._register_atexit(self.end)  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[Callable[[], Shelf], tuple[()]]:
+        """Send no shelf to another process: it has its own."""
+        return _here, ()
+
+    def prepare(self, count: int = 1) -> bool:
+        """Start workers before there is work, those that get it first; return whether there are any."""
+        for worker in self._workers[-count:]:
+            worker.start()
+        return bool(self._workers)
+
+    def end(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            worker.end()
+
+    def told(self, key: Hashable) -> Any:
+        """Return what some work told last of its result so far, by the key it told; None where nothing was told."""
+        return self._told.get(key)
+
+    def tell(self, key: Hashable, value: Any) -> None:
+        """Hold what there is of a result so far."""
+        with self._lock:
+            self._told[key] = value
+            self._told.move_to_end(key)
+            while len(self._told) > _TOLD:
+                self._told.popitem(last=False)
+
+    def finished(self, kind: JobKind, key: Hashable) -> Job | None:
+        """Return the job of that kind and key if it has a result, in memory or on disk; start no work."""
+        with self._lock:
+            job = self._jobs[kind.name].get(key)
+        if job is not None or kind.lives != "disk":
+            return job if job is not None and job.done else None
+        found = store.find(store.place(kind.name, key))
+        if found is store.MISSING:
+            return None
+        with self._lock:
+            self._kinds[kind.name] = kind
+            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, found))))
+        job.wait(SILENT_S)
+        return job
+
+    def job(
+        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None = None
+    ) -> Job:
+        """Return the job of that kind and key, starting it where there is none that ran or runs.
+
+        With `settings` its result is a run.
+        """
+        with self._lock:
+            self._kinds[kind.name] = kind
+            jobs = self._jobs[kind.name]
+            if key not in jobs or jobs[key].dead:
+                jobs[key] = self._begun(kind, key, work, settings)
+            jobs.move_to_end(key)
+            while len(jobs) > kind.kept:
+                jobs.popitem(last=False)
+            return jobs[key]
+
+    def _begun(
+        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None
+    ) -> Job:
+        """Begin to work, or to read what is kept."""
+        task, session = Task(kind.name, key, work, kind.lives == "disk", settings), _session()
+
+        def make(report: Progress) -> Future[Any]:
+            if kind.lives in ("here", "everywhere") if self._workers else kind.is_light:
+                beside = self._beside.setdefault(kind.name, ThreadPoolExecutor(1, thread_name_prefix=kind.name))
+                return beside.submit(task.run, report, self.tell, self._note)
+            asked = self._engine.held(session) + 1
+            what = f"This would be piece of work {asked} of this session that waits or runs"
+            allowed.check("jobs", asked, what, "Wait until others are done, or stop them.")
+            return self._engine.submit(session, kind.is_long, lambda place: place(task, report, self.tell, self._note))
+
+        if kind.lives != "disk":
+            # What other work does is not held: it would hold the setup that it was asked for on.
+            return Job(make, work if kind.lives == "everywhere" else None)
+        path = store.place(kind.name, key)
+
+        def find(report: Progress) -> Any:
+            found = store.find(path)
+            return make(report).result() if found is store.MISSING else found
+
+        return Job(lambda report: self._reading.submit(find, report)) if path.exists() else Job(make)
+
+    def may_begin(self) -> bool:
+        """Whether this session may have work begun before it waits for it, and still have some that it waits for."""
+        most = allowed.most("jobs")
+        return most is None or self._engine.held(_session()) + 1 < most
+
+    def _note(self, problem: DataError) -> None:
+        self.problem = str(problem)
+
+    def _named(self) -> list[tuple[Any, Named]]:
+        """Return the results that a worker can open by itself, with what it is told of each; saved suites it cannot."""
+        with self._lock:
+            held = [
+                (self._kinds[name], key, job)
+                for name, jobs in self._jobs.items()
+                for key, job in jobs.items()
+                if job.done
+            ]
+        found = []
+        for kind, key, job in held:
+            value = job.result()
+            if kind.lives == "everywhere" and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
+                found.append((value, Named(kind.name, key, job.work, getattr(value, "fingerprint", ""))))
+            elif kind.lives == "disk" and not isinstance(value, _PLAIN):
+                found.append((value, Named(kind.name, key)))
+        return found
+
+    def abandon(self) -> None:
+        """Let all work stop that is not done, as when nobody waits for it any more."""
+        with self._lock:
+            for jobs in self._jobs.values():
+                for key, job in list(jobs.items()):
+                    if job.abandon():
+                        del jobs[key]
+
+
+@st.cache_resource(show_spinner=False)
+def shelf() -> Shelf:
+    """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
+    store.clean()
+    return Shelf(workers.number())
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _here() -> Shelf:
+    return shelf()
+
+
+def _session() -> str:
+    """Return which session asks; empty outside of any."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return "" if context is None else context.session_id
+
+
+class Waiting:
+    """A place on the page that shows the progress of several steps, one after the other."""
+
+    def __init__(self, steps: int) -> None:
+        self._place = st.empty()
+        self._steps = steps
+        self._step = 0
+        self._begun: dict[tuple[JobKind, Hashable], Job] = {}
+
+    def begin(self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any]) -> None:
+        """Begin what `get` will ask for later, so that it goes on beside other work, if the session may have more."""
+        if not st.session_state.get(HALTED) and shelf().may_begin():
+            self._begun[kind, key] = shelf().job(kind, key, work)
+
+    def get(
+        self,
+        kind: JobKind,
+        key: Hashable,
+        doing: str,
+        work: Callable[[Progress], Any],
+        watch: Callable[[], None] | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> Any:
+        """Return a result, from the shelf or by working; show progress while it takes long.
+
+        `key` is everything that the result depends on; `doing` says for a person what is being done. `work` is called
+        with a progress callback, in another thread: it must not use Streamlit. `watch` is called now and then while it
+        takes long, to draw what is there so far. With `settings`, by name, the result is a run. Raises CancelledError
+        if the result is not there in the run that follows a stop.
+        """
+        self._step += 1
+        if st.session_state.get(HALTED) and shelf().finished(kind, key) is None:
+            raise CancelledError(f"Stopped while {doing}.")
+        while True:
+            # Work that was begun and has failed is not tried a second time.
+            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, settings)
+            if not job.wait(SILENT_S):
+                self._show(job, doing, watch)
+            try:
+                return job.result()
+            except CancelledError:
+                # It was stopping, because nobody had asked for it for a while, when this run asked again.
+                continue
+
+    def _show(self, job: Job, doing: str, watch: Callable[[], None] | None) -> None:
+        with self._place.container():
+            bar = st.progress(0.0)
+            # A run can wait in several places, and twice for a job that was just stopping: no key comes twice.
+            st.button("Stop", on_click=_stop, key=f"stop-{next(_numbers)}")
+            ended = False
+            while not ended:
+                state = job.state
+                share = min(1.0, state.done / state.total) if state.total else 0.0
+                counted = f": {state.done:,} of {state.total:,}" if state.total > 1 else ""
+                left, each = time_left(job.left_s), state.label.removeprefix(state.part)
+                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}{left}{each}")
+                for begun in self._begun.values():
+                    begun.want()
+                if watch is not None:
+                    watch()
+                ended = job.wait(POLL_S)
+        self._place.empty()
+
+
+def time_left(seconds: float | None) -> str:
+    """Write behind a step how long it will still take, roughly; nothing where that cannot be told."""
+    return "" if seconds is None else f", {duration(seconds)} left"
+
+
+def go_on() -> None:
+    """Go on with what was stopped; for callbacks."""
+    st.session_state.pop(PAUSED, None)
+
+
+def _stop() -> None:
+    """Stop waiting; the job itself stops when no other session waits for it."""
+    st.session_state[STOPPED] = True
