@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.measure import Row, few
 from idc_core.datasets import load_dataset
 from idc_core.generation import differential_search
-from idc_core.generation.objectives import SAFE
+from idc_core.generation.objectives import _SAFE
 from idc_core.models import load_model
 
 STEPS = 50
@@ -62,7 +62,7 @@ def gradient(model: nn.Module, picture: Tensor, label: int, lose: bool) -> Tenso
     given = picture[None].clone().requires_grad_()
     scores = model(given)[0]
     lead = scores[label] - torch.cat([scores[:label], scores[label + 1 :]]).max()
-    return torch.autograd.grad(-lead if lose else lead.clamp(max=SAFE) / 2, given)[0]
+    return torch.autograd.grad(-lead if lose else lead.clamp(max=_SAFE) / 2, given)[0]
 
 
 PARTS = {"disagreements by light": by_light}

@@ -77,7 +77,7 @@ def _timed(work: Callable[[], object]) -> tuple[float, object]:
 
 def _extracted(model: nn.Module, data: Dataset) -> np.ndarray:
     blocks = (data.inputs[at : at + 128] for at in range(0, len(data), 128))
-    return np.concatenate([found["lstm"][0].numpy() for found in extraction.extract(model, ["lstm"], blocks)])
+    return np.concatenate([found["lstm"][0].numpy() for found in extraction._extract(model, ["lstm"], blocks)])
 
 
 def correlations(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, ...]) -> list[Row]:
@@ -137,7 +137,7 @@ def correlations(model: nn.Module, data: Dataset, hypotheses: tuple[Hypothesis, 
 def _extraction_timed() -> Iterator[list[float]]:
     """Tell how long a run waits for its networks."""
     spent = [0.0]
-    plain = extraction.extract
+    plain = extraction._extract
 
     def timed(*arguments: object) -> Iterator[object]:
         source = plain(*arguments)
@@ -149,11 +149,11 @@ def _extraction_timed() -> Iterator[list[float]]:
                 return
             yield found
 
-    extraction.extract = timed
+    extraction._extract = timed
     try:
         yield spent
     finally:
-        extraction.extract = plain
+        extraction._extract = plain
 
 
 def _apart(found: object, hypotheses: tuple[Hypothesis, ...], slow: dict[tuple[int, int], float]) -> float:

@@ -28,8 +28,8 @@ from torch import nn
 import idc_core
 from benchmarks.measure import held
 from benchmarks.networks import resnet50, settle
-from idc_core.datasets.pictures import SURVEYED
-from idc_core.tracing.trace import DOING
+from idc_core.datasets.pictures import _SURVEYED
+from idc_core.tracing.trace import _DOING
 
 SIZE, CLASSES = 224, 10
 FOLDER = "BENCHMARKS_PICTURES"
@@ -111,7 +111,7 @@ def watch(folder: Path, stop_at: float | None) -> Watched:
         for label, done, total in re.findall(r"\r\x1b\[K([^\r:]+): ([\d,]+) of ([\d,]+)", said):
             found.progress.append((found.seconds, label, _whole(done), _whole(total)))
         found.peak = max(found.peak, held("VmHWM:", command.pid))
-        if stop_at is not None and found.progress and found.progress[-1][1] == DOING:
+        if stop_at is not None and found.progress and found.progress[-1][1] == _DOING:
             _, _, done, total = found.progress[-1]
             if done >= stop_at * total:
                 command.send_signal(signal.SIGINT)
@@ -146,7 +146,7 @@ def main(count: int, folder: Path) -> None:
     print(continued.text.replace("\r", "").strip())
     read = Counter((folder / READ).read_text(encoding="utf-8").split("\n")[:-1])
     print(f"pictures opened before the stop: {len(before):,}; in all: {len(read):,} of {count:,}")
-    print(f"how often (the headers of {SURVEYED:,} are read once more): {dict(Counter(read.values()))}")
+    print(f"how often (the headers of {_SURVEYED:,} are read once more): {dict(Counter(read.values()))}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage.cells import CellCounts
 from idc_core.coverage.moments import Moments
 from idc_core.work.executor import MOST_BLOCKS
-from idc_core.work.tree import FAN_IN, Tree
+from idc_core.work.tree import _FAN_IN, Tree
 
 KEPT = Path(__file__).with_name("scale.json")
 PAGE = Path(__file__).parents[1] / "docs" / "SCALE.md"
@@ -168,7 +168,7 @@ def terms(measured: Constants, network: str, gpu: str, gpus: int, inputs: int = 
 def _joined(measured: Constants, gpus: int) -> float:
     """Return the seconds in which the sketches of a neuron come together; workers share the merges of a level."""
     rounds = sum(math.ceil(merges / gpus) for merges in MERGES)
-    return rounds * (FAN_IN * SKETCH / NODE_BYTES + (FAN_IN - 1) * measured.merged_sketch)
+    return rounds * (_FAN_IN * SKETCH / NODE_BYTES + (_FAN_IN - 1) * measured.merged_sketch)
 
 
 def whole(parts: dict[str, float]) -> float:

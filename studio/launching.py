@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from idc_core.lrp.explained import Explain
 
 ADDRESS = "127.0.0.1"
-STARTED_S, STOPPED_S, ASKED_S = 60.0, 15.0, 0.05
+_STARTED_S, _STOPPED_S, _ASKED_S = 60.0, 15.0, 0.05
 """Seconds to wait for the server's start and end, and between two looks."""
 
 _LOCK = threading.Lock()
@@ -149,13 +149,13 @@ class _Server:
         self.thread = threading.Thread(target=self._run, args=(found,), name="idc-launch", daemon=True)
         self.thread.start()
         waited = threading.Event()
-        for _ in range(round(STARTED_S / ASKED_S)):
+        for _ in range(round(_STARTED_S / _ASKED_S)):
             if self._server.started or not self.thread.is_alive():
                 break
-            waited.wait(ASKED_S)
+            waited.wait(_ASKED_S)
         if not self._server.started:
             self.stop()
-            raise SetupError(f"The dashboard did not start within {STARTED_S:.0f} s; the log says why.")
+            raise SetupError(f"The dashboard did not start within {_STARTED_S:.0f} s; the log says why.")
         return self._address
 
     def _run(self, found: socket.socket) -> None:
@@ -171,7 +171,7 @@ class _Server:
         from studio.jobs.jobs import shelf
 
         self._server.should_exit = True
-        self.thread.join(STOPPED_S)
+        self.thread.join(_STOPPED_S)
         shelf().abandon()
         self.thread = None
         # Streamlit never lets go of the app that ran, and refuses a second one.

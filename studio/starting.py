@@ -19,10 +19,10 @@ from typing import Any
 FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
 """What the Overview needs."""
 
-LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
+_LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
 """What other pages need that takes long to load, in pieces; most of them the first one."""
 
-QUIET_S = 0.3
+_QUIET_S = 0.3
 """Seconds without a page being drawn before another library is loaded."""
 
 _ALONE_S = 3.0
@@ -49,7 +49,7 @@ class _Pages:
 
     def wait(self) -> None:
         """Wait until no page has been drawn for a while."""
-        while (left := QUIET_S if self._now else self._ended + QUIET_S - time.monotonic()) > 0:
+        while (left := _QUIET_S if self._now else self._ended + _QUIET_S - time.monotonic()) > 0:
             time.sleep(left)
 
 
@@ -88,6 +88,6 @@ def _load() -> None:
     import studio
 
     parts = (module.name for module in pkgutil.walk_packages(studio.__path__, "studio."))
-    for name in (*LATER, *(part for part in parts if not part.endswith("__main__"))):
+    for name in (*_LATER, *(part for part in parts if not part.endswith("__main__"))):
         pages.wait()
         importlib.import_module(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from idc_core.cli import make_parser
+from idc_core.cli import _make_parser
 from studio.shell.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,7 +122,7 @@ def test_the_command_line_understands_the_documents(document):
     found = re.findall(rf"^(?: {{4,}}|\$ ){command} (.+)$|`{command} ([^`]+)`", text, re.MULTILINE)
     for words in (shlex.split(line or quoted, comments=True) for line, quoted in found):
         if not OTHERS & set(words) and "--version" not in words:
-            make_parser().parse_args(words)
+            _make_parser().parse_args(words)
 
 
 def test_plan_names_what_exists():

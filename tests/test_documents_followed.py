@@ -151,7 +151,7 @@ def folder(tmp_path, monkeypatch):
     rules = dict(RULES)
     with torch.random.fork_rng():
         yield tmp_path
-    setup_files.close_all()
+    setup_files._close_all()
     for name in set(RULES) - set(rules):
         del RULES[name]
 

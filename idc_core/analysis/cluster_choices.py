@@ -15,7 +15,7 @@ from idc_core.errors import SettingError
 _AUTOMATIC = (2, 3, 4)
 """Numbers of clusters that the silhouette chooses from where none is chosen by hand."""
 
-BY_HAND = (2, 3, 4, 5, 6, 7, 8)
+_BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 """Numbers of clusters that can be chosen by hand."""
 
 
@@ -42,7 +42,7 @@ def try_choices(
     test: NDArray[np.floating],
     clustering: str = "k-means",
     drop_zeros: bool = False,
-    numbers: Sequence[int] = BY_HAND,
+    numbers: Sequence[int] = _BY_HAND,
     *,
     on_progress: Progress | None = None,
 ) -> tuple[ClusterChoice, ...]:

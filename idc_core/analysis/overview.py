@@ -34,7 +34,7 @@ DRAWS = 20
 """Random draws of training inputs."""
 
 
-def training_reach(train: Codes, test: Codes, seed: int = 0) -> TrainingReach:
+def _training_reach(train: Codes, test: Codes, seed: int = 0) -> TrainingReach:
     """Count the cells that training inputs reach, from the cell of every training input (n,) and test (t,)."""
     cells = np.unique(train)
     drawn = None
@@ -132,7 +132,7 @@ def overview_of(
     """
     first, together = shares(analysis.importance, analysis.important)
     sizes = tuple(found.k for found in analysis.clusters)
-    training = training_reach(encode(analysis.assign(learnt), sizes), analysis.codes[chosen]) if len(learnt) else None
+    training = _training_reach(encode(analysis.assign(learnt), sizes), analysis.codes[chosen]) if len(learnt) else None
     return Overview(
         fingerprints=fingerprints,
         tests=len(chosen),

@@ -35,7 +35,7 @@ from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back, to_device
 
-PASS_BYTES = 24 * 2**20
+_PASS_BYTES = 24 * 2**20
 """Activations that one pass may hold; gradients double them."""
 
 _INCOMPLETE = 1e-3
@@ -230,7 +230,7 @@ def _run(
     with undisturbed(model), torch.enable_grad():
         network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
-        rows = max(1, min(1024, PASS_BYTES // (4 * network.elements)))
+        rows = max(1, min(1024, _PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", settings.get("samples", 1))))
         wanted = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
         origin = "the scores" if of is None else f"neuron {of[1]} of {of[0]!r}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VARIABLE = "IDC_DEVICE"
 """Name of the environment variable that names the device; processes started from this one inherit it."""
 
-AUTO, PROCESSOR = "auto", "cpu"
+AUTO, _PROCESSOR = "auto", "cpu"
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Where Linux shows the drivers of NVIDIA, of AMD and of Windows below it: without one, torch need not be loaded."""
@@ -33,11 +33,11 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 def available() -> tuple[str, ...]:
     """Return the names of this machine's devices, the processor first."""
     if sys.platform == "linux" and not any(map(os.path.exists, _DRIVERS)):
-        return (PROCESSOR,)
+        return (_PROCESSOR,)
     import torch
 
     cards = tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
-    return (PROCESSOR, *cards, *(("mps",) if torch.backends.mps.is_available() else ()))
+    return (_PROCESSOR, *cards, *(("mps",) if torch.backends.mps.is_available() else ()))
 
 
 def choose(name: str = "") -> torch.device:
@@ -61,8 +61,8 @@ def choose(name: str = "") -> torch.device:
     name = name or os.environ.get(VARIABLE, "")
     where = "The device" if name else f"The device of {config_file()}"
     name = name or said()
-    if name == PROCESSOR:
-        return torch.device(PROCESSOR)
+    if name == _PROCESSOR:
+        return torch.device(_PROCESSOR)
     there = available()
     if name == AUTO:
         return torch.device(there[min(1, len(there) - 1)])
@@ -84,7 +84,7 @@ def device_of(model: nn.Module) -> torch.device:
     import torch
 
     weights = next((p for p in model.parameters() if p.is_floating_point()), next(model.parameters(), None))
-    return torch.device(PROCESSOR) if weights is None else weights.device
+    return torch.device(_PROCESSOR) if weights is None else weights.device
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from idc_core.errors import IdcError
 
 Result = TypeVar("Result")
 
-next_edition = itertools.count(1).__next__
+next_registration = itertools.count(1).__next__
 """Number of the next registration: an entry that is registered again is another edition."""
 
 _OURS = ("idc_core", "studio", "pages", "app")

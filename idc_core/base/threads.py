@@ -18,13 +18,13 @@ from idc_core.base.config import config
 
 log = logging.getLogger("idc_core")
 
-NUMBER, NUMPY = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
+_NUMBER, _NUMPY = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 """Environment variables that libraries read when they are loaded, in child processes too."""
 
 _MKL_ALONE = "mkl_get_max_threads() : 1\n"
 """What torch says of MKL where that computes with one thread."""
 
-SPINS = 1000
+_SPINS = 1000
 """Turns of its waiting loop, some microseconds, after which a thread of OpenMP sleeps.
 
 By default threads spin for milliseconds, and two busy processes are half as fast as with sleeping ones; threads that
@@ -48,23 +48,23 @@ def settle() -> None:
     said = config().threads
     if config().engine == "ray":
         said = 1  # as its workers compute
-    if said is not None and os.environ.setdefault(NUMBER, str(said)) != str(said):
-        log.warning("Computing with %s=%s, not the %s of the config file", NUMBER, os.environ[NUMBER], said)
+    if said is not None and os.environ.setdefault(_NUMBER, str(said)) != str(said):
+        log.warning("Computing with %s=%s, not the %s of the config file", _NUMBER, os.environ[_NUMBER], said)
     few = max(1, _most() // 4)
     # NumPy's products are small here. Shared among all cores they take many times as long where others use these
     # too: its threads wait for each other by spinning.
-    os.environ.setdefault(NUMPY, str(few))
+    os.environ.setdefault(_NUMPY, str(few))
     if "numpy" in sys.modules:
         from threadpoolctl import threadpool_limits
 
-        said_of_numpy = os.environ[NUMPY]
+        said_of_numpy = os.environ[_NUMPY]
         threadpool_limits(int(said_of_numpy) if said_of_numpy.isdecimal() else few, user_api="blas")
 
 
 def _wait_briefly() -> None:
     """Let waiting threads spin for microseconds; only the OpenMP of GCC, which torch has on Linux, listens to it."""
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & set(os.environ):
-        os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+        os.environ["GOMP_SPINCOUNT"] = str(_SPINS)
 
 
 def number() -> int:
@@ -97,5 +97,5 @@ def one_thread() -> Iterator[None]:
 
 
 def _most() -> int:
-    said = os.environ.get(NUMBER, "").partition(",")[0]
+    said = os.environ.get(_NUMBER, "").partition(",")[0]
     return int(said) if said.isdecimal() else os.cpu_count() or 1

@@ -37,7 +37,7 @@ from idc_core.errors import IdcError
 
 FAILED = 2
 _OF_THE_WHOLE = ("-h", "--help", "--version")
-INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
+_INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
 
 
 class Command(Protocol):
@@ -68,7 +68,7 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def make_parser() -> Parser:
+def _make_parser() -> Parser:
     """Return the parser of the whole command line, with a sub-parser for every command."""
     parser = Parser(
         prog=COMMAND,
@@ -137,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             open_setup(setup)
         if not others or (others[0].startswith("-") and others[0] not in _OF_THE_WHOLE):
             others.insert(0, "studio")
-        arguments = make_parser().parse_args(others)
+        arguments = _make_parser().parse_args(others)
         arguments.setup, arguments.words = setups, others
         cache_folder()  # refused before the work, even where a command may not come to need it
         sweep()
@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         print("\nStopped by Ctrl-C before the work was finished.", file=sys.stderr)
-        return INTERRUPTED
+        return _INTERRUPTED
     except BrokenPipeError:
         # The reader has enough (`| head`). Python flushes stdout once more at exit: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

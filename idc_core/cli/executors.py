@@ -45,12 +45,12 @@ def source_of(arguments: argparse.Namespace, model: Network, data: Dataset, limi
     return replace(
         Source.here(model.card, lambda: model, data),
         limit=limit,
-        prepare=SameFiles(setups, own) if setups or own else None,
+        prepare=_SameFiles(setups, own) if setups or own else None,
     )
 
 
 @dataclass(frozen=True)
-class SameFiles:
+class _SameFiles:
     """Opens in a worker the setup files of a command line, and what it names by a path, as `OwnFiles.to_json` says."""
 
     setups: tuple[str, ...]

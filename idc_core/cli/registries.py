@@ -46,7 +46,7 @@ def _model(name: str, entry: Any) -> Row:
 
 
 @dataclass(frozen=True)
-class Registered:
+class _Registered:
     """A registry: where it is, what an entry is called, and its row, by default its name, label and help."""
 
     home: str
@@ -68,27 +68,27 @@ class Registered:
 
 
 KINDS = {
-    "models": Registered(
+    "models": _Registered(
         "idc_core.models", "MODELS", "model", _model, ("TRAINED ON", "LAYERS (the default one in brackets)")
     ),
-    "data": Registered("idc_core.datasets", "DATASETS", "dataset"),
-    RULES: Registered("idc_core.lrp.rules", "RULES", "rule"),
-    "layer-rules": Registered("idc_core.lrp.layer_rules", "LAYER_RULES", "rule for a layer"),
-    "methods": Registered("idc_core.attribution.methods", "METHODS", "method"),
-    "priorities": Registered("idc_core.importance.important_neurons", "PRIORITIES", "priority"),
-    "clusterings": Registered("idc_core.clustering.methods", "CLUSTERINGS", "clustering"),
-    "criteria": Registered("idc_core.coverage", "CRITERIA", "criterion", _carded),
-    "attacks": Registered("idc_core.perturbation", "ATTACKS", "attack"),
-    "transforms": Registered("idc_core.perturbation", "TRANSFORMS", "transform"),
-    "suites": Registered("idc_core.suites", "SUITES", "suite"),
-    "constraints": Registered("idc_core.generation", "CONSTRAINTS", "constraint", _carded),
-    "objectives": Registered("idc_core.generation", "OBJECTIVES", "objective"),
-    "seeds": Registered("idc_core.generation", "SEEDS", "way to choose seeds"),
-    "families": Registered("idc_core.inspection", "FAMILIES", "family"),
-    "measures": Registered("idc_core.inspection", "MEASURES", "measure"),
-    "limits": Registered("idc_core.gate", "LIMITS", "kind of limit", _limit),
-    "engines": Registered("idc_core.work", "EXECUTORS", "engine"),
-    "runs": Registered("idc_core.runs", "RUN_KINDS", "kind of run", _run_kind),
-    "experiments": Registered("idc_core.cli.experiments", "EXPERIMENTS", "experiment", _experiment),
+    "data": _Registered("idc_core.datasets", "DATASETS", "dataset"),
+    RULES: _Registered("idc_core.lrp.rules", "RULES", "rule"),
+    "layer-rules": _Registered("idc_core.lrp.layer_rules", "LAYER_RULES", "rule for a layer"),
+    "methods": _Registered("idc_core.attribution.methods", "METHODS", "method"),
+    "priorities": _Registered("idc_core.importance.important_neurons", "PRIORITIES", "priority"),
+    "clusterings": _Registered("idc_core.clustering.methods", "CLUSTERINGS", "clustering"),
+    "criteria": _Registered("idc_core.coverage", "CRITERIA", "criterion", _carded),
+    "attacks": _Registered("idc_core.perturbation", "ATTACKS", "attack"),
+    "transforms": _Registered("idc_core.perturbation", "TRANSFORMS", "transform"),
+    "suites": _Registered("idc_core.suites", "SUITES", "suite"),
+    "constraints": _Registered("idc_core.generation", "CONSTRAINTS", "constraint", _carded),
+    "objectives": _Registered("idc_core.generation", "OBJECTIVES", "objective"),
+    "seeds": _Registered("idc_core.generation", "SEEDS", "way to choose seeds"),
+    "families": _Registered("idc_core.inspection", "FAMILIES", "family"),
+    "measures": _Registered("idc_core.inspection", "MEASURES", "measure"),
+    "limits": _Registered("idc_core.gate", "LIMITS", "kind of limit", _limit),
+    "engines": _Registered("idc_core.work", "EXECUTORS", "engine"),
+    "runs": _Registered("idc_core.runs", "RUN_KINDS", "kind of run", _run_kind),
+    "experiments": _Registered("idc_core.cli.experiments", "EXPERIMENTS", "experiment", _experiment),
 }
 """Every registry by the word that `list` takes. Its module is imported when it is listed: most of them need torch."""

@@ -148,14 +148,14 @@ def _ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
 def _dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """Part points by density: a cluster is a run of crowded places, and thin places lie between clusters.
 
-    `ks` is not used: the density says how many clusters there are. Which places are crowded says `density_rule`.
+    `ks` is not used: the density says how many clusters there are. Which places are crowded says `_density_rule`.
 
     M. Ester, H.-P. Kriegel, J. Sander, X. Xu, "A Density-Based Algorithm for Discovering Clusters", KDD 1996. Labels
     equal those of scikit-learn's ``DBSCAN``, which lists all pairs of values within reach of each other: quadratic in
     their number. On a line it takes two binary searches a value. What DBSCAN calls noise goes to the cluster whose mean
     is nearest; where no place is crowded, all values are one cluster.
     """
-    label = dense_labels(points.value, points.weight, *density_rule(points))
+    label = _dense_labels(points.value, points.weight, *_density_rule(points))
     if (label < 0).all():
         return {1: np.array([0, points.n])}
     inside = label >= 0
@@ -166,7 +166,7 @@ def _dense_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     return {len(edges) - 1: edges}
 
 
-def density_rule(points: Points) -> tuple[float, int]:
+def _density_rule(points: Points) -> tuple[float, int]:
     """Return how far a value's surroundings reach, and how many values there make its place crowded.
 
     The reach is 1.06 s n^(-1/5) for n values with standard deviation s: D. W. Scott's (1979) rule for the width of a
@@ -178,7 +178,7 @@ def density_rule(points: Points) -> tuple[float, int]:
     return width * _deviation(points), max(4, int(np.ceil(n * 2 * width / np.sqrt(12))))
 
 
-def dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach: float, least: int) -> Ints:
+def _dense_labels(value: NDArray[np.float64], weight: NDArray[np.float64], reach: float, least: int) -> Ints:
     """Label ascending different values by DBSCAN: 0 for the lowest cluster, -1 for noise."""
     count = np.concatenate(([0.0], np.cumsum(weight)))
     first, last = np.searchsorted(value, value - reach, "left"), np.searchsorted(value, value + reach, "right")

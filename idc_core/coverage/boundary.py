@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class TrainingRanges:
+class _TrainingRanges:
     """Each neuron's smallest and largest training activation, and, where asked for, its standard deviation."""
 
     def __init__(self, spread: bool) -> None:
@@ -40,7 +40,7 @@ class TrainingRanges:
             mean = batch.values.mean(0, dtype=np.float64)
             self._join(len(batch.values), mean, ((batch.values - mean) ** 2).sum(0))
 
-    def merge(self, other: TrainingRanges) -> None:
+    def merge(self, other: _TrainingRanges) -> None:
         """Take in the ranges of other inputs."""
         self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         if self._spread:
@@ -69,10 +69,10 @@ class _RangeCriterion(TargetCriterion):
         self.low: Floats = np.zeros(0)
         self.high: Floats = np.zeros(0)
 
-    def _learner(self) -> TrainingRanges:
-        return TrainingRanges(spread=self.margin > 0)
+    def _learner(self) -> _TrainingRanges:
+        return _TrainingRanges(spread=self.margin > 0)
 
-    def _adopt(self, learner: TrainingRanges) -> None:
+    def _adopt(self, learner: _TrainingRanges) -> None:
         self.low = learner.low - self.margin * learner.deviation
         self.high = learner.high + self.margin * learner.deviation
 

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Centres:
+class _Centres:
     """Points each further than a threshold, a squared Euclidean distance, from all before it."""
 
     def __init__(self, threshold: float) -> None:
@@ -112,7 +112,9 @@ class CC(StreamedCriterion):
         """Number of centres, all layers together."""
         if not self._joined:
             return sum(map(len, self._centres))
-        return sum(len(set(Centres(self.threshold).admit(centres.points))) for centres in self._centres if len(centres))
+        return sum(
+            len(set(_Centres(self.threshold).admit(centres.points))) for centres in self._centres if len(centres)
+        )
 
     @property
     def score(self) -> float:
@@ -124,8 +126,8 @@ class CC(StreamedCriterion):
         """Bytes kept of the tests."""
         return sum(centres.points.nbytes for centres in self._centres)
 
-    def _empty(self) -> tuple[Centres, ...]:
-        return tuple(Centres(self.threshold) for _ in self.layers)
+    def _empty(self) -> tuple[_Centres, ...]:
+        return tuple(_Centres(self.threshold) for _ in self.layers)
 
     def _begin(self, sizes: tuple[int, ...]) -> None:
         super()._begin(sizes)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Divide = Literal["neurons", "pairs", "nothing"]
 
 
-class LayerMoments:
+class _LayerMoments:
     """Mean and covariance of each layer."""
 
     def __init__(self, layers: int) -> None:
         self.found = tuple(Moments() for _ in range(layers))
 
-    def __copy__(self) -> LayerMoments:
-        other = LayerMoments(0)
+    def __copy__(self) -> _LayerMoments:
+        other = _LayerMoments(0)
         other.found = tuple(map(copy.copy, self.found))
         return other
 
@@ -40,7 +40,7 @@ class LayerMoments:
         for found, values in zip(self.found, batch.by_layer(batch.values), strict=True):
             found.add(values)
 
-    def merge(self, other: LayerMoments) -> None:
+    def merge(self, other: _LayerMoments) -> None:
         """Take in the moments of other inputs."""
         for mine, theirs in zip(self.found, other.found, strict=True):
             mine.merge(theirs)
@@ -148,10 +148,10 @@ class NLC(StreamedCriterion):
     def _divisor(self, neurons: int) -> int:
         return {"neurons": max(neurons, 1), "pairs": max(neurons, 1) ** 2, "nothing": 1}[self.divide]
 
-    def _learner(self) -> LayerMoments:
-        return LayerMoments(len(self.layers))
+    def _learner(self) -> _LayerMoments:
+        return _LayerMoments(len(self.layers))
 
-    def _adopt(self, learner: LayerMoments) -> None:
+    def _adopt(self, learner: _LayerMoments) -> None:
         self._start = learner
 
     def _begin(self, sizes: tuple[int, ...]) -> None:

@@ -128,7 +128,7 @@ def most_first(values: NDArray[Any]) -> Ints:
     return np.argsort(-np.asarray(values, np.float64), kind="stable")
 
 
-def additional_first(profiles: Profiles) -> Ints:
+def _additional_first(profiles: Profiles) -> Ints:
     """Order inputs so that each covers as many targets as possible that none before it covers; int64 (n,).
 
     Of equally good inputs the first comes first; when nothing new is left, the number of covered targets decides. The
@@ -203,7 +203,7 @@ def orders_by(
     found = []
     for name, one in profiles.items():
         if one.total != 0:
-            found.append(Order(name, "additional", additional_first(one)))
+            found.append(Order(name, "additional", _additional_first(one)))
             if len(np.unique(one.counts)) > 1:
                 found.append(Order(name, "total", most_first(one.counts)))
         if one.values is not None:

@@ -44,7 +44,7 @@ class Adequacy(Protocol):
         """Return what it is made of."""
 
 
-class TrainingTraces:
+class _TrainingTraces:
     """All training traces and their predicted classes; all of class 0 unless `per_class`."""
 
     def __init__(self, per_class: bool) -> None:
@@ -57,7 +57,7 @@ class TrainingTraces:
         self._traces.append(batch.values)
         self._classes.append(_classes(batch, self.per_class))
 
-    def merge(self, other: TrainingTraces) -> None:
+    def merge(self, other: _TrainingTraces) -> None:
         """Keep the traces of the inputs that come next."""
         self._traces += other._traces
         self._classes += other._classes
@@ -67,8 +67,8 @@ class TrainingTraces:
         return np.concatenate(self._traces), np.concatenate(self._classes)
 
 
-class ClassMoments:
-    """Mean and covariance of the training traces of each class; classes as in `TrainingTraces`."""
+class _ClassMoments:
+    """Mean and covariance of the training traces of each class; classes as in `_TrainingTraces`."""
 
     def __init__(self, per_class: bool) -> None:
         self.per_class = per_class
@@ -80,7 +80,7 @@ class ClassMoments:
         for label in np.unique(classes).tolist():
             self.classes.setdefault(label, Moments()).add(batch.values[classes == label])
 
-    def merge(self, other: ClassMoments) -> None:
+    def merge(self, other: _ClassMoments) -> None:
         """Take in the moments of other inputs."""
         for label, found in other.classes.items():
             self.classes.setdefault(label, Moments()).merge(found)
@@ -115,8 +115,8 @@ class _SurpriseCriterion(TargetCriterion):
         self._ready()
         return self._adequacy.memory
 
-    def _learner(self) -> TrainingTraces | ClassMoments:
-        return TrainingTraces(self.per_class)
+    def _learner(self) -> _TrainingTraces | _ClassMoments:
+        return _TrainingTraces(self.per_class)
 
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.buckets
@@ -206,7 +206,7 @@ class LSC(_SurpriseCriterion):
         self.most = None if most is None else whole_number("most", most, 1)
         self.drop, self.per_class = drop, truth("per_class", per_class)
 
-    def _adopt(self, learner: TrainingTraces) -> None:
+    def _adopt(self, learner: _TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = LikelihoodAdequacy(traces, classes, self.variance, self.drop, self.most)
         self._fingerprint = _fingerprint(traces, classes)
@@ -258,7 +258,7 @@ class DSC(_SurpriseCriterion):
         check_word("second", second, get_args(Second))
         self.second = second
 
-    def _adopt(self, learner: TrainingTraces) -> None:
+    def _adopt(self, learner: _TrainingTraces) -> None:
         traces, classes = learner.joined()
         self._adequacy = DistanceAdequacy(traces, classes, self.second)
         self._fingerprint = _fingerprint(traces, classes)
@@ -319,10 +319,10 @@ class MDSC(_SurpriseCriterion):
         super().__init__(model, layers, upper, buckets, lower, batch_size)
         self.per_class = truth("per_class", per_class)
 
-    def _learner(self) -> ClassMoments:
-        return ClassMoments(self.per_class)
+    def _learner(self) -> _ClassMoments:
+        return _ClassMoments(self.per_class)
 
-    def _adopt(self, learner: ClassMoments) -> None:
+    def _adopt(self, learner: _ClassMoments) -> None:
         self._adequacy = MahalanobisAdequacy(learner.classes)
         learned = sorted(learner.classes.items())
         self._fingerprint = _fingerprint(*(array for _, found in learned for array in (found.mean, found.scatter)))

@@ -13,7 +13,7 @@ from idc_core.datasets.sources import RemoteFile, Source, obtain
 from idc_core.errors import DataError
 from idc_core.guarded import open_archive
 
-CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _ZIP = "cifar10-jpeg.zip"
 _SEED = 0
 _BATCHES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test": ["test_batch.bin"]}
@@ -49,7 +49,7 @@ _SOURCE = Source(
     "cifar10",
     "CIFAR-10",
     "50,000 training and 10,000 test photographs of ten kinds of animals and vehicles, 32x32 colour.",
-    class_names=CLASS_NAMES,
+    class_names=_CLASS_NAMES,
     input_shape=(3, 32, 32),
     citation=(
         "A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, technical report, "
@@ -85,6 +85,6 @@ def _read_zip(path: Path, split: str, limit: int | None, on_progress: Progress |
 
 def _label(path: Path, name: str) -> int:
     folder = name.split("/")[1]
-    if folder not in CLASS_NAMES:
-        raise DataError(f"{path}: the member {name} is of no known class; expected one of {', '.join(CLASS_NAMES)}.")
-    return CLASS_NAMES.index(folder)
+    if folder not in _CLASS_NAMES:
+        raise DataError(f"{path}: the member {name} is of no known class; expected one of {', '.join(_CLASS_NAMES)}.")
+    return _CLASS_NAMES.index(folder)

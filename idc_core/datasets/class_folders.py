@@ -21,7 +21,7 @@ Listed = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassFolders:
+class _ClassFolders:
     """What the folders say.
 
     Attributes
@@ -42,7 +42,7 @@ class ClassFolders:
     notes: tuple[str, ...]
 
 
-def class_folders(names: Sequence[str], where: str, preparation: Preparation) -> ClassFolders:
+def class_folders(names: Sequence[str], where: str, preparation: Preparation) -> _ClassFolders:
     """Sort pictures into splits and classes.
 
     Parameters
@@ -93,7 +93,7 @@ def _without_top(parts: list[list[str]]) -> list[list[str]]:
     return parts
 
 
-def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, notes: list[str]) -> ClassFolders:
+def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, notes: list[str]) -> _ClassFolders:
     """Choose or draw the splits, number the classes, and put each split into an order drawn by the seed."""
     folders = sorted({one for listed in found.values() for _, one in listed})
     if len(folders) < 2:
@@ -113,7 +113,7 @@ def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, no
     else:
         chosen, note = chosen_splits(found, where)
         splits = {split: _shuffled(found[chosen[split]], seed) for split in ("train", "test")}
-    return ClassFolders(
+    return _ClassFolders(
         said,
         {split: tuple(name for name, _ in listed) for split, listed in splits.items()},
         {split: np.array([number[one] for _, one in listed], np.int64) for split, listed in splits.items()},

@@ -37,7 +37,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return images float32 (n, 1, 28, 28) in 0..1 and labels int64 (n,) of one split."""
     report(on_progress, 0, 1, "Reading the digits")
     pixels, labels = _read(_find())
-    chosen = split_indices(labels)[split][:limit]
+    chosen = _split_indices(labels)[split][:limit]
     inputs = np.empty((len(chosen), 1, _SIDE, _SIDE), np.float32)
     for out, image in zip(inputs, pixels[chosen], strict=True):
         out[0] = np.asarray(Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR))
@@ -46,7 +46,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     return Items(inputs, labels[chosen])
 
 
-def split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def _split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     """Return ascending positions of "train" and "test", which has 540, so that every class has its share in both."""
     classes, counts = np.unique(labels, return_counts=True)
     # Largest remainders: whole shares first, what is left to the classes that lost most by rounding down.

@@ -53,7 +53,7 @@ def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | 
     pairs = _Pairs(found, where)
     first, _ = pairs[0]
     if first.ndim == 3 and count * first.size * StreamedInputs.itemsize > IN_MEMORY:
-        rows = GatheredRows(pairs, first, count)
+        rows = _GatheredRows(pairs, first, count)
         targets = rows.make(on_progress)
         return Items(cast("NDArray[Any]", StreamedInputs(rows, np.arange(count))), np.stack(targets))
     inputs = np.empty((count, *first.shape), first.dtype)
@@ -92,7 +92,7 @@ class _Pairs:
                 report(on_progress, place, count, "items read")
 
 
-class GatheredRows:
+class _GatheredRows:
     """Pictures of a sequence on disk, for as long as somebody has this object; the disk may lose any of them.
 
     Kept are bytes where the sequence gives bytes, else float32. What the sequence reads from can change, so they are of

@@ -51,9 +51,9 @@ def read_labelled(
     """
     images, labels = (folder / name for name in idx_files(split, 1 + len(item_shape)))
     report(on_progress, 0, 2, f"Reading {images.name}")
-    targets, label_count = read_idx(labels, ())
+    targets, label_count = _read_idx(labels, ())
     _check_labels(targets, classes, labels)
-    pixels, count = read_idx(images, item_shape, limit)
+    pixels, count = _read_idx(images, item_shape, limit)
     if count != label_count:
         raise DataError(
             f"{images} holds {count:,} images but {labels.name} beside it {label_count:,} labels: "
@@ -84,7 +84,7 @@ _MAX_EXPANSION = 100
 _SMALL = 1 << 20
 
 
-def read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
+def _read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None) -> tuple[NDArray[np.uint8], int]:
     """Return the first `limit` items (n, *item_shape) of a gzipped IDX file of unsigned bytes, and how many it has.
 
     The whole file is checked, also when only a part is kept.

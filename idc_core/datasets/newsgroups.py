@@ -20,7 +20,7 @@ from idc_core.guarded import Archive, open_archive
 GROUPS = ("comp.graphics", "rec.autos", "rec.motorcycles", "rec.sport.hockey", "sci.med", "sci.space")
 LENGTH = 200
 _VOCABULARY_WORDS = 10_000
-PADDING, UNKNOWN = 0, 1
+_PADDING, _UNKNOWN = 0, 1
 _SPECIAL = ("<padding>", "<unknown>")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")  # letters and digits, with apostrophes inside: don't
 _SEED = 0
@@ -68,9 +68,9 @@ def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
 def encode_texts(texts: Sequence[str], vocabulary: Sequence[str], length: int = LENGTH) -> NDArray[np.int64]:
     """Return ids int64 (n, length) of the first words of each text; 1 outside the vocabulary, 0 after the end."""
     ids = {word: index for index, word in enumerate(vocabulary)}
-    tokens = np.full((len(texts), length), PADDING, np.int64)
+    tokens = np.full((len(texts), length), _PADDING, np.int64)
     for row, text in zip(tokens, texts, strict=True):
-        found = [ids.get(word, UNKNOWN) for word in words_of(text)[:length]]
+        found = [ids.get(word, _UNKNOWN) for word in words_of(text)[:length]]
         row[: len(found)] = found
     return tokens
 

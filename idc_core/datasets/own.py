@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from idc_core.base.own_code import next_edition, run_own, said_source, source_of
+from idc_core.base.own_code import next_registration, run_own, said_source, source_of
 from idc_core.base.progress import Progress
 from idc_core.base.registry import lazy
 from idc_core.datasets.dataset import Dataset, Items, Task
@@ -198,7 +198,7 @@ class OwnData(DatasetEntry):
     input_shape: tuple[int, ...] = lazy(_input_shape)
     citation: str = ""
     licence: str = ""
-    edition: int = field(default_factory=next_edition)
+    edition: int = field(default_factory=next_registration)
 
     @property
     def file(self) -> str:

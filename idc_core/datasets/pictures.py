@@ -28,7 +28,7 @@ from idc_core.errors import DataError
 from idc_core.guarded import read_photo
 from idc_core.store.cache import stored
 
-SURVEYED = 2_000
+_SURVEYED = 2_000
 """Pictures whose headers are read to tell size and channels where the preparation does not."""
 
 _VERSION = 2
@@ -75,7 +75,7 @@ def read_pictures(
     form = _form(files, preparation)
     number = {name: at for at, name in enumerate(files.names)}
     wanted = np.array([number[name] for name in folders.names[split][:limit]], np.int64)
-    source = PictureRows(files, form)
+    source = _PictureRows(files, form)
     source.make(wanted, on_progress)
     inputs = StreamedInputs(source, wanted)
     found = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
@@ -88,7 +88,7 @@ def read_pictures(
     )
 
 
-class PictureRows:
+class _PictureRows:
     """The pictures of a folder or zip file in one form, by their number among its names."""
 
     def __init__(self, files: PictureFiles, form: Form) -> None:
@@ -168,7 +168,7 @@ def _form(files: PictureFiles, preparation: Preparation) -> Form:
         return Form(
             preparation.channels, preparation.size, preparation.fit, told, preparation.resample, preparation.margin
         )
-    found = stored("picture_headers", {"files": files.stamp, "of": SURVEYED}, partial(_survey, files))
+    found = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
     if preparation.size is None and len(found["sizes"]) > 1:
         raise DataError(_several_sizes(files, found))
     size = preparation.size or (int(found["sizes"][0][0]), int(found["sizes"][0][1]))
@@ -178,7 +178,7 @@ def _form(files: PictureFiles, preparation: Preparation) -> Form:
 
 def _survey(files: PictureFiles) -> dict[str, object]:
     """Read the headers of some pictures, evenly spread: sizes, most frequent first, and whether all are grey."""
-    places = np.unique(np.linspace(0, len(files.names) - 1, min(SURVEYED, len(files.names))).astype(np.int64))
+    places = np.unique(np.linspace(0, len(files.names) - 1, min(_SURVEYED, len(files.names))).astype(np.int64))
     headers = [header for _, header in files.headers([files.names[at] for at in places])]
     sizes = Counter((rows, columns) for rows, columns, _ in headers)
     return {"sizes": [[*size, count] for size, count in sizes.most_common()], "grey": all(grey for *_, grey in headers)}

@@ -14,13 +14,13 @@ from idc_core.guarded import typed
 FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
 """Ways to bring a picture to a size, and what each does to it."""
 
-RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
+_RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
 """Filters of Pillow."""
 
 CHANNELS = {1: "grey", 3: "RGB"}
 """Numbers of channels, and what they are called."""
 
-TASKS = ("classification", "regression")
+_TASKS = ("classification", "regression")
 
 _MOST_NAME = 1_000
 
@@ -62,12 +62,12 @@ class Preparation:
 
     size: tuple[int, int] | None = option(None, "what pictures are brought to, such as 32x32")
     fit: str = option("stretch", "how (stretch)", tuple(FITS))
-    resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", RESAMPLES)
+    resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", _RESAMPLES)
     margin: int = option(0, "rows and columns more, cut off again at the edges (0)", MARGIN)
     channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
     targets: str = option("", "array or column of the targets")
-    task: str = option("", "what numbers as targets are", TASKS)
+    task: str = option("", "what numbers as targets are", _TASKS)
     tokenizer: Path | None = option(None, "of a Hugging Face tokenizer, for texts")
     length: int | None = option(None, "tokens that texts are cut or padded to", TOKENS)
     test_share: float = option(0.2, "drawn as tests where the files give no split (0.2)", TEST_SHARE)
@@ -82,9 +82,9 @@ class Preparation:
                 SIDE.check(side, "the preparation")
         _check_one("fit", self.fit, tuple(FITS))
         _check_one("channels", self.channels, (None, *CHANNELS))
-        _check_one("resample", self.resample, RESAMPLES)
+        _check_one("resample", self.resample, _RESAMPLES)
         MARGIN.check(self.margin, "the preparation")
-        _check_one("task", self.task, ("", *TASKS))
+        _check_one("task", self.task, ("", *_TASKS))
         for name in ("inputs", "targets"):
             if len(getattr(self, name)) > _MOST_NAME:
                 raise SettingError(f"{name} of the preparation must have at most {_MOST_NAME:,} characters.")

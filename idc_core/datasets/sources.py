@@ -19,7 +19,7 @@ from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError
 from idc_core.guarded import opened, read_text
 
-CHECKSUMS = "SHA256SUMS"
+_CHECKSUMS = "SHA256SUMS"
 """File beside the cached ones with a line `digest  name` for each, as `sha256sum` writes it."""
 
 _SCRATCH = ".partial-"
@@ -170,12 +170,12 @@ def _download(dataset: str, label: str, cache: Path, source: Source, on_progress
             except (ValueError, EOFError, KeyError, tarfile.TarError, zlib.error) as error:
                 raise OSError(f"what came cannot be read: {error}") from error
         lines = [f"{_sha256(path)}  {path.name}\n" for path in sorted(ready.iterdir())]
-        (ready / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
+        (ready / _CHECKSUMS).write_text("".join(lines), encoding="utf-8")
         try:
             ready.rename(cache / dataset)
         except OSError as error:
             # Another process was faster: its files are as good. Whether they are all there is seen next.
-            if not (cache / dataset / CHECKSUMS).is_file():
+            if not (cache / dataset / _CHECKSUMS).is_file():
                 raise OSError(f"{cache / dataset} is in the way: delete it") from error
 
 
@@ -237,7 +237,7 @@ def _sweep(cache: Path) -> None:
 
 
 def _verify(folder: Path, files: Files) -> None:
-    sums = folder / CHECKSUMS
+    sums = folder / _CHECKSUMS
     if not sums.is_file():  # put there by hand: the readers check the structure, as they do for IDC_DATA
         return
     try:

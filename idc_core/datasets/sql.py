@@ -22,10 +22,10 @@ WINDOWS = 4
 
 RECORDS = {"train": 29_696, "test": 5_120}
 
-LEARNS_FROM = 2_048
+_LEARNS_FROM = 2_048
 """A recurrent network reads symbol by symbol: all training records would keep two cores busy for ten seconds."""
 
-GRAMMAR: dict[str, tuple[tuple[str, ...], ...]] = {
+_GRAMMAR: dict[str, tuple[tuple[str, ...], ...]] = {
     "query": (("select clause", " ", "from clause", "where part", "group part", "order part", "limit part", ";"),),
     "select clause": (("SELECT ", "column list"), ("SELECT ", "column list"), ("SELECT DISTINCT ", "column list")),
     "column list": (("item",), ("item", ", ", "column list"), ("item", ", ", "column list")),
@@ -69,7 +69,7 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Rules and their alternatives, all equally probable; what is no rule stands for itself."""
 
-RULES = tuple(GRAMMAR)
+RULES = tuple(_GRAMMAR)
 KEYWORDS = (
     "SELECT",
     "DISTINCT",
@@ -101,11 +101,11 @@ _DEEPEST = 14
 """Below this depth a rule takes its first alternative, so that every string ends."""
 
 _CHARACTERS = "".join(
-    sorted({c for options in GRAMMAR.values() for option in options for s in option if s not in GRAMMAR for c in s})
+    sorted({c for options in _GRAMMAR.values() for option in options for s in option if s not in _GRAMMAR for c in s})
 )
-VOCABULARY = ("<padding>", "<unknown>", *_CHARACTERS)
+_VOCABULARY = ("<padding>", "<unknown>", *_CHARACTERS)
 _CLASSES = tuple("space" if character == " " else character for character in _CHARACTERS)
-_CODES = {character: code for code, character in enumerate(VOCABULARY)}
+_CODES = {character: code for code, character in enumerate(_VOCABULARY)}
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ def make_sentence(source: random.Random) -> Sentence:
     spans: list[tuple[int, int, int, int]] = []
 
     def derive(rule: str, start: int, depth: int) -> int:
-        options = GRAMMAR[rule]
+        options = _GRAMMAR[rule]
         option = options[0] if depth > _DEEPEST else options[int(source.random() * len(options))]
         end = start
         for symbol in option:
-            if symbol in GRAMMAR:
+            if symbol in _GRAMMAR:
                 end = derive(symbol, end, depth + 1)
             else:
                 pieces.append(symbol)
@@ -177,7 +177,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
     input_shape=(SYMBOLS,),
     citation="after T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019",
     licence="MIT, like this program, which makes them",
-    learns_from=LEARNS_FROM,
+    learns_from=_LEARNS_FROM,
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts."""
@@ -194,13 +194,13 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     return Items(
         np.ascontiguousarray(codes[:, :SYMBOLS]),
         codes[:, SYMBOLS] - 2,
-        VOCABULARY,
+        _VOCABULARY,
         tuple(text[:SYMBOLS] for text in texts),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Parses:
+class _Parses:
     """Where rules are used in records.
 
     `inside`, `starts` and `ends`, bool (n, SYMBOLS, rules): the character is in a node of the rule, is its first, its
@@ -213,7 +213,7 @@ class Parses:
     depth: NDArray[np.int64]
 
 
-def parses(split: str, ids: NDArray[np.int64]) -> Parses:
+def parses(split: str, ids: NDArray[np.int64]) -> _Parses:
     """Return how the grammar made some records of a split, given their ids."""
     nodes, first, begins = _nodes(split)
     sentence = ids // WINDOWS
@@ -223,13 +223,13 @@ def parses(split: str, ids: NDArray[np.int64]) -> Parses:
     return _marked(nodes[at], record, begins[sentence, ids % WINDOWS])
 
 
-def parses_of(made: Sequence[Sentence], begins: NDArray[np.int64]) -> Parses:
+def parses_of(made: Sequence[Sentence], begins: NDArray[np.int64]) -> _Parses:
     """Return how the grammar made pieces of `SYMBOLS` characters, one of each string, given where each begins."""
     spans = np.array([span for sentence in made for span in sentence.spans], np.int64).reshape(-1, 4)
     return _marked(spans, np.repeat(np.arange(len(made)), [len(sentence.spans) for sentence in made]), begins)
 
 
-def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray[np.int64]) -> Parses:
+def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray[np.int64]) -> _Parses:
     """Mark nodes of the parse (nodes, 4), each of a record, in the pieces that begin at `begins` (n,)."""
     begin = begins[record]
     rule, start, end = nodes[:, 0], nodes[:, 1] - begin, nodes[:, 2] - begin
@@ -243,7 +243,7 @@ def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray
     starts[rule[begun], record[begun], start[begun]] = True
     ends[rule[ended], record[ended], end[ended] - 1] = True
     inside, starts, ends = (np.moveaxis(marks, 0, 2) for marks in (around > 0, starts, ends))
-    return Parses(inside, starts, ends, around.sum(0, dtype=np.int64))
+    return _Parses(inside, starts, ends, around.sum(0, dtype=np.int64))
 
 
 @lru_cache(maxsize=2)

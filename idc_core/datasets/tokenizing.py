@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.errors import DataError, IdcError, needing
 from idc_core.guarded import member, read_json, read_text
 
-TOKENIZER, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
+_TOKENIZER, SETTINGS, _CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 _MOST_WORDS = 2_000_000
 """Entries of a vocabulary; the largest published ones have 262,144."""
 
@@ -80,7 +80,7 @@ def _open_tokenizer(folder: Path) -> Any:
     with needing("huggingface", f"The tokenizer in {folder}"):
         from tokenizers import Tokenizer  # takes a moment
 
-    path = member(folder, TOKENIZER)
+    path = member(folder, _TOKENIZER)
     if path is None:
         return _explained(f"The tokenizer in {folder}", lambda: _of_words(folder))
     where = f"The tokenizer {path}"
@@ -94,12 +94,12 @@ def _open_tokenizer(folder: Path) -> Any:
 
 def has_tokenizer(folder: Path) -> bool:
     """Whether there is a tokenizer in a folder."""
-    return any(member(folder, name) is not None for name in (TOKENIZER, "vocab.txt", "vocab.json"))
+    return any(member(folder, name) is not None for name in (_TOKENIZER, "vocab.txt", "vocab.json"))
 
 
 def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
     """Return the id of padding: the network's own, the tokenizer's, or else the end of the text; None without any."""
-    network = _settings(folder, CONFIG)
+    network = _settings(folder, _CONFIG)
     if type(given := network.get("pad_token_id")) is int and given >= 0:
         return given
     if tokenizer is None and has_tokenizer(folder):
@@ -141,7 +141,7 @@ def _of_words(folder: Path) -> Any:
         )._tokenizer
     if named is None or merges is None:
         raise DataError(
-            f"{folder} has no {TOKENIZER}. From Python, save it with "
+            f"{folder} has no {_TOKENIZER}. From Python, save it with "
             "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)."
         )
     numbers = read_json(named, f"The vocabulary {named}", dict[str, int])

@@ -40,7 +40,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     folder = obtain("udacity", "Udacity driving", [(_ZIP,)], None, on_progress)
     with open_archive(folder / _ZIP, str(folder / _ZIP), expansion=MAX_EXPANSION) as archive:
         frames, angles = _read_steering(archive)
-        chosen = split_frames(len(frames))[split][:limit]
+        chosen = _split_frames(len(frames))[split][:limit]
         if not len(chosen):
             raise DataError(
                 f"{archive.where} holds only {len(frames)} frames, too few for a {split} split by blocks of "
@@ -51,7 +51,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     return Items(images, angles[chosen])
 
 
-def split_frames(count: int) -> dict[str, NDArray[np.int64]]:
+def _split_frames(count: int) -> dict[str, NDArray[np.int64]]:
     """Split frames by blocks of time, never at random: neighbours are nearly the same picture.
 
     "test" has every fourth of 20 blocks; "train" the others, without those within 20 frames (one second) of a test

@@ -20,9 +20,9 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import is_array, place, probe, whole
+from idc_core.tracing.batching import is_array, probe, to_network, whole
 from idc_core.tracing.neurons import axis_in, neuron_axes
-from idc_core.tracing.parts import Kept, kept_tokens, part_of
+from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back
 
@@ -115,7 +115,7 @@ def ablate(
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
-    network = _prepare(model, place(model, inputs[:1]), layer)
+    network = _prepare(model, to_network(model, inputs[:1]), layer)
     order = check_neurons(important, network.neurons)
     numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)
     silent, which = _plan(order, numbers, listed, network.neurons)
@@ -124,7 +124,7 @@ def ablate(
     silent = silent.to(device_of(model))
 
     def silenced(rows: slice) -> dict[str, Tensor]:
-        return {"scores": network.run(place(model, inputs[rows]), silent)}
+        return {"scores": network.run(to_network(model, inputs[rows]), silent)}
 
     for rows, arrays in brought_back(Pieces(size)(len(inputs), silenced)):
         totals += _hits(torch.from_numpy(arrays["scores"]), wanted[rows], task)
@@ -231,7 +231,7 @@ class _Silenced:
                 return scores
             return torch.stack([self._pass(batch, one, kept) for one in silent])
 
-    def _pass(self, batch: Batch, silent: Tensor, kept: Kept) -> Tensor:
+    def _pass(self, batch: Batch, silent: Tensor, kept: TokenMask) -> Tensor:
         part = part_of(self.layer)
 
         def silence(layer: str, value: Tensor) -> Tensor:

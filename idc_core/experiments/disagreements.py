@@ -16,7 +16,7 @@ from idc_core.errors import DataError, SettingError
 from idc_core.experiments.retraining import APART, Examples, RetrainingPlan, Store, attacked
 from idc_core.generation import differential_search, has_majority, majority
 from idc_core.models.weights import fingerprint
-from idc_core.store.cache import ArrayFolder, runs_folder
+from idc_core.store.cache import ArrayFolder, records_folder
 from idc_core.suites.suite import content_address
 
 # The keys are those of tables and files that were written before.
@@ -68,7 +68,7 @@ def disagreement_store(
     """Return the folder of a run's finished networks; its name is a digest of networks, data and settings."""
     prints = tuple(fingerprint(model) for model in models)
     about = (prints, train.fingerprint, test.fingerprint, sorted(asdict(settings).items()), epochs)
-    return ArrayFolder(runs_folder() / "finds" / content_address(*about))
+    return ArrayFolder(records_folder() / "finds" / content_address(*about))
 
 
 def prepare_disagreements(

@@ -39,7 +39,7 @@ Start = Literal["trained", "scratch"]
 Store = MutableMapping[str, Mapping[str, NDArray[np.generic]]]
 """Where retrained networks are kept, as arrays by name: a dict, or an `idc_core.store.cache.ArrayFolder`."""
 
-OnResult = Callable[[str, int, RetrainedNetwork], None]
+_OnResult = Callable[[str, int, RetrainedNetwork], None]
 """Called with the addition, the seed and the network as soon as one is finished, or read from the store."""
 
 _GENTLY = 1 / 3
@@ -65,7 +65,7 @@ def retrain(
     start: Start = "trained",
     recipe: Recipe | None = None,
     store: Store | None = None,
-    on_result: OnResult | None = None,
+    on_result: _OnResult | None = None,
     on_progress: Progress | None = None,
 ) -> Retraining:
     """Train a network further with several additions to its training data, and measure it after every epoch.
@@ -132,7 +132,7 @@ class RetrainingPlan:
         seeds: Seeds = 5,
         additions: Sequence[str] | None = None,
         *,
-        on_result: OnResult | None = None,
+        on_result: _OnResult | None = None,
         on_progress: Progress | None = None,
     ) -> Retraining:
         """Retrain with all additions, or with some of them, as `retrain`; what is in the store is not run again."""
@@ -210,7 +210,7 @@ class _Work:
         added = made if made is not None and len(made[1]) else None
         data = self.train if added is None else _joined(self.train, added, name)
         with reproducible(seed):
-            network = copy.deepcopy(self.model) if self.start == "trained" else with_fresh_weights(self.model)
+            network = copy.deepcopy(self.model) if self.start == "trained" else _with_fresh_weights(self.model)
             for parameter in network.parameters():
                 parameter.requires_grad_(True)
             values = [self.measured(network)]
@@ -242,7 +242,7 @@ class _Work:
         return found
 
 
-def with_fresh_weights(model: nn.Module) -> nn.Module:
+def _with_fresh_weights(model: nn.Module) -> nn.Module:
     """Return a copy of a network with fresh weights, drawn by torch's own generator."""
     network = copy.deepcopy(model)
     for name, part in network.named_modules():

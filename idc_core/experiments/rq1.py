@@ -163,9 +163,9 @@ def measure(
             before.append(_per_neuron(batch, layer, axis))
             inputs, relevance = batch.activations[INPUT], batch.relevance[INPUT]
             if text:
-                perturbed, chosen = replace_words(inputs, relevance, share, test.special)
+                perturbed, chosen = _replace_words(inputs, relevance, share, test.special)
             else:
-                perturbed, chosen = flip_pixels(inputs, relevance, share)
+                perturbed, chosen = _flip_pixels(inputs, relevance, share)
             counts.append(chosen.cpu().numpy())
             yield perturbed
 
@@ -184,7 +184,7 @@ def _per_neuron(batch: TraceBatch, layer: str, axis: int) -> NDArray[np.float32]
     return np.asarray(active.float().cpu().numpy(), np.float32)
 
 
-def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
+def _flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor, Tensor]:
     """Flip the most relevant pixels of images: dark becomes light and light dark, in every colour.
 
     Images are float (n, C, H, W) in 0..1. Return them with the number of flipped pixels, int64 (n,): at most `share` of
@@ -196,7 +196,7 @@ def flip_pixels(images: Tensor, relevance: Tensor, share: float) -> tuple[Tensor
     return flipped.reshape(images.shape), chosen.sum(1)
 
 
-def replace_words(
+def _replace_words(
     tokens: Tensor, relevance: Tensor, share: float, special: Sequence[int] = PLAIN
 ) -> tuple[Tensor, Tensor]:
     """Replace the most relevant words of texts by the token of unknown words.

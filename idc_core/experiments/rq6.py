@@ -34,7 +34,7 @@ from idc_core.experiments.retraining import (
 from idc_core.experiments.retraining_results import RetrainedNetwork, Retraining
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation import guided_noise, random_noise
-from idc_core.store.cache import ArrayFolder, runs_folder
+from idc_core.store.cache import ArrayFolder, records_folder
 from idc_core.suites import SUITES, original, perturbed, select_tests, union
 from idc_core.suites.suite import content_address
 from idc_core.tracing.trace import collect
@@ -90,7 +90,7 @@ def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class CandidatePool:
+class _CandidatePool:
     """Candidates of one seed: perturbed training inputs with their targets."""
 
     inputs: NDArray[Any]
@@ -129,9 +129,9 @@ class Candidates:
                 f"{settings.kinds!r} and {settings.added!r}."
             )
         self.model, self.train, self.learnt, self.settings = model, train, learnt, settings
-        self._last: tuple[int, CandidatePool] | None = None
+        self._last: tuple[int, _CandidatePool] | None = None
 
-    def pool(self, seed: int, on_progress: Progress | None = None) -> CandidatePool:
+    def pool(self, seed: int, on_progress: Progress | None = None) -> _CandidatePool:
         """Return the candidates of a seed; the last ones are kept, as two additions ask for them."""
         if self._last is None or self._last[0] != seed:
             self._last = (seed, self._make(seed, on_progress))
@@ -151,7 +151,7 @@ class Candidates:
         """Return what `retrain` takes."""
         return {NONE: None, RANDOM: self.random, RAISING: self.raising}
 
-    def _make(self, seed: int, on_progress: Progress | None) -> CandidatePool:
+    def _make(self, seed: int, on_progress: Progress | None) -> _CandidatePool:
         random = np.random.default_rng(seed)
         wanted = np.sort(random.permutation(len(self.train))[:_MOST_SOURCES])
         source = select_tests(original(self.train), wanted)
@@ -170,8 +170,8 @@ class Candidates:
                 f"do not (m = {self.learnt.m}): none raises IDC. Choose more neurons, another layer or stronger noise."
             )
         most = max(1, round(self.settings.added * len(self.train)))
-        raising = new[in_rounds(codes[new], distances[new], most, random)]
-        return CandidatePool(
+        raising = new[_in_rounds(codes[new], distances[new], most, random)]
+        return _CandidatePool(
             inputs,
             everything.targets,
             everything.origin,
@@ -195,7 +195,7 @@ class Candidates:
         return encode(places, [len(one) for one in learnt.centroids]), away
 
 
-def in_rounds(
+def _in_rounds(
     codes: Codes, distances: NDArray[np.floating], most: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
     """Choose at most `most` inputs, int64 (k,) ascending: one per cell before any cell gets a second, and so on.
@@ -215,7 +215,7 @@ def in_rounds(
     return np.sort(np.concatenate(taken)).astype(np.int64)
 
 
-def make_tests(
+def _make_tests(
     model: nn.Module, test: Dataset, settings: RQ6Settings, *, on_progress: Progress | None = None
 ) -> dict[str, Test]:
     """Make the tests by the names of `TESTS`: original, with noise, with guided noise, and for classifiers attacked.
@@ -240,7 +240,7 @@ def make_tests(
 
 
 def _test_names(task: Task) -> tuple[str, ...]:
-    """Return the names of the tests that `make_tests` makes: attacks are on classifiers."""
+    """Return the names of the tests that `_make_tests` makes: attacks are on classifiers."""
     return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
 
 
@@ -265,7 +265,7 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Sett
     asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in options}
     # Left out where they are as usual: runs from before these could be set are found again.
     asked |= {one.name: options[one.name] for one in OPTIONS if options[one.name] != one.default}
-    return ArrayFolder(runs_folder() / "rq6" / content_address(fingerprint(model), data, asked))
+    return ArrayFolder(records_folder() / "rq6" / content_address(fingerprint(model), data, asked))
 
 
 def prepare_rq6(
@@ -288,6 +288,6 @@ def prepare_rq6(
         held = {name: learnt.settings[name] for name in settings.options}
         raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.options}.")
     additions = Candidates(model, train, learnt, settings).additions()
-    tests = make_tests(model, test, settings, on_progress=on_progress)
+    tests = _make_tests(model, test, settings, on_progress=on_progress)
     store = run_store(model, train, test, settings)
     return RetrainingPlan(model, train, additions, tests, store, settings.epochs, settings.start)

@@ -17,7 +17,7 @@ from idc_core.figures.palette import Palette, class_colour
 
 Counts = NDArray[np.int64]
 
-BINS: Final = (1, 2, 5, 10, 25, 100)
+_BINS: Final = (1, 2, 5, 10, 25, 100)
 """Where the bins of counts begin."""
 
 _SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
@@ -60,7 +60,7 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
 
 
 @dataclass(frozen=True)
-class Colouring:
+class _Colouring:
     """One meaning of the colour."""
 
     label: str  # its name in a menu
@@ -75,7 +75,7 @@ class Colouring:
     crosses: bool = True  # whether a cross marks what only misclassified tests reach
 
 
-def find_colouring(name: str) -> Colouring:
+def find_colouring(name: str) -> _Colouring:
     """Return a colouring by its name."""
     if name == SHARED:
         return _SHARED
@@ -98,12 +98,12 @@ def _number(tiles: Tiles, numbers: Counts, tile: int) -> str:
 
 
 def _binned(numbers: Counts) -> Counts:
-    return np.searchsorted(BINS, numbers, side="right").astype(np.int64)
+    return np.searchsorted(_BINS, numbers, side="right").astype(np.int64)
 
 
 def _count_legend(colours: Palette, noun: str) -> list[tuple[str, str]]:
-    ends = [f"{a} to {b - 1}" for a, b in itertools.pairwise(BINS)][1:]
-    labels = [f"1 {noun}", *ends, f"{BINS[-1]} and more"]
+    ends = [f"{a} to {b - 1}" for a, b in itertools.pairwise(_BINS)][1:]
+    labels = [f"1 {noun}", *ends, f"{_BINS[-1]} and more"]
     return list(zip(labels, colours.counts, strict=True))
 
 
@@ -178,24 +178,24 @@ CROSS: Final = f"{_WRONG}: reached only by misclassified tests."
 """How to read the mark of what only errors reach, where a test can be right or wrong."""
 
 COLOURINGS: Final = {
-    "covered": Colouring(
+    "covered": _Colouring(
         "covered",
         "The number counts tests, in a tile of several cells covered cells.",
         _covered,
         _covered_mark,
         _covered_legend,
     ),
-    "count": Colouring(
+    "count": _Colouring(
         "how often",
         "Colour and number: how many tests.",
         lambda tiles: _binned(tiles.tests),
         lambda tiles, tile, *_: _number(tiles, tiles.tests, tile),
         lambda colours, _, __: _count_legend(colours, "test"),
     ),
-    "class": Colouring(
+    "class": _Colouring(
         "class", "Colour and mark: the most frequent true class.", _class, _class_mark, _class_legend, crosses=False
     ),
-    "errors": Colouring(
+    "errors": _Colouring(
         "share misclassified",
         "Filled part of the circle: share of misclassified tests.",
         _errors,
@@ -208,7 +208,7 @@ COLOURINGS: Final = {
 SHARED: Final = "shared"
 """The meaning for two test sets beside each other: which cells the other one reaches too."""
 
-_SHARED: Final = Colouring(
+_SHARED: Final = _Colouring(
     "shared",
     f"{_SHARED_MARKS[0]}: reached on both setups; {_SHARED_MARKS[2]}: only on this one.",
     _shared,

@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 from idc_core.figures.palette import ON_FILL, palette
 from idc_core.figures.style import finish
 
-A_ROW = 6
+_A_ROW = 6
 _ROW_PIXELS = 92
-WIDTH, HEIGHT = 0.84, 0.62
+WIDTH, _HEIGHT = 0.84, 0.62
 """Share of its place that a layer's box fills."""
 _MOST = 20
 """Characters of a layer's name that fit into its box."""
@@ -47,8 +47,8 @@ def network_drawing(
         Boxes are bars, which a page can make clickable; their `customdata` is the layer's name.
     """
     colours = palette(dark)
-    rows = math.ceil(len(layers) / A_ROW)
-    places = [(index % A_ROW, -(index // A_ROW)) for index in range(len(layers))]
+    rows = math.ceil(len(layers) / _A_ROW)
+    places = [(index % _A_ROW, -(index // _A_ROW)) for index in range(len(layers))]
     figure = go.Figure()
     for (x, y), (next_x, next_y) in itertools.pairwise(places):
         if y == next_y:
@@ -80,8 +80,8 @@ def network_drawing(
         }
         figure.add_bar(
             x=[places[place][0] for place in shown],
-            y=[HEIGHT] * len(shown),
-            base=[places[place][1] - HEIGHT / 2 for place in shown],
+            y=[_HEIGHT] * len(shown),
+            base=[places[place][1] - _HEIGHT / 2 for place in shown],
             width=WIDTH,
             marker=marker | {"line": line},
             text=[_written(layer, shapes.get(layer), scores.get(layer)) for layer in names],
@@ -94,7 +94,7 @@ def network_drawing(
             hovertext=[_spoken(layer, shapes.get(layer), scores.get(layer)) for layer in names],
             hoverinfo="text",
         )
-    figure.update_xaxes(visible=False, range=[-0.5, A_ROW - 0.5], fixedrange=True)
+    figure.update_xaxes(visible=False, range=[-0.5, _A_ROW - 0.5], fixedrange=True)
     figure.update_yaxes(visible=False, range=[0.5 - rows, 0.5], fixedrange=True)
     figure.update_layout(barmode="overlay", showlegend=False)
     finish(figure, title, colours, height=60 + _ROW_PIXELS * rows)

@@ -13,16 +13,16 @@ from plotly.subplots import make_subplots
 from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette, rgb, signed_fill
 from idc_core.figures.style import SHORT, finish, finish_panels, panels, rings
 
-MOST_BARS = 60
+_MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
 
-LAST_BARS = 15
+_LAST_BARS = 15
 """How many of them are the last ones of a longer ranking: those that speak against the answers most."""
 
 _GAP = "…"
 """Stands between the first and the last neurons."""
 
-MOST_MARKS, FEWEST_POINTS, MOST_POINTS = 600, 60, 200
+MOST_MARKS, FEWEST_POINTS, _MOST_POINTS = 600, 60, 200
 """Marks in all panels, and tests drawn for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
 
@@ -46,7 +46,7 @@ def ranking(
 ) -> go.Figure:
     """Draw several numbers of each neuron below each other, the chosen neurons with a pattern as well as a colour.
 
-    Others that are 0 in every row are left out. Of more than `MOST_BARS` in `order` the first and the last ones are
+    Others that are 0 in every row are left out. Of more than `_MOST_BARS` in `order` the first and the last ones are
     drawn, and the selected one. The axis says how many are not drawn. `customdata` of a bar is its neuron.
     """
     colours = palette(dark)
@@ -80,7 +80,7 @@ def ranking(
         categoryarray=names,
         showgrid=False,
         showticklabels=True,
-        tickangle=-90 if len(names) > MOST_BARS // 3 else 0,
+        tickangle=-90 if len(names) > _MOST_BARS // 3 else 0,
     )
     missing = {"in the middle": int((~silent).sum()) - len(shown), "that are 0 in every row": int(silent.sum())}
     said = " and ".join(f"{number} {which}" for which, number in missing.items() if number)
@@ -98,9 +98,9 @@ def ranking(
 
 def _columns(order: NDArray[np.int64], selected: int | None) -> tuple[NDArray[np.int64], list[str]]:
     """Return the neurons that are drawn, and the names of all columns from left to right."""
-    if len(order) <= MOST_BARS:
+    if len(order) <= _MOST_BARS:
         return order, [str(neuron) for neuron in order]
-    first, last = order[: MOST_BARS - LAST_BARS], order[-LAST_BARS:]
+    first, last = order[: _MOST_BARS - _LAST_BARS], order[-_LAST_BARS:]
     shown = np.concatenate([first, last])
     middle = [_GAP]
     if selected is not None and selected not in shown:
@@ -147,7 +147,7 @@ def _fill(chosen: bool, colours: Palette) -> dict[str, object]:
 
 def most_points(m: int) -> int:
     """Return how many tests are drawn at most for each of m neurons."""
-    return min(MOST_POINTS, max(FEWEST_POINTS, MOST_MARKS // m))
+    return min(_MOST_POINTS, max(FEWEST_POINTS, MOST_MARKS // m))
 
 
 def activation_relevance(
@@ -241,7 +241,7 @@ def correlations(activations: NDArray[np.floating], relevance: NDArray[np.floati
 _WIDE = 120
 """Characters of all labels up to which they fit beside each other."""
 
-MOST_NUMBERS = 16
+_MOST_NUMBERS = 16
 """Rankings up to which every correlation is written into its square."""
 
 
@@ -261,7 +261,7 @@ def agreement(
             xgap=1,
             ygap=1,
             colorscale=list(zip(np.linspace(0, 1, len(anchors)), map(rgb, anchors), strict=True)),
-            texttemplate="%{z:.2f}" if len(labels) <= MOST_NUMBERS else "",
+            texttemplate="%{z:.2f}" if len(labels) <= _MOST_NUMBERS else "",
             hoverongaps=False,
             hovertemplate="%{y}<br>%{x}<br>rank correlation %{z:.3f}<extra></extra>",
             colorbar={"title": {"text": "rank correlation", "side": "right"}, "thickness": 12, "tickvals": [-1, 0, 1]},

@@ -44,7 +44,7 @@ LIGHT: Final = Palette(
     counts=("#d5ecec", "#aedadb", "#8accce", "#6ab9bc", "#4da7ab", "#379499"),
 )
 
-DARK: Final = Palette(
+_DARK: Final = Palette(
     ground="#12161a",
     ink="#e7ebee",
     muted="#a3adb5",
@@ -82,7 +82,7 @@ _ORANGE = np.array([[255, 255, 255], [253, 184, 99], [179, 88, 6], [127, 59, 8]]
 
 
 @dataclass(frozen=True)
-class Scheme:
+class _Scheme:
     """A scale of relevance: anchors from against to for, RGB 0..255, and the names of its two colours."""
 
     anchors: NDArray[np.float64]
@@ -92,14 +92,14 @@ class Scheme:
 
 
 SCHEMES: Final = {
-    "red-blue": Scheme(RELEVANCE, "red and blue", "blue", "red"),
-    "orange-purple": Scheme(np.concatenate([_PURPLE, _ORANGE[1:]]), "orange and purple", "purple", "orange"),
+    "red-blue": _Scheme(RELEVANCE, "red and blue", "blue", "red"),
+    "orange-purple": _Scheme(np.concatenate([_PURPLE, _ORANGE[1:]]), "orange and purple", "purple", "orange"),
 }
 """Scales of relevance by name; the second is told apart with every kind of colour vision (ColorBrewer's PuOr)."""
 
 
 @dataclass(frozen=True)
-class SuiteStyle:
+class _SuiteStyle:
     """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone."""
 
     light: str  # colour on a light ground, as ``#rrggbb`` (Okabe and Ito 2008)
@@ -117,25 +117,25 @@ class SuiteStyle:
 _SKY, _ORANGE_INK, _GREEN, _VERMILION = "#56b4e9", "#e69f00", "#009e73", "#d55e00"
 _REDDISH, _YELLOW, _BLUE, _GREY = "#cc79a7", "#f0e442", "#0072b2", "#8c8c8c"
 
-SUITE_STYLES: Final = {
-    "original": SuiteStyle("#000000", "#ffffff", "solid", "circle"),
-    "noise": SuiteStyle(_SKY, _SKY, "dot", "square", outline=True),
-    "guided": SuiteStyle(_ORANGE_INK, _ORANGE_INK, "dash", "diamond", outline=True),
-    "rotation": SuiteStyle(_GREEN, _GREEN, "dashdot", "triangle-up"),
-    "shift": SuiteStyle(_GREEN, _GREEN, "longdash", "triangle-right"),
-    "scale": SuiteStyle(_GREEN, _GREEN, "longdashdot", "triangle-down"),
-    "brightness": SuiteStyle(_GREEN, _GREEN, "2px,3px", "triangle-left"),
-    "contrast": SuiteStyle(_GREEN, _GREEN, "8px,3px", "pentagon"),
-    "blur": SuiteStyle(_GREEN, _GREEN, "12px,3px,2px,3px", "hexagon"),
-    "occlusion": SuiteStyle(_GREEN, _GREEN, "4px,6px", "square-cross"),
-    "jpeg": SuiteStyle(_GREEN, _GREEN, "6px,2px,6px,6px", "diamond-cross"),
-    "fgsm": SuiteStyle(_VERMILION, _VERMILION, "dash", "x"),
-    "bim": SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
-    "pgd": SuiteStyle(_REDDISH, _REDDISH, "dot", "star", outline=True),
-    "deepfool": SuiteStyle(_BLUE, "#3d9bd6", "dot", "star-square"),
-    "jsma": SuiteStyle(_YELLOW, _YELLOW, "longdash", "hexagram", outline=True),
-    "cw": SuiteStyle(_BLUE, "#3d9bd6", "longdashdot", "star-diamond"),
-    "own": SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
+_SUITE_STYLES: Final = {
+    "original": _SuiteStyle("#000000", "#ffffff", "solid", "circle"),
+    "noise": _SuiteStyle(_SKY, _SKY, "dot", "square", outline=True),
+    "guided": _SuiteStyle(_ORANGE_INK, _ORANGE_INK, "dash", "diamond", outline=True),
+    "rotation": _SuiteStyle(_GREEN, _GREEN, "dashdot", "triangle-up"),
+    "shift": _SuiteStyle(_GREEN, _GREEN, "longdash", "triangle-right"),
+    "scale": _SuiteStyle(_GREEN, _GREEN, "longdashdot", "triangle-down"),
+    "brightness": _SuiteStyle(_GREEN, _GREEN, "2px,3px", "triangle-left"),
+    "contrast": _SuiteStyle(_GREEN, _GREEN, "8px,3px", "pentagon"),
+    "blur": _SuiteStyle(_GREEN, _GREEN, "12px,3px,2px,3px", "hexagon"),
+    "occlusion": _SuiteStyle(_GREEN, _GREEN, "4px,6px", "square-cross"),
+    "jpeg": _SuiteStyle(_GREEN, _GREEN, "6px,2px,6px,6px", "diamond-cross"),
+    "fgsm": _SuiteStyle(_VERMILION, _VERMILION, "dash", "x"),
+    "bim": _SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
+    "pgd": _SuiteStyle(_REDDISH, _REDDISH, "dot", "star", outline=True),
+    "deepfool": _SuiteStyle(_BLUE, "#3d9bd6", "dot", "star-square"),
+    "jsma": _SuiteStyle(_YELLOW, _YELLOW, "longdash", "hexagram", outline=True),
+    "cw": _SuiteStyle(_BLUE, "#3d9bd6", "longdashdot", "star-diamond"),
+    "own": _SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
 }
 """Fixed styles by kind of suite; transforms share a green, kinds of attack a colour, none dash and mark."""
 
@@ -160,26 +160,26 @@ _SPARE_MARKERS: Final = (
 """Marks that no fixed style has, for transforms and attacks that are registered later."""
 
 
-def suite_style(kind: str) -> SuiteStyle:
+def suite_style(kind: str) -> _SuiteStyle:
     """Return the style of a kind of suite: its fixed one, or one that no other kind has.
 
     A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
     """
-    if kind in SUITE_STYLES:
-        return SUITE_STYLES[kind]
+    if kind in _SUITE_STYLES:
+        return _SUITE_STYLES[kind]
     from idc_core.perturbation import ATTACKS, TRANSFORMS
 
-    later = [name for name in (*TRANSFORMS, *ATTACKS) if name not in SUITE_STYLES]
+    later = [name for name in (*TRANSFORMS, *ATTACKS) if name not in _SUITE_STYLES]
     if kind not in later:
-        raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*SUITE_STYLES, *later])}.")
+        raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*_SUITE_STYLES, *later])}.")
     place = later.index(kind)
     light, dark = (_GREEN, _GREEN) if kind in TRANSFORMS else (_BLUE, "#3d9bd6")
-    return SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
+    return _SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
 
 
 def palette(dark: bool) -> Palette:
     """Return the colours for a dark or a light ground."""
-    return DARK if dark else LIGHT
+    return _DARK if dark else LIGHT
 
 
 def rgb(anchor: NDArray[np.float64]) -> str:

@@ -21,7 +21,7 @@ _REMEDY = "write it again with --write-baseline, and commit it"
 
 
 @dataclass(frozen=True)
-class Kept:
+class _KeptCheck:
     """What was measured of one check: `values` by the labels of limits, under `settings`; `facts` tell on what."""
 
     settings: dict[str, Any]
@@ -34,7 +34,7 @@ class Baseline:
     """A baseline file, by the names of its checks."""
 
     format: int
-    checks: dict[str, Kept]
+    checks: dict[str, _KeptCheck]
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -54,7 +54,7 @@ def write_baseline(path: Path, report: GateReport) -> None:
     """
     if report.count("could not run"):
         raise SettingError(f"The baseline {path} is not written, since not everything could run.")
-    kept = {one.name: Kept(dict(one.settings), dict(one.facts), dict(one.values)) for one in report.checks}
+    kept = {one.name: _KeptCheck(dict(one.settings), dict(one.facts), dict(one.values)) for one in report.checks}
     text = json.dumps(asdict(Baseline(_FORMAT, kept)), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     try:
         files.write_whole(path, f"{text}\n".encode())

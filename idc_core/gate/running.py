@@ -12,7 +12,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
 from idc_core.gate.limits import Limit
-from idc_core.gate.settings import Gate, place
+from idc_core.gate.settings import Gate, named_errors
 from idc_core.gate.verdicts import CheckReport, GateReport, Measured, Value, Verdict
 from idc_core.opening.setup_files import open_setup
 from idc_core.runs import Planned
@@ -49,7 +49,7 @@ def run_gate(
     for setup in gate.setups:
         open_setup(setup)
     for check in gate.checks:
-        with place(check.where):
+        with named_errors(check.where):
             check.enter(gate.folder)
     needed = any(limit.needs_baseline for check in gate.checks for limit in check.limits)
     baseline = read_baseline(gate.baseline) if needed and not renew else None

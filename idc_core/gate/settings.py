@@ -143,7 +143,7 @@ def read_gate(file: Path) -> Gate:
 
 
 @contextmanager
-def place(where: str) -> Iterator[None]:
+def named_errors(where: str) -> Iterator[None]:
     """Begin the message of a mistake with where in the file it is."""
     try:
         yield
@@ -158,7 +158,7 @@ def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
     if not limits:
         raise DataError(f"{where} has no limits: expected at least one table [[check.limit]].")
     _check_different([one.label for one in limits], f"{where}: two limits are on", "give both bounds in one")
-    with place(where):
+    with named_errors(where):
         if settings.scaling:
             _fitted(settings.scaling, "scaling", Scaling)
         if settings.preparation:
@@ -174,7 +174,7 @@ def _preparation(plain: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _limit(plain: dict[str, Any], where: str) -> Limit:
-    with place(where):
+    with named_errors(where):
         name = typed(plain.pop("kind", "coverage"), "kind", str)
         kind = LIMITS[name]
     return _fitted(plain, f"{where} ({name})", kind)

@@ -63,7 +63,7 @@ class Guide(Protocol):
         """Note that targets are covered; return those that were not."""
 
 
-class TargetGuide:
+class _TargetGuide:
     """Pull one neuron a picture towards a target that nothing has covered yet; the criterion is not changed.
 
     `example`, (1, C, H, W), is run where the criterion has seen nothing yet.
@@ -100,7 +100,7 @@ class TargetGuide:
         return new
 
 
-class CellGuide:
+class _CellGuide:
     """Pull the important neurons towards an uncovered cell next to the seed's own; the criterion is not changed."""
 
     def __init__(self, criterion: IDC) -> None:
@@ -138,14 +138,14 @@ class CellGuide:
 def make_guide(criterion: Criterion, example: Tensor) -> Guide:
     """Return a criterion's guide; SettingError where it has no target to pull an activation to, or is not fitted."""
     if isinstance(criterion, IDC):
-        return CellGuide(criterion)
+        return _CellGuide(criterion)
     aim = criterion.card.aim
     if aim is None or not isinstance(criterion, TargetCriterion):
         raise SettingError(
             f"{criterion.card.label} gives a search no activation to aim at; guide it by one of "
             f"{', '.join(guides())}, or by none."
         )
-    return TargetGuide(criterion, aim, example)
+    return _TargetGuide(criterion, aim, example)
 
 
 def _total(criterion: TargetCriterion, example: Tensor) -> int:

@@ -10,7 +10,7 @@ from idc_core.errors import SettingError
 
 Floats = NDArray[np.float64]
 
-NO_MAJORITY = -1
+_NO_MAJORITY = -1
 """The label of a disagreement on which no class has more than half of the votes."""
 
 
@@ -43,7 +43,7 @@ def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[A
     """Return the prediction of more than half of the models for each input: its automatic label, (n,).
 
     `predictions`, (n, models), are classes, or with a `bound` values of a regression: those that differ by at most this
-    from the middle one agree, and their mean is the label. Without a majority `NO_MAJORITY`, or NaN. DeepXplore labels
+    from the middle one agree, and their mean is the label. Without a majority `_NO_MAJORITY`, or NaN. DeepXplore labels
     disagreements by majority vote (section 7.3); two models that disagree never have one.
     """
     models = predictions.shape[1]
@@ -51,7 +51,7 @@ def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[A
         votes = (predictions[:, :, None] == predictions[:, None, :]).sum(2)
         first = votes.argmax(1)
         rows = np.arange(len(predictions))
-        label = np.where(2 * votes[rows, first] > models, predictions[rows, first], NO_MAJORITY)
+        label = np.where(2 * votes[rows, first] > models, predictions[rows, first], _NO_MAJORITY)
         return np.asarray(label, np.int64)
     middle = np.sort(predictions, axis=1)[:, (models - 1) // 2]
     agree = np.abs(predictions - middle[:, None]) <= bound
@@ -62,14 +62,14 @@ def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[A
 
 def has_majority(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which labels of `majority` are one, bool (n,)."""
-    return np.isfinite(labels) if labels.dtype.kind == "f" else np.asarray(labels != NO_MAJORITY)
+    return np.isfinite(labels) if labels.dtype.kind == "f" else np.asarray(labels != _NO_MAJORITY)
 
 
 def outvoted(predictions: NDArray[Any], bound: float | None = None) -> NDArray[np.int64]:
     """Return on how many inputs each model predicts otherwise than the majority, int64 (models,)."""
     labels = majority(predictions, bound)
     if bound is None:
-        against = (predictions != labels[:, None]) & (labels != NO_MAJORITY)[:, None]
+        against = (predictions != labels[:, None]) & (labels != _NO_MAJORITY)[:, None]
     else:
         with np.errstate(invalid="ignore"):
             against = np.abs(predictions - labels[:, None]) > bound

@@ -21,7 +21,7 @@ from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back
 
-SAFE = 2.0
+_SAFE = 2.0
 """By how much the score of the class must lead in a model that keeps it; beyond, nothing more is asked of it."""
 
 _PASS_BYTES = 32 * 2**20
@@ -30,7 +30,7 @@ _PASS_BYTES = 32 * 2**20
 _MOST_INPUTS = 128
 """Pictures of one pass, however small; more leave the caches."""
 
-Terms = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
+_Terms = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 """From scores (n, classes), the class of each seed (n,), and the number of other models: what is raised where the model
 is to keep the class, and what is lowered where it is to lose it, (n,) each."""
 
@@ -45,17 +45,17 @@ class Objective:
     name: str
     label: str
     help: str
-    terms: Terms
+    terms: _Terms
 
 
 OBJECTIVES: Registry[Objective] = Registry("objective")
 """Objectives by name."""
 
 
-def objective(name: str, *, label: str, help: str) -> Callable[[Terms], Terms]:
+def objective(name: str, *, label: str, help: str) -> Callable[[_Terms], _Terms]:
     """Register a function as an objective."""
 
-    def enter(terms: Terms) -> Terms:
+    def enter(terms: _Terms) -> _Terms:
         OBJECTIVES[name] = Objective(name, label, help, terms)
         return terms
 
@@ -68,7 +68,7 @@ def objective(name: str, *, label: str, help: str) -> Callable[[Terms], Terms]:
     help="The lead of the class over the best other score; models that keep the class need only a safe lead.",
 )
 def _margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tensor]:
-    """Return by how much the class's score leads the best other score, up to `SAFE` where the class is to be kept.
+    """Return by how much the class's score leads the best other score, up to `_SAFE` where the class is to be kept.
 
     The models that keep the class share one vote, so that ten of them do not outvote the one that is to lose it. A
     regression has no other score; there the prediction itself stands for the lead.
@@ -78,7 +78,7 @@ def _margins(scores: Tensor, classes: Tensor, others: int) -> tuple[Tensor, Tens
         return own / others, own
     rest = scores.scatter(1, classes[:, None], -torch.inf).amax(1)
     lead = own - rest
-    return lead.clamp(max=SAFE) / others, lead
+    return lead.clamp(max=_SAFE) / others, lead
 
 
 @objective("scores", label="Scores", help="The score of the class alone, as in the paper.")

@@ -47,7 +47,7 @@ Choose = Callable[[Pool, int, np.random.Generator], Ints]
 
 
 @dataclass(frozen=True)
-class SeedChoice:
+class _SeedChoice:
     """A way to choose seeds, with what menus say about it."""
 
     name: str
@@ -60,7 +60,7 @@ class SeedChoice:
     """Whether it needs an analysis and a cell."""
 
 
-SEEDS: Registry[SeedChoice] = Registry("way to choose seeds")
+SEEDS: Registry[_SeedChoice] = Registry("way to choose seeds")
 """Ways to choose seeds by name; the paper leaves the choice to the user."""
 
 
@@ -70,7 +70,7 @@ def seed_choice(
     """Register a function as a way to choose seeds."""
 
     def enter(choose: Choose) -> Choose:
-        SEEDS[name] = SeedChoice(name, label, help, choose, classes, cell)
+        SEEDS[name] = _SeedChoice(name, label, help, choose, classes, cell)
         return choose
 
     return enter

@@ -33,7 +33,7 @@ BUDGET = 512 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class _Piece:
     """Some records of a block: which rows theirs are, how many they are, and what a layer's units did at these rows."""
 
     rows: slice
@@ -49,16 +49,16 @@ class Block:
     units: dict[Place, Tensor]
     shapes: dict[Place, tuple[int, ...]]
     about: Mapping[Place, Tensor]
-    _pieces: dict[Place, list[Piece]] = field(default_factory=dict, init=False)
+    _pieces: dict[Place, list[_Piece]] = field(default_factory=dict, init=False)
 
-    def pieces(self, place: Place) -> list[Piece]:
+    def pieces(self, place: Place) -> list[_Piece]:
         """Cut a layer's rows between records; whoever asks again gets the same pieces."""
         if place not in self._pieces:
             units, places = self.units[place], int(np.prod(self.shapes[place]))
             # Nobody knows it before the first row, and without one it is nothing that counts.
             about = self.about.get(place, torch.zeros(units.shape[1]))
             self._pieces[place] = [
-                Piece(rows, records, UnitRows(units[rows], about))
+                _Piece(rows, records, UnitRows(units[rows], about))
                 for rows, records in pieces(len(self.positions), len(units), places)
             ]
         return self._pieces[place]
@@ -198,7 +198,7 @@ def unit_rows(value: Tensor, axis: int) -> tuple[Tensor, tuple[int, ...]]:
     return last.reshape(-1, last.shape[-1]).float(), shape
 
 
-def behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.generic]:
+def _behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.generic]:
     """Return a behaviour, bool or float32, at a layer's places, (n * places,).
 
     A value per record holds at all its places. A value per place is brought to a coarser layer by what each of its
@@ -264,6 +264,6 @@ def stack_rows(
     """Return all behaviours at a layer's places, (rows, hypotheses); each one's lie side by side in memory."""
     columns = []
     for value, hypothesis in zip(values, hypotheses, strict=True):
-        column = behaviour_rows(value, hypothesis, shape)
+        column = _behaviour_rows(value, hypothesis, shape)
         columns.append(column if rows is None else column[rows])
     return torch.from_numpy(np.stack(columns, dtype=kind, casting="unsafe")).T

@@ -24,21 +24,21 @@ from idc_core.tracing.trace import trace
 BLOCK_ROWS = 4096
 """Rows of one block: large enough for fast matrix products, small enough for the caches."""
 
-FIRST_RECORDS, FEWEST_RECORDS, BLOCKS = 32, 16, 32
+_FIRST_RECORDS, _FEWEST_RECORDS, _BLOCKS = 32, 16, 32
 """Records of the first blocks, in layers with many places as few as the second number; blocks before they double."""
 
 
-def block_ends(count: int, places: int) -> NDArray[np.int64]:
+def _block_ends(count: int, places: int) -> NDArray[np.int64]:
     """Return where the blocks of `count` records end, int64 (blocks,), for at most `places` rows per record.
 
     The first blocks are small, so that few records are cut into many, and later ones double. The blocks of 1,024
     records are the first ones of any larger number, so that reading on repeats none of them.
     """
-    largest = max(FEWEST_RECORDS, BLOCK_ROWS // places)
-    size = max(1, min(FIRST_RECORDS, largest, count // BLOCKS))
+    largest = max(_FEWEST_RECORDS, BLOCK_ROWS // places)
+    size = max(1, min(_FIRST_RECORDS, largest, count // _BLOCKS))
     ends = [0]
     while ends[-1] < count:
-        while ends[-1] >= BLOCKS * size and size < largest:
+        while ends[-1] >= _BLOCKS * size and size < largest:
             size = min(2 * size, largest)
         ends.append(min(ends[-1] + size, count))
     return np.array(ends[1:], np.int64)
@@ -80,7 +80,7 @@ class Stream:
         for name, model in self.models.items():
             shapes = _shapes(model, self.dataset.inputs[self.order[:1]], self.layers[name])
             self._places = max(self._places, *(int(np.prod(shape)) for shape in shapes.values()))
-        self.ends = block_ends(len(self.order), self._places)
+        self.ends = _block_ends(len(self.order), self._places)
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self.made = 0
         self._known: dict[int, tuple[NDArray[np.int64], dict[Place, tuple[int, ...]]]] = {}
@@ -97,7 +97,7 @@ class Stream:
 
     def extend(self, order: NDArray[np.int64]) -> bool:
         """Read more records of the same order; return whether all blocks made so far are blocks of these as well."""
-        ends = block_ends(len(order), self._places)
+        ends = _block_ends(len(order), self._places)
         if not np.array_equal(ends[: self.made], self.ends[: self.made]):
             return False
         if len(order) != len(self.order):
@@ -113,7 +113,7 @@ class Stream:
             # The first block settles how later ones are cut into batches, on which last digits depend.
             for name, model in self.models.items():
                 inputs = chain([self.dataset.inputs[self.positions(0)]], self._inputs(blocks.start))
-                self._sources[name] = extract(model, self.layers[name], inputs)
+                self._sources[name] = _extract(model, self.layers[name], inputs)
                 next(self._sources[name])
         self.made = self._counted = blocks.start
         self._last = None
@@ -202,7 +202,7 @@ class Stream:
     def _start(self, index: int) -> None:
         self.made = index
         for name, model in self.models.items():
-            self._sources[name] = extract(model, self.layers[name], self._inputs(index))
+            self._sources[name] = _extract(model, self.layers[name], self._inputs(index))
 
     def _inputs(self, index: int) -> Iterator[NDArray[np.generic]]:
         for at in range(index, len(self)):
@@ -231,7 +231,7 @@ class Stream:
         return block
 
 
-def extract(
+def _extract(
     model: nn.Module, layers: Sequence[str], blocks: Iterator[NDArray[np.generic]]
 ) -> Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]:
     """Yield, for every block of inputs, each layer's rows (n * places, units) and places."""
@@ -258,7 +258,7 @@ def extract(
 
 
 def _shapes(model: nn.Module, one: NDArray[np.generic], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    return {layer: shape for layer, (_, shape) in next(extract(model, layers, iter([one]))).items()}
+    return {layer: shape for layer, (_, shape) in next(_extract(model, layers, iter([one]))).items()}
 
 
 _SPAN_ROWS = 32_768
@@ -266,7 +266,7 @@ _SPAN_ROWS = 32_768
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluatedBlocks:
+class _EvaluatedBlocks:
     """Behaviours on the records of some blocks: one bool or float32 array (records, ...) per hypothesis."""
 
     blocks: range
@@ -302,7 +302,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
-        self._span: EvaluatedBlocks | None = None
+        self._span: _EvaluatedBlocks | None = None
         self._support: dict[int, NDArray[np.int64]] = {}
 
     def rows(self, index: int, shape: tuple[int, ...]) -> dict[int, Tensor]:
@@ -322,19 +322,19 @@ class Evaluation:
                 self._support[at] = span.somewhere[..., slice(*self._within(span, at))].sum(2)
         return self._support[index]
 
-    def _around(self, index: int) -> EvaluatedBlocks:
+    def _around(self, index: int) -> _EvaluatedBlocks:
         if self._span is None or index not in self._span.blocks or not self.together:
             begin = self._begin(index)
             stop = max(index + 1, int(np.searchsorted(self.ends, begin + self.together, "right")))
             records = Records(self.dataset, self.order[begin : self._begin(stop)])
             self.evaluated += len(self.hypotheses)
             values = [hypothesis.values(records) for hypothesis in self.hypotheses]
-            self._span = EvaluatedBlocks(range(index, stop), records, values)
+            self._span = _EvaluatedBlocks(range(index, stop), records, values)
         return self._span
 
     def _begin(self, index: int) -> int:
         return int(self.ends[index - 1]) if index else 0
 
-    def _within(self, span: EvaluatedBlocks, index: int) -> list[int]:
+    def _within(self, span: _EvaluatedBlocks, index: int) -> list[int]:
         """Return where in a span a block's records begin and end."""
         return [self._begin(at) - self._begin(span.blocks.start) for at in (index, index + 1)]

@@ -89,7 +89,7 @@ def places(dataset: Dataset) -> tuple[int, ...]:
 
 
 Kind = Literal["binary", "number", "classes"]
-Behaviour = Callable[[Records], NDArray[Any]]
+_Behaviour = Callable[[Records], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Hypothesis:
     name: str
     family: str
     kind: Kind
-    behave: Behaviour
+    behave: _Behaviour
     classes: int = 0
     recomputable: bool = True
     parsed: bool = False

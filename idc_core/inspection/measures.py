@@ -14,7 +14,7 @@ from idc_core.errors import SettingError
 from idc_core.inspection.hypothesis import Kind
 from idc_core.inspection.sums import Binned, Encoder, Exceedance, Moments, Ranks, Statistic, Sums
 
-SettingValues = tuple[tuple[str, float], ...]
+_SettingValues = tuple[tuple[str, float], ...]
 
 _ROUNDING = 1e-6
 """What is left of a sum of squares, as a share of it, when single precision has taken it from places' sums."""
@@ -39,7 +39,7 @@ class PairMeasure:
     encoder: str
     statistic: Callable[[Sums, Any], NDArray[np.float64]]
     association: Statistic | None = None
-    settings: SettingValues = ()
+    settings: _SettingValues = ()
     signed: bool = False
 
     def with_settings(self, **settings: float) -> PairMeasure:

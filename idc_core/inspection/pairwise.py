@@ -26,7 +26,7 @@ from idc_core.inspection.sums import (
     quantile,
 )
 
-RAREST = 0.01
+_RAREST = 0.01
 """Reading does not go on for a score that needs what surely fewer than this share of the records have."""
 
 
@@ -66,14 +66,14 @@ class StoppingRule:
         return np.asarray(quantile(groups, (1 - self.confidence) / 2) * spread)
 
     def rare(self, met: NDArray[np.int64], read: int) -> NDArray[np.bool_]:
-        """Return whether what `met` of the records read have is in fewer than `RAREST` of all, for all scores at once.
+        """Return whether what `met` of the records read have is in fewer than `_RAREST` of all, for all scores at once.
 
         The share's exact upper bound (C. Clopper, E. Pearson, Biometrika 26, 1934).
         """
         if self.error is None:
             return np.zeros(len(met), bool)
         sure = 1 - (1 - self.confidence) / self.scores
-        return np.asarray(special.betaincinv(met + 1, np.maximum(read - met, 1), sure) <= RAREST)
+        return np.asarray(special.betaincinv(met + 1, np.maximum(read - met, 1), sure) <= _RAREST)
 
 
 @dataclass(eq=False)

@@ -205,7 +205,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Probed:
+class _Probed:
     """Probes of a batch of hypotheses: float64 arrays, a row each."""
 
     score: NDArray[np.float64]
@@ -216,7 +216,7 @@ class Probed:
     weights: NDArray[np.float64]
 
     @classmethod
-    def empty(cls, count: int, units: int) -> Probed:
+    def empty(cls, count: int, units: int) -> _Probed:
         """Return room for `count` probes on so many units."""
         scores, halves, margins, probable = (np.full(count, np.nan) for _ in range(4))
         return cls(scores, halves, margins, probable, np.zeros(count, np.int64), np.full((count, units), np.nan))
@@ -235,14 +235,14 @@ class ProbeRun:
     passes: int = 300
     on_progress: Progress | None = None
 
-    def run(self, sure: StoppingRule) -> Probed:
+    def run(self, sure: StoppingRule) -> _Probed:
         """Train on growing shares of the records until every score is sure, and return what was reached."""
         loss = None if self.measure.loss is None else self.measure.loss(self.classes)
         columns = 1 if loss is None else loss.columns
         shape = (len(self.which), columns, len(self.units) + 1)
         weights = torch.zeros(shape, dtype=torch.float64)
         left = np.arange(len(self.which))
-        found = Probed.empty(len(left), len(self.units))
+        found = _Probed.empty(len(left), len(self.units))
         before = np.full(len(left), np.nan)
         stages = self._stages(sure)
         for stage, upto in enumerate(stages):

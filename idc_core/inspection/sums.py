@@ -123,7 +123,7 @@ def quantile(groups: int, tail: float) -> float:
     return float(special.stdtrit(groups - 1, 1 - tail)) if groups > 1 else float("inf")
 
 
-def two_sided(score: NDArray[np.float64], error: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+def _two_sided(score: NDArray[np.float64], error: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
     """Return the probability of a score this far from 0, or farther, were it truly 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(error > 0, np.abs(score) / error, np.where(score == 0, 0.0, np.inf))
@@ -139,7 +139,7 @@ def no_association(
     What two rare things do together in few records understates how it varies. Behaviours dealt out to other records
     correlate with variance 1 / (records - 1) at most.
     """
-    found = two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
+    found = _two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
     if found.ndim == 2:
         return found
     least = np.nan_to_num(found, nan=np.inf).min(0) * len(found)

@@ -32,7 +32,7 @@ Swaps = Literal["symbols", "grammar"]
 _BATCH = 512
 """Swaps tried at once."""
 
-FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
+_FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
 CONFIRMED = 0.05
@@ -87,7 +87,7 @@ def verify(
 
     The layer has a value per symbol, or one per record. `units` score high on the hypothesis: ten or more where none
     scores very high. The hypothesis is binary, with a value per symbol, and a function of the text alone, or of its
-    parse. `pairs` of each kind, `FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `_BATCH` swaps at
+    parse. `pairs` of each kind, `_FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `_BATCH` swaps at
     most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar of
     the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts differ
     after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected. Raises
@@ -200,10 +200,10 @@ def _find_pairs(
             counts[kind] += len(picked)
         if min(counts) == pairs:
             break
-    if min(counts) < FEWEST_PAIRS:
+    if min(counts) < _FEWEST_PAIRS:
         raise DataError(
             f"Among {tries * _BATCH:,} swaps {counts[0]} kept {hypothesis.name!r} true and {counts[1]} made it false; "
-            f"at least {FEWEST_PAIRS} of each are needed. Choose a hypothesis that more symbols decide."
+            f"at least {_FEWEST_PAIRS} of each are needed. Choose a hypothesis that more symbols decide."
         )
     columns = [[np.concatenate(column) for column in zip(*parts, strict=True)] for parts in kept]
     return [(column[0], column[1], column[2]) for column in columns]
@@ -244,7 +244,7 @@ def _silhouette(changes: Sequence[NDArray[np.float32]], units: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Rewritten:
+class _Rewritten:
     """Pairs of texts with their parses, and the first place (n,) where the two of a pair differ."""
 
     before: Records
@@ -252,7 +252,7 @@ class Rewritten:
     places: NDArray[np.int64]
 
 
-class Replay(random.Random):
+class _Replay(random.Random):
     """Numbers that were drawn before, then those of another source; remembers all."""
 
     def __init__(self, given: Sequence[float], source: random.Random) -> None:
@@ -267,7 +267,7 @@ class Replay(random.Random):
         return self.taken[-1]
 
 
-def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritten:
+def _rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> _Rewritten:
     """Derive `count` pairs of the project's SQL grammar that make the same choices up to a random one."""
     from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
 
@@ -275,9 +275,9 @@ def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritte
     begins: list[int] = []
     places: list[int] = []
     while len(begins) < count:
-        first = Replay((), source)
+        first = _Replay((), source)
         one = make_sentence(first)
-        other = make_sentence(Replay(first.taken[: int(source.random() * len(first.taken))], source))
+        other = make_sentence(_Replay(first.taken[: int(source.random() * len(first.taken))], source))
         shorter = min(len(one.text), len(other.text))
         place = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
         lowest, highest = max(0, place - SYMBOLS + 1), min(place, shorter - SYMBOLS)
@@ -292,7 +292,7 @@ def rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> Rewritte
     for side in sides:
         codes = encode([text.text[at : at + SYMBOLS] for text, at in zip(side, begins, strict=True)])
         made.append(_changed(dataset, codes, {PARSES: parses_of(side, starts)}))
-    return Rewritten(made[0], made[1], np.array(places, np.int64))
+    return _Rewritten(made[0], made[1], np.array(places, np.int64))
 
 
 def _changed(dataset: Dataset, inputs: NDArray[np.generic], memo: dict[object, object] | None = None) -> Records:
@@ -304,5 +304,5 @@ def _changed(dataset: Dataset, inputs: NDArray[np.generic], memo: dict[object, o
     return Records(data, np.arange(count), memo or {})
 
 
-REWRITERS: dict[str, Callable[[Dataset, int, random.Random], Rewritten]] = {"sql": rewrite_sql}
+REWRITERS: dict[str, Callable[[Dataset, int, random.Random], _Rewritten]] = {"sql": _rewrite_sql}
 """Functions that rewrite the texts of data sets whose grammar is known, by the data set's name."""

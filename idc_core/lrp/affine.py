@@ -152,7 +152,7 @@ def pull_back(
     return torch.autograd.grad(start, inputs, retain_graph=retain, allow_unused=allow_unused)
 
 
-class GreyConvolution(torch.autograd.Function):
+class _GreyConvolution(torch.autograd.Function):
     """A convolution of stride 1 over one channel; its input's gradient is a convolution with the turned kernel.
 
     PyTorch computes the same gradient several times slower on CPU where there is but one channel to return to.
@@ -197,7 +197,7 @@ def conv2d(
 ) -> Tensor:
     """Convolve as PyTorch does; over one channel with stride 1 the way back is the fast one."""
     if _is_grey(input, weight, stride, padding, dilation):
-        result: Tensor = GreyConvolution.apply(input, weight, bias, _pair(padding), _pair(dilation))  # type: ignore[no-untyped-call]
+        result: Tensor = _GreyConvolution.apply(input, weight, bias, _pair(padding), _pair(dilation))  # type: ignore[no-untyped-call]
         return result
     return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
 

@@ -28,7 +28,7 @@ from idc_core.lrp.products import matmul, product
 from idc_core.lrp.rules import RelevanceSettings
 
 
-class SoftmaxRelevance(torch.autograd.Function):
+class _SoftmaxRelevance(torch.autograd.Function):
     """A softmax: R_i = x_i (R_i - s_i sum_j R_j); with `spread`, what is left over goes to all of the row equally."""
 
     @staticmethod
@@ -59,7 +59,7 @@ def _softmax(
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)
     spread = settings.bias == "redistribute"
-    result: Tensor = SoftmaxRelevance.apply(dim, dtype, spread, input)  # type: ignore[no-untyped-call]
+    result: Tensor = _SoftmaxRelevance.apply(dim, dtype, spread, input)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -41,11 +41,11 @@ class _Folded:
 
 
 @dataclass(eq=False)
-class LinearNote:
+class _LinearNote:
     """What is noted of the result of a linear operation."""
 
     layout: Layout
-    before: MapNote | None = None  # the map directly before it that it takes in
+    before: _MapNote | None = None  # the map directly before it that it takes in
     behind: list[_Folded] = field(default_factory=list)
 
     def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
@@ -70,12 +70,12 @@ class LinearNote:
 
 
 @dataclass(eq=False)
-class MapNote:
+class _MapNote:
     """What is noted of the result of a map."""
 
     map: Map  # from `value` for one before a linear operation, else the last step alone
     value: Tensor  # what a map before an operation maps; what one behind an operation gives
-    source: LinearNote | MapNote | None = None  # that of what it was computed from
+    source: _LinearNote | _MapNote | None = None  # that of what it was computed from
     layout: Layout | None = None  # of the linear operation that it is behind; None where it is behind none
     behind: list[_Folded] = field(default_factory=list)
     parts: list[Tensor] = field(default_factory=list)  # relevance of `value` that operations behind gave
@@ -101,7 +101,7 @@ class MapNote:
     def passed(self, relevance: Tensor) -> Tensor:
         """Tell of what the map was computed from how much of its relevance is of which folded operation."""
         if self.layout is None:
-            if isinstance(self.source, MapNote):
+            if isinstance(self.source, _MapNote):
                 self.source.parts.extend(self.parts)
             return relevance
         told = self.source.behind if self.source is not None else []
@@ -114,7 +114,7 @@ class MapNote:
         return relevance
 
 
-Note = LinearNote | MapNote
+Note = _LinearNote | _MapNote
 
 
 def _rest(whole: Tensor, parts: Sequence[Tensor]) -> Tensor | None:
@@ -166,7 +166,7 @@ def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Aff
     return _Whole(affine, layout, layout.by_outputs, scale, bias, lambda gradient: back(gradient * factor))
 
 
-def _with_map_before(affine: Affine, layout: Layout, note: MapNote) -> Affine:
+def _with_map_before(affine: Affine, layout: Layout, note: _MapNote) -> Affine:
     """Return a map and the linear operation directly behind it as one operation on what is mapped."""
     scale, shift = (layout.per_channel(one, note.value) for one in (note.map.scale, note.map.shift))
     scale, bias = in_full(cast(Tensor, scale)), affine.bias
@@ -276,7 +276,7 @@ def _arguments(name: str, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     return dict(zip(names, args, strict=False)) | kwargs
 
 
-def _noted_linear(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant) -> LinearNote | None:
+def _noted_linear(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _LinearNote | None:
     """Return what is noted of the result of a linear operation on `input` with a constant weight."""
     given = _arguments(name, args, kwargs)
     weight, x, bias = given["weight"], given["input"], given.get("bias")
@@ -287,9 +287,9 @@ def _noted_linear(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant
     layout, front = _layout(name, given), _note_of(x)
     if layout is None:
         return None
-    if isinstance(front, MapNote) and front.layout is None and front.unchanged:
-        return LinearNote(layout, front if front.map.fits(layout, x, before=True) else None)
-    return LinearNote(layout)
+    if isinstance(front, _MapNote) and front.layout is None and front.unchanged:
+        return _LinearNote(layout, front if front.map.fits(layout, x, before=True) else None)
+    return _LinearNote(layout)
 
 
 def _held(value: Tensor) -> Tensor:
@@ -300,7 +300,7 @@ def _held(value: Tensor) -> Tensor:
         return value.clone()
 
 
-def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> MapNote | None:
+def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> _MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
     found = MAPS[name](args, kwargs, is_constant)
     if found is None:
@@ -308,9 +308,9 @@ def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, r
     (x, map), front = found, _note_of(found[0])
     if x.shape != result.shape:
         return None
-    layout = front.layout if isinstance(front, LinearNote | MapNote) else None
+    layout = front.layout if isinstance(front, _LinearNote | _MapNote) else None
     if layout is not None and map.fits(layout, x, before=False):
-        return MapNote(map, _held(result), front, layout)
-    if layout is None and isinstance(front, MapNote):
-        return MapNote(front.map.then(map), front.value, front)
-    return MapNote(map, _held(x))
+        return _MapNote(map, _held(result), front, layout)
+    if layout is None and isinstance(front, _MapNote):
+        return _MapNote(front.map.then(map), front.value, front)
+    return _MapNote(map, _held(x))

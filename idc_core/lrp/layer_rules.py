@@ -78,7 +78,7 @@ HIGH = Parameter(
 
 
 @dataclass(frozen=True)
-class LayerRule:
+class _LayerRule:
     """What tables and the command line know of a rule for single operations."""
 
     name: str
@@ -89,7 +89,7 @@ class LayerRule:
     make: Callable[..., Rule]  # ``make(bias=bias, **parameters)`` gives the `Rule`
 
 
-LAYER_RULES: Registry[LayerRule] = Registry("rule for a layer")
+LAYER_RULES: Registry[_LayerRule] = Registry("rule for a layer")
 """Rules for single operations by name, entered by `layer_rule`: what a table names."""
 
 Make = TypeVar("Make", bound=Callable[..., Rule])
@@ -105,7 +105,7 @@ def layer_rule(
     """
 
     def enter(make: Make) -> Make:
-        LAYER_RULES.enter(name, LayerRule(name, label, help, citation, parameters, make))
+        LAYER_RULES.enter(name, _LayerRule(name, label, help, citation, parameters, make))
         return make
 
     return enter

@@ -40,7 +40,7 @@ def _scale_and_shift(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) 
     return x[0] * w if b is None else torch.addcmul(b, x[0], w)
 
 
-class HeldDeviation(torch.autograd.Function):
+class _HeldDeviation(torch.autograd.Function):
     """Normalisation over the last axes; on the way back the deviation is a constant."""
 
     @staticmethod
@@ -83,7 +83,7 @@ def _layer_norm(
     shape = tuple(normalized_shape)
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = HeldDeviation.apply(v[0], shape, weight, b, eps)  # type: ignore[no-untyped-call]
+        z: Tensor = _HeldDeviation.apply(v[0], shape, weight, b, eps)  # type: ignore[no-untyped-call]
         return z
 
     return _normalise(settings, input, len(shape), function, bias)
@@ -103,7 +103,7 @@ def _group_norm(
     weight, bias = (None if one is None else one.reshape(shape) for one in (weight, bias))
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]
+        z: Tensor = _HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]
         return _scale_and_shift((z,), weight, b)
 
     return _normalise(settings, grouped, grouped.dim() - 2, function, bias).flatten(1, 2)

@@ -57,7 +57,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         batched = input.dim() == dimensions + 2 and input.is_floating_point()
         if return_indices or ceil_mode or input.device.type != "cpu" or not batched or not _allowed(sizes, input):
             return slow(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-        return max_pool(input, sizes)
+        return _pooled(input, sizes)
 
     form = signature(plain)
 
@@ -69,7 +69,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         _, kernel_size, stride, padding, dilation, *_ = bound.args
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
         batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
-        result: Tensor = WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, batched)  # type: ignore[no-untyped-call]
+        result: Tensor = _WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, batched)  # type: ignore[no-untyped-call]
         return result if batched is input else result.squeeze(0)
 
     return plain, handler
@@ -96,7 +96,7 @@ def _adaptive_max_pool(
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
     batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
     windows, sizes = _adaptive_windows(batched, output_size)
-    result: Tensor = WinnerRelevance.apply(lambda x: max_pool(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
+    result: Tensor = _WinnerRelevance.apply(lambda x: _pooled(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
     return result if batched is input else result.squeeze(0)
 
 
@@ -109,7 +109,7 @@ NEAR = 1 << 19
 """Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
 
 
-class WinnerRelevance(torch.autograd.Function):
+class _WinnerRelevance(torch.autograd.Function):
     """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
 
     @staticmethod
@@ -123,15 +123,15 @@ class WinnerRelevance(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
         """Return the relevance of the pooled input."""
         (x, z), ctx.kept = ctx.kept, None
-        return None, None, share_among_winners(x, z, grads[0], ctx.sizes)
+        return None, None, _share_among_winners(x, z, grads[0], ctx.sizes)
 
 
-def share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
     rows = max(1, NEAR // x[0].numel())
     if len(x) > rows and x.device.type == "cpu":
         parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
-        return torch.cat([share_among_winners(*part, sizes) for part in parts])
+        return torch.cat([_share_among_winners(*part, sizes) for part in parts])
     if x.device.type != "cpu" or not math.isfinite(float(z.sum())):
         return _share_by_masks(x, z, relevance, sizes)
     kernel, stride, padding, dilation = sizes
@@ -184,7 +184,7 @@ def _spread(z: Tensor, x: Tensor) -> Tensor:
     return F.interpolate(z, size=x.shape[2:], mode="nearest-exact")
 
 
-def max_pool(x: Tensor, sizes: Sizes) -> Tensor:
+def _pooled(x: Tensor, sizes: Sizes) -> Tensor:
     """Pool (n, channels, *spatial) by the maximum, one dimension after the other.
 
     The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.

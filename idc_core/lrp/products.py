@@ -32,17 +32,17 @@ from idc_core.lrp.operations import add, affine, depends, operation, pass_on, sc
 from idc_core.lrp.quotients import quotient, signed
 from idc_core.lrp.rules import RelevanceSettings
 
-Multilinear = Callable[..., Tensor]
+_Multilinear = Callable[..., Tensor]
 
-Wiring = Callable[[tuple[Tensor, ...]], Tensor] | None
+_Wiring = Callable[[tuple[Tensor, ...]], Tensor] | None
 """A product's function with nothing but its wiring, along which relevance without contributions is divided equally."""
 
 
-class ProductRelevance(torch.autograd.Function):
+class _ProductRelevance(torch.autograd.Function):
     """A function linear in each input, of which each input takes a given part of the relevance."""
 
     @staticmethod
-    def forward(ctx: Any, function: Multilinear, parts: Sequence[float], wiring: Wiring, *inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, function: _Multilinear, parts: Sequence[float], wiring: _Wiring, *inputs: Tensor) -> Tensor:
         """Run the product once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
@@ -78,10 +78,10 @@ def _without_contributions(share: Tensor, z: Tensor, relevance: Tensor) -> Tenso
 
 def product(
     settings: RelevanceSettings,
-    function: Multilinear,
+    function: _Multilinear,
     parts: Sequence[float],
     *inputs: Tensor,
-    wiring: Multilinear | None = None,
+    wiring: _Multilinear | None = None,
 ) -> Tensor:
     """Run a function that is linear in each of its inputs, which take these parts of the relevance.
 
@@ -90,11 +90,11 @@ def product(
     """
     wired = function if wiring is None else wiring
     spread = None if settings.bias == "absorb" else lambda ones: wired(*ones)
-    result: Tensor = ProductRelevance.apply(function, tuple(parts), spread, *inputs)  # type: ignore[no-untyped-call]
+    result: Tensor = _ProductRelevance.apply(function, tuple(parts), spread, *inputs)  # type: ignore[no-untyped-call]
     return result
 
 
-def _halves(settings: RelevanceSettings, function: Multilinear, *factors: Tensor) -> Tensor:
+def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tensor) -> Tensor:
     return product(settings, function, (0.5, 0.5), *factors)
 
 

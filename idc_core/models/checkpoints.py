@@ -37,7 +37,7 @@ def kept_folder(name: str) -> Path:
     return cache_folder() / "checkpoints" / name
 
 
-def usual_epochs(total: int) -> tuple[int, ...]:
+def _usual_epochs(total: int) -> tuple[int, ...]:
     """Return every epoch of a short training; of one longer than `_EVERY` 0, 1, 2, 4, 8 and so on, and the last."""
     if total <= _EVERY:
         return tuple(range(total + 1))
@@ -50,7 +50,7 @@ def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     beyond = [epoch for epoch in wanted if not 0 <= epoch <= total]
     if beyond:
         raise SettingError(f"This training has the epochs 0 to {total}, not {', '.join(map(str, beyond))}.")
-    return tuple(sorted({0, *wanted, total})) if wanted else usual_epochs(total)
+    return tuple(sorted({0, *wanted, total})) if wanted else _usual_epochs(total)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from idc_core.datasets.preparation import Preparation
 
 Read = Callable[[Path], "Module"]
-Expect = Callable[[Path], "Preparation"]
+_Expect = Callable[[Path], "Preparation"]
 Tell = Callable[[Path], str]
 
 
@@ -31,7 +31,7 @@ class NetworkFormat:
     ending: str
     label: str
     read: Read
-    expects: Expect | None = None
+    expects: _Expect | None = None
     trusted: bool = False  # it may run code, so that only the owner's command line opens it
     data: Tell | None = None
 
@@ -41,7 +41,7 @@ NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
 
 
 def _network_format(
-    ending: str, *, label: str, expects: Expect | None = None, trusted: bool = False, data: Tell | None = None
+    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: Tell | None = None
 ) -> Callable[[Read], Read]:
     """Enter the decorated reader for an ending."""
 

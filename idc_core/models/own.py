@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from idc_core.base.own_code import next_edition, source_of
+from idc_core.base.own_code import next_registration, source_of
 from idc_core.base.registry import lazy
 from idc_core.models.card import Task
 from idc_core.models.entry import Found, ModelEntry, Recipe
@@ -47,7 +47,7 @@ class OwnModel(ModelEntry):
     citation: str = ""
     licence: str = ""
     complete: bool = True
-    edition: int = field(default_factory=next_edition)
+    edition: int = field(default_factory=next_registration)
     found: Found = lazy(_found)
     explain: Explain | None = None
 

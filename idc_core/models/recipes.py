@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.optim import Optimizer
 
-Augmentation = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
+_Augmentation = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor]]
 """Takes a batch of inputs and targets and a generator; returns the changed batch."""
 
 OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Optimizer]] = {
@@ -17,13 +17,13 @@ OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Opt
 }
 
 
-def one_cycle(step: int, steps: int) -> float:
+def _one_cycle(step: int, steps: int) -> float:
     """Return the share of the highest learning rate: up over a fifth of the steps, then down to zero, linearly."""
     rise = max(1, steps // 5)
     return (step + 1) / rise if step < rise else (steps - step) / (steps - rise)
 
 
-SCHEDULES: dict[str, Callable[[int, int], float]] = {"one-cycle": one_cycle}
+SCHEDULES: dict[str, Callable[[int, int], float]] = {"one-cycle": _one_cycle}
 
 
 def _unchanged(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -31,14 +31,14 @@ def _unchanged(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> t
     return inputs, targets
 
 
-def mirror_shift(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _mirror_shift(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Mirror half of the images (n, C, H, W) left to right and shift each by up to 4 pixels over black."""
     mirrored = torch.rand(len(inputs), generator=generator) < 0.5
     shift = torch.randint(0, 9, (2, len(inputs)), generator=generator)
     return _cut(F.pad(inputs, (4, 4, 4, 4)), shift[0], shift[1], mirrored, inputs.shape[2:]), targets
 
 
-def mirror_steering(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _mirror_steering(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Mirror half of the camera pictures (n, C, H, W) and shift each; correct their angles (n,) for both.
 
     Shifts are up to 4 pixels up or down and 8 sideways, border pixels repeated. A mirrored angle changes its sign. A
@@ -63,15 +63,15 @@ def _cut(padded: Tensor, top: Tensor, left: Tensor, mirrored: Tensor, size: torc
     return picked.permute(0, 3, 1, 2)
 
 
-def drop_words(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _drop_words(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Replace three in ten words of token ids (n, length) by the unknown word, 1; padding, 0, stays."""
     dropped = (torch.rand(inputs.shape, generator=generator) < 0.3) & (inputs != 0)
     return inputs.masked_fill(dropped, 1), targets
 
 
-AUGMENTATIONS: dict[str, Augmentation] = {
+AUGMENTATIONS: dict[str, _Augmentation] = {
     "none": _unchanged,
-    "mirror-shift": mirror_shift,
-    "mirror-steering": mirror_steering,
-    "drop-words": drop_words,
+    "mirror-shift": _mirror_shift,
+    "mirror-steering": _mirror_steering,
+    "drop-words": _drop_words,
 }

@@ -38,7 +38,7 @@ _LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
-class SetupFile:
+class _SetupFile:
     """What a setup file registered.
 
     Attributes
@@ -59,7 +59,7 @@ class _Watched:
 
     path: Path
     stamp: tuple[Any, ...] = ()
-    opened: SetupFile | None = None
+    opened: _SetupFile | None = None
     problem: str = ""
     files: tuple[Path, ...] = field(default=())
 
@@ -67,7 +67,7 @@ class _Watched:
 _WATCHED: dict[Path, _Watched] = {}
 
 
-def open_setup(path: str | os.PathLike[str]) -> SetupFile:
+def open_setup(path: str | os.PathLike[str]) -> _SetupFile:
     """Run a setup file and enter the networks and data sets that it registers; again, in place of those before.
 
     Parameters
@@ -105,7 +105,7 @@ def changed() -> tuple[Any, ...]:
     return tuple((watched.path, stamp) for watched in every if (stamp := _stamp(watched)) != watched.stamp)
 
 
-def refresh(on_progress: Progress | None = None) -> list[SetupFile]:
+def refresh(on_progress: Progress | None = None) -> list[_SetupFile]:
     """Read the watched files that have changed, build their networks and read their data; keep what was good before.
 
     What is wrong is told by `problems`. Returns what was read anew. Raises CancelledError if `on_progress` asks so.
@@ -125,12 +125,12 @@ def problems() -> list[str]:
     return [watched.problem for watched in _WATCHED.values() if watched.problem]
 
 
-def opened() -> list[SetupFile]:
+def opened() -> list[_SetupFile]:
     """Return what the setup files registered that are open."""
     return [watched.opened for watched in _WATCHED.values() if watched.opened is not None]
 
 
-def close_all() -> None:
+def _close_all() -> None:
     """Take what setup files registered out of the registries, and watch none any more."""
     with _LOCK:
         for found in opened():
@@ -168,7 +168,7 @@ def _changed_at(file: Path) -> int:
         return 0
 
 
-def _read(watched: _Watched, thoroughly: bool = False) -> SetupFile:
+def _read(watched: _Watched, thoroughly: bool = False) -> _SetupFile:
     """Run the file; on a mistake put the registries back and note it."""
     try:
         with kept_on_mistakes() as before:
@@ -185,7 +185,7 @@ def _read(watched: _Watched, thoroughly: bool = False) -> SetupFile:
         watched.stamp = _stamp(watched)
 
 
-def _entered(watched: _Watched, before: list[dict[str, Any]]) -> SetupFile:
+def _entered(watched: _Watched, before: list[dict[str, Any]]) -> _SetupFile:
     if watched.stamp:
         for name in _helpers(watched.path):
             del sys.modules[name]  # they may be what has changed
@@ -194,7 +194,7 @@ def _entered(watched: _Watched, before: list[dict[str, Any]]) -> SetupFile:
         tuple(name for name, entry in registry.items() if kept.get(name) is not entry)
         for registry, kept in zip(REGISTRIES, before, strict=True)
     ]
-    found = SetupFile(watched.path, *theirs)
+    found = _SetupFile(watched.path, *theirs)
     if not any(theirs):
         raise SetupError(
             f"{watched.path} registers no network and no data set: decorate functions with @idc.network and "

@@ -24,7 +24,7 @@ BLOCK = 1024
 Apply = Callable[..., Pictures]
 """Called with (pictures, streams, **settings); `streams` gives one random stream a picture where it is asked."""
 
-Streams = Callable[[int], np.random.Generator]
+_Streams = Callable[[int], np.random.Generator]
 """The random stream of the picture in that row."""
 
 
@@ -99,7 +99,7 @@ def transform(
     "Rotates the image about its centre.",
     Parameter("degrees", "Angle (degrees)", "Rotation angle, counter-clockwise.", 15.0, -180.0, 180.0),
 )
-def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
+def _rotation(pictures: Pictures, streams: _Streams, degrees: float) -> Pictures:
     height, width = pictures.shape[2:]
     angle = np.deg2rad(degrees)
     # In grid_sample's coordinates both sides of a picture have length 2, whatever its shape.
@@ -117,7 +117,7 @@ def _rotation(pictures: Pictures, streams: Streams, degrees: float) -> Pictures:
     Parameter("right", "Right (pixels)", "Shift to the right; below 0 to the left.", 2.0, -32.0, 32.0),
     Parameter("down", "Down (pixels)", "Shift downwards; below 0 upwards.", 2.0, -32.0, 32.0),
 )
-def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> Pictures:
+def _shift(pictures: Pictures, streams: _Streams, right: float, down: float) -> Pictures:
     height, width = pictures.shape[2:]
     return _sampled(pictures, [[1.0, 0.0, -2 * right / width], [0.0, 1.0, -2 * down / height]])
 
@@ -128,7 +128,7 @@ def _shift(pictures: Pictures, streams: Streams, right: float, down: float) -> P
     "Enlarges or shrinks the image about its centre.",
     Parameter("factor", "Factor", "Above 1 enlarges, below 1 shrinks.", 1.2, 0.3, 3.0),
 )
-def _scale(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
+def _scale(pictures: Pictures, streams: _Streams, factor: float) -> Pictures:
     return _sampled(pictures, [[1 / factor, 0.0, 0.0], [0.0, 1 / factor, 0.0]])
 
 
@@ -147,7 +147,7 @@ def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
     "Adds the same amount to every value.",
     Parameter("amount", "Amount added", "Above 0 brighter, below 0 darker; share of the range.", 0.2, -1.0, 1.0),
 )
-def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures:
+def _brightness(pictures: Pictures, streams: _Streams, amount: float) -> Pictures:
     return pictures + np.float32(amount)
 
 
@@ -157,7 +157,7 @@ def _brightness(pictures: Pictures, streams: Streams, amount: float) -> Pictures
     "Scales values about the mean of the image.",
     Parameter("factor", "Factor", "Above 1 more contrast, below 1 less; 0 gives uniform grey.", 0.5, 0.0, 4.0),
 )
-def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
+def _contrast(pictures: Pictures, streams: _Streams, factor: float) -> Pictures:
     mean = pictures.mean((1, 2, 3), keepdims=True)
     return np.asarray(mean + (pictures - mean) * np.float32(factor), np.float32)
 
@@ -168,7 +168,7 @@ def _contrast(pictures: Pictures, streams: Streams, factor: float) -> Pictures:
     "Blurs the image with a Gaussian kernel.",
     Parameter("width", "Width (pixels)", "Standard deviation of the kernel: larger blurs more.", 1.0, 0.1, 8.0),
 )
-def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
+def _blur(pictures: Pictures, streams: _Streams, width: float) -> Pictures:
     reach = max(1, int(np.ceil(3 * width)))
     bell = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / width) ** 2)
     bell /= bell.sum()
@@ -188,7 +188,7 @@ def _blur(pictures: Pictures, streams: Streams, width: float) -> Pictures:
     Parameter("shade", "Shade", "Fill value: 0 is black, 1 is white.", 0.5, 0.0, 1.0),
     random=True,
 )
-def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float) -> Pictures:
+def _occlusion(pictures: Pictures, streams: _Streams, share: float, shade: float) -> Pictures:
     covered = pictures.copy()
     height, width = pictures.shape[2:]
     tall, wide = (max(1, round(share * side)) for side in (height, width))
@@ -205,7 +205,7 @@ def _occlusion(pictures: Pictures, streams: Streams, share: float, shade: float)
     "Compresses the image as JPEG.",
     Parameter("quality", "Quality", "Lower values compress more and show more artefacts.", 30, 1, 95),
 )
-def _jpeg(pictures: Pictures, streams: Streams, quality: int) -> Pictures:
+def _jpeg(pictures: Pictures, streams: _Streams, quality: int) -> Pictures:
     if pictures.shape[1] not in (1, 3):
         raise SettingError(f"JPEG stores grey or RGB pictures, 1 or 3 channels; these have {pictures.shape[1]}.")
     compressed = np.empty_like(pictures)

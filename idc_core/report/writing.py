@@ -43,11 +43,11 @@ def make_files(
     """Make the files of a report; arguments and errors as `make_report`."""
     found = make_report(material, date=date, command=command, notes=notes, on_progress=on_progress)
     report(on_progress, 0, 1, "drawing the charts of the report")
-    page = write_page(found, [grid_chart(material), histogram_chart(material)])
+    page = _write_page(found, [grid_chart(material), histogram_chart(material)])
     return ReportFiles(page, found.to_json().encode("utf-8", errors="replace"))
 
 
-def write_page(content: Report, charts: Sequence[Chart]) -> bytes:
+def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
     """Write a report as a web page that asks for nothing else; equal reports give equal bytes.
 
     Texts are escaped by the template. Should one get through, the page's own policy lets only its two scripts run, and

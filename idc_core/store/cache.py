@@ -36,7 +36,7 @@ def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fre
     if not kind.isidentifier():
         raise SettingError(f"The kind of a record names a folder; expected one word, not {kind!r}.")
     written = _text(dict(key), f"the key of kind {kind!r}")
-    path = runs_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
+    path = records_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
     found = None if fresh else _read(path, json.loads(written))
     if found is None:
         text = _text({"key": dict(key), "record": make()}, f"the record of kind {kind!r}")
@@ -46,7 +46,7 @@ def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fre
     return found
 
 
-def runs_folder() -> Path:
+def records_folder() -> Path:
     """Return the folder of all records and runs."""
     return cache_folder() / "runs"
 

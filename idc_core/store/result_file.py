@@ -30,8 +30,8 @@ log = logging.getLogger("idc_core")
 
 ENDING = ".safetensors"
 
-Missing = type("Missing", (), {})
-MISSING = Missing()
+_Missing = type("Missing", (), {})
+MISSING = _Missing()
 """What `find` returns where nothing is kept: None can be a result."""
 
 

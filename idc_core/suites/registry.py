@@ -27,7 +27,7 @@ from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, c
 
 Family = Literal["original", "noise", "transform", "attack"]
 
-SLOW_BLOCK = 64
+_SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
 
 Apply = Callable[..., NDArray[np.float32]]
@@ -151,7 +151,7 @@ def _of_attack(one: Attack) -> SuiteKind:
     )
 
 
-class SuiteKinds(Mapping[str, SuiteKind]):
+class _SuiteKinds(Mapping[str, SuiteKind]):
     """Kinds of suites by name, in the order of menus: original, noise, all transforms, all attacks."""
 
     def _all(self) -> Registry[SuiteKind]:
@@ -184,7 +184,7 @@ class SuiteKinds(Mapping[str, SuiteKind]):
         return self._all().items()
 
 
-SUITES = SuiteKinds()
+SUITES = _SuiteKinds()
 """Kinds of suites by name; what is entered into `TRANSFORMS` or `ATTACKS` is here at once."""
 
 
@@ -227,7 +227,7 @@ def perturbed(
     What is random depends on `seed` and the input's origin alone (its position where it has none). Raises SettingError
     if there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
 
-    Attacks are made in blocks of `SLOW_BLOCK` inputs and kept on disk (`cached_block`): take a subset first and attack
+    Attacks are made in blocks of `_SLOW_BLOCK` inputs and kept on disk (`cached_block`): take a subset first and attack
     it, rather than the other way round. All else is made anew whenever it is asked for.
     """
     kind = SUITES[name]
@@ -278,13 +278,13 @@ def _maker(
 
     def make_or_read(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
         found = np.empty((len(positions), *source.shape), np.float32)
-        for block in np.unique(positions // SLOW_BLOCK):
-            first = int(block) * SLOW_BLOCK
-            rows = np.arange(first, min(first + SLOW_BLOCK, len(source)), dtype=np.int64)
+        for block in np.unique(positions // _SLOW_BLOCK):
+            first = int(block) * _SLOW_BLOCK
+            rows = np.arange(first, min(first + _SLOW_BLOCK, len(source)), dtype=np.int64)
             inputs = source.take(rows)
             key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
             made = cached_block(inputs, key, partial(apply, rows, inputs, on_progress))
-            mine = np.flatnonzero(positions // SLOW_BLOCK == block)
+            mine = np.flatnonzero(positions // _SLOW_BLOCK == block)
             found[mine] = made[positions[mine] - first]
         return found
 

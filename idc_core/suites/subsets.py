@@ -49,7 +49,7 @@ def find_tests(
     if correct is not None or confidence is not None:
         if model is None:
             raise SettingError("Correctness and confidence are the network's: pass model.")
-        found, network = predict_suite(model, suite, on_progress=on_progress), fingerprint_of(model)
+        found, network = _predict_suite(model, suite, on_progress=on_progress), fingerprint_of(model)
         if correct is not None:
             inside &= found.correct == bool(correct)
             settings["correct"] = bool(correct)
@@ -104,7 +104,7 @@ def sample_tests(suite: Suite, count: int, seed: int = 0) -> Suite:
     return select_tests(suite, drawn, step)
 
 
-def predict_suite(model: nn.Module, suite: Suite, *, on_progress: Progress | None = None) -> Predictions:
+def _predict_suite(model: nn.Module, suite: Suite, *, on_progress: Progress | None = None) -> Predictions:
     """Return a network's predictions for a suite, in its order."""
     scores = [
         batch.scores.float().cpu().numpy()

@@ -21,7 +21,7 @@ MOST_INPUTS = 640
 _MOST_ON_CARD = 4_096
 """The same on a graphics card."""
 
-MEMORY = 1 << 30
+_MEMORY = 1 << 30
 """Bytes of activations in one batch where the config file says nothing."""
 
 _SHARE = 0.25
@@ -46,4 +46,4 @@ def _memory(card: torch.device | None) -> int:
     given = config().batch
     if given is not None:
         return given
-    return MEMORY if card is None else int(_SHARE * torch.cuda.mem_get_info(card)[0])
+    return _MEMORY if card is None else int(_SHARE * torch.cuda.mem_get_info(card)[0])

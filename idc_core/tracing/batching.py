@@ -96,7 +96,7 @@ def batches(
             continue
         begin = skip
         if done == skip:
-            first = place(model, part[skip : skip + 1])
+            first = to_network(model, part[skip : skip + 1])
             tried = probe(model, first, layers, settings, ends_at=ends_at)
             size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
             traits = tried.traits
@@ -108,7 +108,7 @@ def batches(
                 size = -(-(len(part) - 1) // -(-(len(part) - 1) // size))  # the rest in batches of about one size
             del tried
         for start in range(begin, len(part), size):
-            batch = place(model, part[start : start + size])
+            batch = to_network(model, part[start : start + size])
             yield Portion(done, batch, traits)
             done += len(batch)
             unreleased += main_of(batch).nbytes
@@ -253,7 +253,7 @@ def layers_until(model: nn.Module, one: object, layers: Sequence[str], end: str)
     """
     watch = Watch(None)
     with undisturbed(model), watching(model, tuple(dict.fromkeys((*layers, end))), watch):
-        run_watched(model, place(model, whole(one)), watch)
+        run_watched(model, to_network(model, whole(one)), watch)
     ran = list(dict.fromkeys(capture.layer for capture in watch.captures))
     return tuple(ran[: ran.index(end) + 1])
 
@@ -354,14 +354,14 @@ def check_tensor(value: object) -> None:
         )
 
 
-def place(model: nn.Module, batch: object) -> Batch:
+def to_network(model: nn.Module, batch: object) -> Batch:
     """Return a batch of inputs on the network's device, in its dtype, images with the channels last in memory."""
     return batch.each(partial(placed, model)) if isinstance(batch, NamedInputs) else placed(model, batch)
 
 
 @torch.inference_mode(False)
 def placed(model: nn.Module, batch: object, in_single: bool = False) -> Tensor:
-    """Return one array of inputs as `place` does; `in_single` precision at least, whatever the network's own is."""
+    """Return one array of inputs as `to_network` does; `in_single`: in single precision at least."""
     if is_array(batch) and not isinstance(batch, Tensor):
         batch = np.asarray(batch)
         if batch.dtype.kind not in "fiub":

@@ -12,7 +12,7 @@ from idc_core.errors import SettingError
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, PARTS, split_layer
 from idc_core.lrp.session import named_layers
-from idc_core.tracing.parts import Kept, padding_of
+from idc_core.tracing.parts import TokenMask, padding_of
 
 Neuron = tuple[str, int]
 """The name of a layer, and which of its neurons, from 0."""
@@ -131,7 +131,7 @@ def axis_in(dimensions: int, axis: int) -> int:
     return axis % dimensions
 
 
-def neuron_activation(value: Tensor, axis: int = CHANNELS, kept: Kept = None) -> Tensor:
+def neuron_activation(value: Tensor, axis: int = CHANNELS, kept: TokenMask = None) -> Tensor:
     """Return one activation per neuron, (n, neurons): the mean over positions.
 
     Positions of padding are left out: `kept`, bool (n, tokens), says where tokens are none, for a layer with as many.

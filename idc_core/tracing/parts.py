@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 
-Kept = Tensor | None
+TokenMask = Tensor | None
 """Which tokens of a batch are no padding, bool (n, tokens); None where all of them are kept."""
 
 
@@ -27,18 +27,18 @@ class Part:
         Where neurons lie in the layer's value.
     """
 
-    active: Callable[[Tensor, Kept], Tensor]
-    relevant: Callable[[Tensor, Kept], Tensor]
-    places: Callable[[Tensor, Kept], Tensor]
+    active: Callable[[Tensor, TokenMask], Tensor]
+    relevant: Callable[[Tensor, TokenMask], Tensor]
+    places: Callable[[Tensor, TokenMask], Tensor]
     axis: int
 
 
-def _first(value: Tensor, kept: Kept) -> Tensor:
+def _first(value: Tensor, kept: TokenMask) -> Tensor:
     """Return the place of the class token, int64 (n,)."""
     return torch.zeros(len(value), dtype=torch.int64, device=value.device)
 
 
-def _last(value: Tensor, kept: Kept) -> Tensor:
+def _last(value: Tensor, kept: TokenMask) -> Tensor:
     """Return the place of the last token that is no padding, int64 (n,)."""
     tokens = value.shape[1]
     if kept is None or kept.shape[1] != tokens:
@@ -46,13 +46,13 @@ def _last(value: Tensor, kept: Kept) -> Tensor:
     return (kept * torch.arange(tokens, device=value.device)).amax(1)
 
 
-def _token(place: Callable[[Tensor, Kept], Tensor]) -> Part:
+def _token(place: Callable[[Tensor, TokenMask], Tensor]) -> Part:
     """Return the part that is one token of each input."""
 
-    def features(value: Tensor, kept: Kept) -> Tensor:
+    def features(value: Tensor, kept: TokenMask) -> Tensor:
         return value[torch.arange(len(value), device=value.device), place(value, kept)]
 
-    def places(value: Tensor, kept: Kept) -> Tensor:
+    def places(value: Tensor, kept: TokenMask) -> Tensor:
         return (torch.arange(value.shape[1], device=value.device) == place(value, kept)[:, None])[..., None]
 
     return Part(features, features, places, 2)
@@ -87,7 +87,7 @@ def padding_of(model: nn.Module) -> int | None:
     return next((padding for padding in embeddings if padding is not None), None)
 
 
-def kept_tokens(model: nn.Module, batch: Batch) -> Kept:
+def kept_tokens(model: nn.Module, batch: Batch) -> TokenMask:
     """Return which tokens of token ids (n, tokens) are no padding, told by their mask where it is given by name.
 
     An input of nothing but padding keeps all of them.

@@ -21,11 +21,11 @@ Name = tuple[str, str]
 _EVERY_S = 5.0
 """Seconds of work after which what is new is kept; a pass that takes less leaves no file."""
 
-PIECE = 64 << 20
+_PIECE = 64 << 20
 """Bytes of a piece from which on it is kept at once."""
 
 
-class Rows:
+class PassRows:
     """One row per input and array, and the shapes of layers.
 
     Parameters
@@ -62,7 +62,7 @@ class Rows:
             return
         self._new.append(arrays)
         held = sum(array.nbytes for one in self._new for array in one.values())
-        if held > PIECE or time.monotonic() - self._since > _EVERY_S:
+        if held > _PIECE or time.monotonic() - self._since > _EVERY_S:
             self.keep()
 
     def keep(self) -> None:

@@ -21,13 +21,13 @@ from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
 from idc_core.store import Unfinished
 from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
 from idc_core.tracing.neurons import Neuron, check_neuron, neuron_activation, neuron_axes, neuron_relevance, no_neuron
-from idc_core.tracing.parts import Kept, kept_tokens, part_of
+from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
-from idc_core.tracing.rows import Rows
+from idc_core.tracing.rows import PassRows
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
-DOING = "inputs through the network"
+_DOING = "inputs through the network"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class TraceBatch:
     activations: dict[str, Tensor]
     """(n, ...), output of each layer after its activation function, in the layer's own shape."""
     relevance: dict[str, Tensor]  # (n, ...), relevance at the same places; empty where none was asked for
-    kept: Kept = None  # bool (n, tokens), which tokens of the inputs are no padding; None where all of them are kept
+    kept: TokenMask = (
+        None  # bool (n, tokens), which tokens of the inputs are no padding; None where all of them are kept
+    )
 
 
 def trace(
@@ -111,7 +113,7 @@ def trace(
             yield found
             del found  # the next piece needs the memory
             done = portion.start + rows.stop
-            report(on_progress, done, total or done, DOING)
+            report(on_progress, done, total or done, _DOING)
     if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
         raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one per input.")
 
@@ -135,7 +137,7 @@ def collect(
     some seconds before; the result is the same, bit for bit, as that of a pass in one go.
     """
     layers = layer_names(layers)
-    rows, axes = Rows(in_memory, unfinished), neuron_axes(model, layers)
+    rows, axes = PassRows(in_memory, unfinished), neuron_axes(model, layers)
 
     def reduced() -> Iterator[tuple[None, dict[tuple[str, str], Tensor]]]:
         for batch in trace(
@@ -159,7 +161,7 @@ def collect(
     total = source(inputs)[1]
     if not rows.done or rows.done != total:
         if unfinished is not None:
-            report(on_progress, rows.done, total or 0, DOING)  # the first batch may take seconds
+            report(on_progress, rows.done, total or 0, _DOING)  # the first batch may take seconds
         try:
             for _, arrays in brought_back(reduced()):
                 rows.append(arrays)
@@ -241,7 +243,7 @@ def _start(scores: Tensor, target: str | Tensor) -> Tensor:
     return start_relevance(scores, chosen)
 
 
-def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: Kept) -> tuple[Tensor, Tensor]:
+def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: TokenMask) -> tuple[Tensor, Tensor]:
     """Return the activations (n, neurons) of a neuron's layer, and the relevance of its values (n, numbers).
 
     The neuron's activation is shared among the values that it is computed from by their gradients times themselves:
@@ -264,7 +266,7 @@ def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: Kept) -> tuple[T
 
 
 def _combined(
-    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: Kept, over: object, rows: int
+    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: TokenMask, over: object, rows: int
 ) -> dict[str, Tensor]:
     """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
 
@@ -278,7 +280,7 @@ def _combined(
     return found
 
 
-def _over_uses(uses: list[Tensor], layer: str, kept: Kept, over: Any) -> Tensor:
+def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Any) -> Tensor:
     """Return what is meant of a layer: one tensor of all its uses."""
     part = part_of(layer)
     if part is not None:

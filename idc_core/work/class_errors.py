@@ -12,7 +12,7 @@ from idc_core.base.progress import Progress
 from idc_core.confusion.probability_matrix import THRESHOLD, ActivationCounts
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.work.executor import Block, Executor, Work
-from idc_core.work.rows import Rows
+from idc_core.work.rows import BlockRows
 from idc_core.work.sizes import find_blocks
 from idc_core.work.source import Opened, Source
 
@@ -22,7 +22,7 @@ class _ClassCounts:
     """Counts of active neurons by predicted class, and the prediction of every input, int64 (n,)."""
 
     counts: ActivationCounts
-    predicted: Rows
+    predicted: BlockRows
 
     def merge(self, other: _ClassCounts) -> Self:
         """Take in the counts of the next inputs."""
@@ -63,7 +63,7 @@ class _Count(Work[_ClassCounts]):
         for parts, scores in batches:
             predicted = np.asarray(scores.argmax(1), np.int64)
             if found is None:
-                found = _ClassCounts(ActivationCounts(scores.shape[1], self.threshold), Rows([]))
+                found = _ClassCounts(ActivationCounts(scores.shape[1], self.threshold), BlockRows([]))
             found.counts.update(np.concatenate(parts, axis=1), predicted)
             found.predicted.parts.append(predicted)
         assert found is not None  # a block has inputs, or the pass has refused it

@@ -22,7 +22,7 @@ from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, le
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
 from idc_core.work.executor import Block, Executor, Work
-from idc_core.work.rows import ColumnSketches, Rows
+from idc_core.work.rows import BlockRows, ColumnSketches
 from idc_core.work.sizes import find_blocks
 from idc_core.work.source import Opened, Source
 
@@ -71,7 +71,7 @@ def fit_idc(
     important = most_important(importance, criterion.m_of(len(importance)))
     # How many inputs are classified correctly, and so clustered, is known only once they are here.
     sketched = CLUSTERINGS[settings.clustering].sketches(cutting.count) and not (settings.original or rows)
-    second = _Important(first, important, ColumnSketches if sketched else Rows, first.keeps)
+    second = _Important(first, important, ColumnSketches if sketched else BlockRows, first.keeps)
     values = executor.run(source, second, cutting.blocks, on_progress).joined()
     kind: Any = SketchedLayer if sketched else RankedLayer
     ranked: RankedLayer | SketchedLayer = kind(layer, importance, important, values, sums.dense[layer])
@@ -211,15 +211,15 @@ class _Relevance(Work[RelevanceSums]):
 
 
 @dataclass(frozen=True)
-class _Important(Work[Rows | ColumnSketches]):
+class _Important(Work[BlockRows | ColumnSketches]):
     """Work of the second round: a block's activations of the important neurons, as the first round has seen them."""
 
     first: _Relevance
     important: NDArray[np.int64]
-    gather: type[Rows | ColumnSketches]
+    gather: type[BlockRows | ColumnSketches]
     keeps: str = ""
 
-    def __call__(self, opened: Opened, block: Block) -> Rows | ColumnSketches:
+    def __call__(self, opened: Opened, block: Block) -> BlockRows | ColumnSketches:
         """Return what the worker kept; one that took over from another runs the block again."""
         shelf = self.first.shelf(opened)
         if block not in shelf:

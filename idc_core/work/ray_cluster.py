@@ -37,7 +37,7 @@ _CONNECT_S = 10.0
 _NOBODY_S = 300.0
 """Seconds without any worker after which the work is given up."""
 
-LOST_S = 20.0
+_LOST_S = 20.0
 """Seconds without the cluster's head after which the work is given up; after 60 Ray would end this process."""
 
 
@@ -197,11 +197,11 @@ class RayCluster(Executor):
             socket.create_connection(self._head, _LOOK_S).close()
         except OSError as error:
             self._silent = now if self._silent is None else self._silent
-            if now > self._silent + LOST_S:
+            if now > self._silent + _LOST_S:
                 self._lost = True
                 raise EngineError(
                     f"The Ray cluster is lost: its head at {':'.join(map(str, self._head))} has not answered for "
-                    f"{LOST_S:.0f} seconds ({_said(error)}). Start it again, then this run."
+                    f"{_LOST_S:.0f} seconds ({_said(error)}). Start it again, then this run."
                 ) from error
             return False
         self._silent = None

@@ -25,7 +25,7 @@ class Parts(Generic[_Part]):
         return self
 
 
-class Rows(Parts[NDArray[Any]]):
+class BlockRows(Parts[NDArray[Any]]):
     """Rows of several blocks."""
 
     def joined(self) -> NDArray[Any]:
@@ -35,7 +35,7 @@ class Rows(Parts[NDArray[Any]]):
         return rows
 
 
-SKETCHED = 10 * CELLS
+_SKETCHED = 10 * CELLS
 """Rows of float32 from which on sketches of their columns take less: 40 bytes for a cell, 4 for a value."""
 
 
@@ -47,7 +47,7 @@ class ColumnSketches:
     sketches: list[Sketch] = field(default_factory=list)  # none yet, or m
 
     def __post_init__(self) -> None:
-        if sum(map(len, self.rows)) >= SKETCHED:
+        if sum(map(len, self.rows)) >= _SKETCHED:
             self._sketch()
 
     def merge(self, other: ColumnSketches) -> ColumnSketches:

@@ -8,7 +8,7 @@ from functools import partial
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import place, probe, whole
+from idc_core.tracing.batching import probe, to_network, whole
 from idc_core.work.executor import Cut, Cutting, Executor
 from idc_core.work.source import Opened, Source
 
@@ -25,6 +25,6 @@ def find_blocks(
 
 
 def _at_once(opened: Opened, layers: tuple[str, ...], settings: RelevanceSettings | None) -> int:
-    first = place(opened.model, whole(opened.data)[:1])
+    first = to_network(opened.model, whole(opened.data)[:1])
     tried = probe(opened.model, first, layers, settings)
     return inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)

@@ -9,13 +9,13 @@ from typing import Generic, TypeVar
 
 State = TypeVar("State")
 
-FAN_IN = 8
+_FAN_IN = 8
 """States that are merged at a time."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A place in the tree: level 0 are the blocks in order, each further level merges `FAN_IN` of the one below."""
+    """A place in the tree: level 0 are the blocks in order, each further level merges `_FAN_IN` of the one below."""
 
     level: int
     index: int
@@ -23,7 +23,7 @@ class Node:
     @property
     def parent(self) -> Node:
         """The node that it is merged into."""
-        return Node(self.level + 1, self.index // FAN_IN)
+        return Node(self.level + 1, self.index // _FAN_IN)
 
 
 class Tree(Generic[State]):
@@ -42,7 +42,7 @@ class Tree(Generic[State]):
     def __init__(self, blocks: int, homes: Mapping[int, int] | None = None, moving: bool = False) -> None:
         self.sizes = [blocks]
         while self.sizes[-1] > 1:
-            self.sizes.append(-(-self.sizes[-1] // FAN_IN))
+            self.sizes.append(-(-self.sizes[-1] // _FAN_IN))
         self.top = Node(len(self.sizes) - 1, 0)
         self.found: dict[Node, State] = {}
         self._homes, self._moving = dict(homes or {}), moving
@@ -56,8 +56,8 @@ class Tree(Generic[State]):
 
     def children(self, node: Node) -> list[Node]:
         """Return the nodes that are merged into one, in order."""
-        first = node.index * FAN_IN
-        last = min(first + FAN_IN, self.sizes[node.level - 1])
+        first = node.index * _FAN_IN
+        last = min(first + _FAN_IN, self.sizes[node.level - 1])
         return [Node(node.level - 1, index) for index in range(first, last)]
 
     def take(self, worker: int, alive: set[int]) -> Node | None:
@@ -115,8 +115,8 @@ class Tree(Generic[State]):
         return again
 
     def _is_below(self, one: Node, node: Node) -> bool:
-        return one.level < node.level and one.index // FAN_IN ** (node.level - one.level) == node.index
+        return one.level < node.level and one.index // _FAN_IN ** (node.level - one.level) == node.index
 
     def _leaves(self, node: Node) -> Iterator[int]:
-        span = FAN_IN**node.level
+        span = _FAN_IN**node.level
         yield from range(node.index * span, min((node.index + 1) * span, self.sizes[0]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from idc_core.base.parameters import Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
-ANY, OWN = "any", "own"
+_ANY, OWN = "any", "own"
 _SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
@@ -105,17 +105,17 @@ def choose(view: View) -> tuple[Plan, str]:
 
 def _choose_goal(classes: tuple[str, ...]) -> int | None:
     """Choose the class to be predicted; None for any wrong one."""
-    goals = {ANY: "any wrong class", **{one: one for one in classes}}
+    goals = {_ANY: "any wrong class", **{one: one for one in classes}}
     said = choose_one(
         st.selectbox,
         "Goal",
         goals,
-        ANY,
+        _ANY,
         "goal",
         help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
-        f"Default {goals[ANY]}.",
+        f"Default {goals[_ANY]}.",
     )
-    return None if said == ANY else classes.index(said)
+    return None if said == _ANY else classes.index(said)
 
 
 def _attack_help(entries: list[Attack]) -> str:

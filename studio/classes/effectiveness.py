@@ -18,7 +18,7 @@ from studio.widgets import layout
 
 Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
 
-CONFUSED, UNEQUAL = "confused pairs", "unequally treated pairs"
+CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
 
 
 def draw(looked: Looked, one: View) -> None:
@@ -26,7 +26,7 @@ def draw(looked: Looked, one: View) -> None:
     found = looked.found
     searches: dict[str, Search] = {
         CONFUSED: (found.distance, found.confusion, "low", found.confusion_found),
-        UNEQUAL: (found.bias, found.disparity, "high", found.bias_found),
+        _UNEQUAL: (found.bias, found.disparity, "high", found.bias_found),
     }
     curves: dict[str, Curve] = {}
     told: dict[str, Evaluation] = {}

@@ -119,13 +119,13 @@ def _draw_repair(view: View, looked: Looked) -> None:
 def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     """Return the run that adds the inputs confused in the reported pairs."""
     from idc_core.experiments.confusion_repair import ADDITIONS, RepairPlan, prepare_repair
-    from idc_core.store.cache import ArrayFolder, runs_folder
+    from idc_core.store.cache import ArrayFolder, records_folder
     from idc_core.suites.suite import content_address
 
     found, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
     settings: dict[str, Any] = {"threshold": found.threshold, "deviations": found.deviations, "epochs": epochs}
     about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
-    store = ArrayFolder(runs_folder() / "repair" / content_address(*about))
+    store = ArrayFolder(records_folder() / "repair" / content_address(*about))
 
     def prepare(report: Progress) -> RepairPlan:
         return prepare_repair(model, train, test, layers, store=store, on_progress=report, **settings)

@@ -22,10 +22,10 @@ from studio.state.setup import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
-SHOWN, FEW, FEW_PAIRS = 20, 6, 5
+SHOWN, _FEW, FEW_PAIRS = 20, 6, 5
 """Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
 
-SHOWN_TEXTS, FEW_TEXTS = 6, 2
+SHOWN_TEXTS, _FEW_TEXTS = 6, 2
 """The same for texts, which take more room."""
 
 _MOST_STATES = 8
@@ -193,7 +193,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
     learnt = plural(int(found.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
     texts = view.test.inputs.ndim != 4
-    few = FEW_TEXTS if texts else FEW_PAIRS if explained else FEW
+    few = _FEW_TEXTS if texts else FEW_PAIRS if explained else _FEW
     most = few if not picked else SHOWN_TEXTS if texts else SHOWN
     maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None
     layout.gallery(view, tests, most, maps, key=f"cluster-tests-{cluster}")

@@ -27,7 +27,7 @@ _PROJECTIONS = {"linear": "principal components", "umap": "UMAP"}
 _COLOURED = {"class": "class", "target": "target", "cluster": "cluster", "cell": "cell", "correctness": "correctness"}
 """What the tests can be coloured by: name and label."""
 
-CLICK, LASSO = "click", "lasso"
+_CLICK, _LASSO = "click", "lasso"
 
 _SHOWN = 20
 _RANGES = 5
@@ -63,11 +63,11 @@ def draw_plane(view: View, rank: int) -> None:
         )
         choosing = st.segmented_control(
             "Select",
-            [CLICK, LASSO],
-            default=CLICK,
+            [_CLICK, _LASSO],
+            default=_CLICK,
             required=True,
             key="plane-choosing",
-            help=f"Select one test by a click, or several by a lasso. Default {CLICK}.",
+            help=f"Select one test by a click, or several by a lasso. Default {_CLICK}.",
         )
     positions, found = _project(view, way)
     groups = _groups(view, colour, rank, positions)
@@ -89,7 +89,7 @@ def draw_plane(view: View, rank: int) -> None:
             title,
             selected=int(place[0]) if len(place) else None,
             together=together,
-            lasso=choosing == LASSO,
+            lasso=choosing == _LASSO,
             dark=dark,
         ),
         alt=title,

@@ -30,10 +30,10 @@ MOST_LISTED = 1000
 CELL = "cell"
 """Key of the field that names the cell."""
 
-NEURONS, NEURONS_OF = "cell-neurons", "cell-neurons-of"
+NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
 """Key of the table of a cell's neurons, and in the session: the cell that it last showed."""
 
-LISTED = "covered-cells"
+_LISTED = "covered-cells"
 """Key of what unfolds the list of covered cells."""
 
 
@@ -137,9 +137,9 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
     """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
     # One table for all cells: the browser takes far longer to make one than to fill it anew. No pick goes along.
-    if st.session_state.get(NEURONS_OF, cell) != cell and NEURONS in st.session_state:
+    if st.session_state.get(_NEURONS_OF, cell) != cell and NEURONS in st.session_state:
         st.session_state[NEURONS] = {"selection": {"rows": []}}
-    st.session_state[NEURONS_OF] = cell
+    st.session_state[_NEURONS_OF] = cell
     st.dataframe(
         pd.DataFrame(
             {
@@ -222,7 +222,7 @@ def covered_cells(view: View, grid: Grid) -> None:
     if not len(drawn):
         st.markdown("None of the cells shown above is covered.")
         return
-    folded = st.expander(plural(len(drawn), "covered cell"), key=LISTED, on_change="rerun")
+    folded = st.expander(plural(len(drawn), "covered cell"), key=_LISTED, on_change="rerun")
     if folded.open:
         with folded:
             _list_covered(view, grid, drawn)

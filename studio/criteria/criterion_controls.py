@@ -15,19 +15,19 @@ from studio.jobs.results import View
 from studio.state import address
 from studio.widgets import layout
 
-CHOSEN, OTHERS = "criteria", "suites"  # names of the controls, also in the address
+_CHOSEN, _OTHERS = "criteria", "suites"  # names of the controls, also in the address
 
 
 def choose_criteria(view: View) -> list[str]:
     """Choose which criteria are measured; IDC always is."""
-    said, usual = address.read(CHOSEN).split(","), criterion_scores.usual(view)
-    st.session_state[CHOSEN] = [name for name in CRITERIA if name in said] or usual
+    said, usual = address.read(_CHOSEN).split(","), criterion_scores.usual(view)
+    st.session_state[_CHOSEN] = [name for name in CRITERIA if name in said] or usual
     chosen = st.pills(
         "Criteria",
         list(offered()),
         selection_mode="multi",
         format_func=lambda name: offered()[name],
-        key=CHOSEN,
+        key=_CHOSEN,
         on_change=lambda: _keep(usual),
         help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
         "other inputs. Default: all; on large data sets all but these; without classes all but "
@@ -59,8 +59,8 @@ def say_left_out(view: View, chosen: list[str]) -> None:
 
 def _keep(usual: list[str]) -> None:
     """Keep the chosen criteria; the address holds none where they are the default ones."""
-    chosen = [name for name in CRITERIA if name in st.session_state[CHOSEN]]
-    address.keep(CHOSEN, "" if chosen == usual else ",".join(chosen))
+    chosen = [name for name in CRITERIA if name in st.session_state[_CHOSEN]]
+    address.keep(_CHOSEN, "" if chosen == usual else ",".join(chosen))
 
 
 def offered() -> dict[str, str]:
@@ -73,13 +73,13 @@ def choose_others(view: View) -> list[OtherSuite]:
     suites = compared_suites.others(view)
     if not suites:
         return []
-    st.session_state[OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
+    st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
     wanted = st.multiselect(
         "Other suites",
         list(suites),
         format_func=lambda name: suites[name].label,
-        key=OTHERS,
-        on_change=lambda: address.keep(OTHERS, ",".join(st.session_state[OTHERS])),
+        key=_OTHERS,
+        on_change=lambda: address.keep(_OTHERS, ",".join(st.session_state[_OTHERS])),
         placeholder="None",
         width=420,
         help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks can "
@@ -90,7 +90,7 @@ def choose_others(view: View) -> list[OtherSuite]:
 
 def settings(*names: str) -> DeltaGenerator:
     """Return the place of the controls that are folded away: criteria, their parameters, and those of `names`."""
-    return layout.settings(CHOSEN, *(parameter_key(*one) for one in shared_parameters()), *names)
+    return layout.settings(_CHOSEN, *(_parameter_key(*one) for one in _shared_parameters()), *names)
 
 
 def choose_parameters() -> dict[str, CriterionSettings]:
@@ -98,16 +98,16 @@ def choose_parameters() -> dict[str, CriterionSettings]:
     found: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
     st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
     columns = st.columns(2, gap="medium")
-    for index, (names, parameter) in enumerate(shared_parameters()):
+    for index, (names, parameter) in enumerate(_shared_parameters()):
         with columns[index % len(columns)]:
             label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
-            value = layout.ask(st.number_input, parameter, parameter_key(names, parameter), label=label)
+            value = layout.ask(st.number_input, parameter, _parameter_key(names, parameter), label=label)
         for name in names:
             found[name][parameter.name] = value
     return found
 
 
-def shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
+def _shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
     """Return the parameters on the criteria's cards, each with the criteria that share it."""
     found: dict[Parameter, tuple[str, ...]] = {}
     for name, kind in CRITERIA.items():
@@ -116,7 +116,7 @@ def shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
     return [(names, parameter) for parameter, names in found.items()]
 
 
-def parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
+def _parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
     """Return the name of a parameter's control, also in the address."""
     return f"{'-'.join(names)}-{parameter.name}"
 

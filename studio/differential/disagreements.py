@@ -32,7 +32,7 @@ from studio.widgets.relevance_view import draw_groups, draw_pictures
 SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""
 
-SIDE, MOST_SHOWN = 140, 6
+SIDE, _MOST_SHOWN = 140, 6
 """Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
 
 _MOST_PICTURES = 200
@@ -169,7 +169,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
 def draw_more(view: View, result: SearchResult, shown: int) -> None:
     """Show the first disagreements as small pictures; a click shows one large, and selects its seed on all pages."""
     found = result.disagreements
-    rows = np.argsort(found.iterations, kind="stable")[:MOST_SHOWN]
+    rows = np.argsort(found.iterations, kind="stable")[:_MOST_SHOWN]
     numbers = view.test.ids[result.origin]
     tiles = [gallery.Tile(int(numbers[row]), f"{numbers[row]}: {_predictions(view, result, row)}") for row in rows]
     seeds = result.seeds[found.seed_index[rows]]

@@ -18,7 +18,7 @@ from studio.widgets import layout
 
 MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 _MOST_SEEDS = 500
-USUAL_SEEDS, FEW_SEEDS = 50, 16
+USUAL_SEEDS, _FEW_SEEDS = 50, 16
 _LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
@@ -83,7 +83,7 @@ def _choose_seeds(view: View) -> dict[str, Any]:
 
     near = uncovered_cell(view)
     ways = [name for name, one in SEEDS.items() if (view.is_classifier or not one.classes) and (near or not one.cell)]
-    few = FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
+    few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
     most = max(2, min(_MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how = choose_one(
@@ -126,14 +126,14 @@ def _choose_seeds(view: View) -> dict[str, Any]:
     return {"how": how, "count": count, "seed": seed, "cell": cell}
 
 
-def constraint_menu() -> dict[str, str]:
+def _constraint_menu() -> dict[str, str]:
     """Return the constraints with their names for a person."""
     from idc_core.generation import CONSTRAINTS
 
     return {name: one.card.label for name, one in CONSTRAINTS.items()}
 
 
-def objective_menu() -> dict[str, str]:
+def _objective_menu() -> dict[str, str]:
     """Return the objectives with their names for a person."""
     from idc_core.generation import OBJECTIVES
 
@@ -143,7 +143,7 @@ def objective_menu() -> dict[str, str]:
 def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
     from idc_core.generation import CONSTRAINTS
 
-    labels = constraint_menu()
+    labels = _constraint_menu()
     name = choose_one(
         st.selectbox,
         "Constraint",
@@ -245,7 +245,7 @@ def _choose_more(view: View) -> dict[str, Any]:
             "the paper. The others aim at targets that the tests leave uncovered, IDC at cells next to each seed's. "
             f"Default {CRITERIA['nc'].card.label}.",
         )
-        labels = objective_menu()
+        labels = _objective_menu()
         objective = choose_one(
             st.selectbox,
             "Objective",

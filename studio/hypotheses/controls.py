@@ -16,7 +16,7 @@ from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout
 
-FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
+_FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
 
 _PAGED = "units-part-of"
@@ -55,7 +55,7 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
     """Choose what is measured, and which of its scores are shown."""
     usual = inspections.usual(view)
     chosen = _pills(
-        FAMILY,
+        _FAMILY,
         "Families of hypotheses",
         inspections.family_menu(view),
         usual,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _EPOCHS = JobKind("epochs", kept=48, is_long=True)
 _TRAININGS = JobKind("trainings", kept=4, is_long=True, lives="server")
 
-QUICK_S = 300
+_QUICK_S = 300
 """Seconds up to which a training is offered on the page; longer ones are for the command line."""
 
 _TRAIN = "train-for-epochs"
@@ -144,7 +144,7 @@ def _offer(view: View, part: Series | None) -> None:
     if part is not None:
         text = f"A training was stopped after epoch {part.epochs[-1]} of {epochs}; the epochs after it are missing."
     seconds = _expected(view)
-    if seconds > QUICK_S:
+    if seconds > _QUICK_S:
         st.caption(
             f"{text} Training again takes {duration(seconds)} on this machine under its present load. To run it "
             "in a terminal:"

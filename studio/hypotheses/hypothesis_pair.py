@@ -37,7 +37,7 @@ _MOST = 12
 _SHOWN = 4
 """Pictures of the most and of the least active records."""
 
-BEHIND, TEXTS = 10, 3
+_BEHIND, TEXTS = 10, 3
 """Tests shown of a selected unit: pictures, and texts, which take a row each."""
 
 _SIDE = 112
@@ -109,7 +109,7 @@ def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
         st.markdown(f"**Unit {unit} and {name}**: {score_text(grid, hypothesis, unit)}", width="content")
         st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
     st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
-    layout.gallery(measured.view, strongest, BEHIND if measured.view.test.inputs.ndim == 4 else TEXTS, key="behind")
+    layout.gallery(measured.view, strongest, _BEHIND if measured.view.test.inputs.ndim == 4 else TEXTS, key="behind")
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:

@@ -39,7 +39,7 @@ RATES = (1, 5, 10)
 _USUAL_OF_SQL = ("characters", "words", "grammar")
 _USUAL_OF_TEXT = ("labels", "symbols")
 
-TELL_S = 1.0
+_TELL_S = 1.0
 """Seconds between two drawings of scores so far: drawing takes time from reading."""
 
 SHOWN_RECORDS = 256
@@ -183,7 +183,7 @@ def measure(
     def watch() -> None:
         nonlocal told, since
         now = so_far()
-        if tell is None or now is None or _read(now) <= told or time.monotonic() - since < TELL_S:
+        if tell is None or now is None or _read(now) <= told or time.monotonic() - since < _TELL_S:
             return
         told = _read(now)
         tell(Measured(now, view, settings, told, False))

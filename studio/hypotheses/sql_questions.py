@@ -18,7 +18,7 @@ from studio.widgets.charts import csv
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
 
-SQL, QUESTION, ANSWERED = "sql", "prepared", "sql-answer"
+SQL, _QUESTION, _ANSWERED = "sql", "prepared", "sql-answer"
 _KEPT_AS = "hypotheses-kept"
 """Set to the key of the run that was kept last in this session."""
 
@@ -87,12 +87,12 @@ def _draw_question() -> None:
     st.session_state["sql-kept"] = sql
     # A question is asked once, and again where another run was kept: it may take its whole time.
     asked = (sql, _path().stat().st_mtime_ns)
-    if st.session_state.get(ANSWERED, (None,))[0] != asked:
+    if st.session_state.get(_ANSWERED, (None,))[0] != asked:
         try:
-            st.session_state[ANSWERED] = (asked, database(_path()).ask(sql))
+            st.session_state[_ANSWERED] = (asked, database(_path()).ask(sql))
         except IdcError as error:
-            st.session_state[ANSWERED] = (asked, literal(error))
-    answer = st.session_state[ANSWERED][1]
+            st.session_state[_ANSWERED] = (asked, literal(error))
+    answer = st.session_state[_ANSWERED][1]
     if isinstance(answer, str):
         st.error(answer)
         return
@@ -119,12 +119,12 @@ def _path() -> Path:
 
 def _box() -> str:
     """Return the key of the text box; a prepared question comes into a new one."""
-    return f"{SQL}-{st.session_state.get(QUESTION, 0)}"
+    return f"{SQL}-{st.session_state.get(_QUESTION, 0)}"
 
 
 def _prepare(sql: str) -> None:
     st.session_state["sql-kept"] = sql
-    st.session_state[QUESTION] = st.session_state.get(QUESTION, 0) + 1
+    st.session_state[_QUESTION] = st.session_state.get(_QUESTION, 0) + 1
 
 
 def _draw_export() -> None:

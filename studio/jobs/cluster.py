@@ -25,7 +25,7 @@ _TOLD = (setup_files.VARIABLE, server_files.VARIABLE)
 
 
 @dataclass(frozen=True)
-class SameServer:
+class _SameServer:
     """Opens in an engine's worker what this server offers: its library, and what the environment names."""
 
     environment: tuple[tuple[str, str], ...]
@@ -45,7 +45,7 @@ def passes(card: ModelCard, open_model: Callable[[], Network], data: Dataset, li
     if not name or workers.alone():
         return source, Here
     environment = tuple((one, os.environ[one]) for one in _TOLD if one in os.environ)
-    return replace(source, limit=limit, prepare=SameServer(environment), live=None), partial(_open, name, address)
+    return replace(source, limit=limit, prepare=_SameServer(environment), live=None), partial(_open, name, address)
 
 
 def _open(name: str, address: str) -> Executor:

@@ -2,7 +2,7 @@
 
 A page asks for a result and waits with a progress bar. The work runs in a thread of its own, so that moving
 a widget or changing the page loses nothing: the next run of the script finds the same job. A job that no page
-has asked for during `GRACE_S` seconds stops by itself.
+has asked for during `_GRACE_S` seconds stops by itself.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from studio.state import allowed
 from studio.state.setup import SAVED
 from studio.text import duration
 
-GRACE_S = 5.0
+_GRACE_S = 5.0
 """Seconds after which a job that nobody waits for is stopped."""
 
 SILENT_S = 0.4
 """Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
 
-POLL_S = 0.15
+_POLL_S = 0.15
 
 _TELLING_S = 3.0
 """Seconds of work after which its pace tells how long the rest takes."""
@@ -115,7 +115,7 @@ class Job:
         before, self.state = self.state, State(done, total, label)
         if (before.total, before.part) != (total, self.state.part) or done < before.done:
             self._paced = time.monotonic(), self.state
-        return time.monotonic() - self._wanted < GRACE_S
+        return time.monotonic() - self._wanted < _GRACE_S
 
     @property
     def left_s(self) -> float | None:
@@ -376,7 +376,7 @@ class Waiting:
                     begun.want()
                 if watch is not None:
                     watch()
-                ended = job.wait(POLL_S)
+                ended = job.wait(_POLL_S)
         self._place.empty()
 
 

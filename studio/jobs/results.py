@@ -44,7 +44,7 @@ _MODEL = JobKind("model", kept=4, lives="everywhere", is_light=True)
 
 _STEPS = 5
 
-Carded = tuple["ModelCard", Callable[[], "Network"]]
+_Carded = tuple["ModelCard", Callable[[], "Network"]]
 """The card of a network, and what reads the network."""
 
 
@@ -218,7 +218,7 @@ def _analysis(
     waiting: Waiting,
     setup: Setup,
     m: int,
-    network: Carded,
+    network: _Carded,
     data: tuple[Dataset, Dataset],
     traces: tuple[Traces, Traces],
 ) -> Analysis:
@@ -322,7 +322,7 @@ def _limit(name: str, split: Split) -> int | None:
     return DATASETS[name].learns_from if split == "train" else None
 
 
-def _open_traces(waiting: Waiting, network: Carded, data: Dataset, split: Split, layer: str) -> Traces:
+def _open_traces(waiting: Waiting, network: _Carded, data: Dataset, split: Split, layer: str) -> Traces:
     """Return what a layer shows on one split of a data set, passed through the network once."""
     source, open_executor = cluster.passes(*network, data, _limit(data.name, split))
     plan = planned_traces(source, layer, open_executor)

@@ -24,7 +24,7 @@ MOST_SEED = 9999
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SuiteAddress:
     """One suite, of a key of `idc_core.suites.SUITES`, the name of a data set, or of a saved suite.
 
     `settings` are parameters that are not at their defaults; "pixels" stands for the share of the pixels. Selected are
@@ -78,13 +78,13 @@ class Recipe:
             return said[0].upper() + said[1:]
         return ", ".join(part for part in (text, answers, classes, sure) if part)
 
-    def changed(self, name: str, value: Any, default: Any) -> Recipe:
+    def changed(self, name: str, value: Any, default: Any) -> SuiteAddress:
         """Return the suite with another setting; one that is at its default is not noted."""
         settings = {key: one for key, one in self.settings.items() if key != name}
         return replace(self, settings=settings if value == default else {**settings, name: value})
 
 
-def parse(text: str) -> Recipe:
+def parse(text: str) -> SuiteAddress:
     """Read one suite from an address; raise `SettingError` where it is not as `Recipe.text` writes it.
 
     Whether its base and its settings exist is seen when it is made.
@@ -112,7 +112,7 @@ def parse(text: str) -> Recipe:
             raise SettingError(
                 f"The address asks for a suite {shown(text)}, in which {shown(part)} cannot be read."
             ) from error
-    recipe = Recipe(base, **found)
+    recipe = SuiteAddress(base, **found)
     if recipe.answers not in ANSWERS or not 0 <= recipe.least <= recipe.most <= 1:
         raise SettingError(f"The address asks for a suite {shown(text)}, whose part of the tests does not exist.")
     return recipe

@@ -14,7 +14,7 @@ from idc_core.errors import SettingError
 from studio.jobs import suite_addresses
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View, open_data
-from studio.jobs.suite_addresses import Recipe
+from studio.jobs.suite_addresses import SuiteAddress
 from studio.state import address, visitor
 from studio.state.setup import fitting_data
 from studio.text import lower
@@ -30,8 +30,8 @@ SUITES = "suites"
 PERTURBED = "perturbed"
 """Name in the address: of how many tests the made suites are made."""
 
-ALL_UP_TO, SMALL = 1000, 32 * 32
-"""Pictures of at most `SMALL` pixels up to which all are changed; of more, as many are drawn at random."""
+_ALL_UP_TO, _SMALL = 1000, 32 * 32
+"""Pictures of at most `_SMALL` pixels up to which all are changed; of more, as many are drawn at random."""
 
 _ALL_LARGE_UP_TO = 400
 """The same of larger pictures, on which relevance takes longer."""
@@ -99,7 +99,7 @@ def perturbed_count(view: View) -> int:
 
 def usual_count(view: View) -> int:
     """Return of how many tests suites are made when the address does not say."""
-    return min(len(view.chosen), ALL_UP_TO if pixels(view) <= SMALL else _ALL_LARGE_UP_TO)
+    return min(len(view.chosen), _ALL_UP_TO if pixels(view) <= _SMALL else _ALL_LARGE_UP_TO)
 
 
 def base_suite(view: View) -> Suite:
@@ -128,7 +128,7 @@ def open_suite(waiting: Waiting, view: View, name: str, known: Mapping[str, Suit
     return union(together, known[name].kind, label)
 
 
-def _open(waiting: Waiting, view: View, recipe: Recipe) -> Suite:
+def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
     """Open what one recipe says, without the original tests."""
     from idc_core.suites import SUITES, find_tests, original, perturbed, sample_tests, select_tests
 
@@ -172,7 +172,7 @@ def _of_classes(view: View, suite: Suite) -> Suite:
     return select_tests(suite, of_classes(suite.targets, suite.class_names, classes)) if classes else suite
 
 
-def _settings(view: View, recipe: Recipe) -> dict[str, Any]:
+def _settings(view: View, recipe: SuiteAddress) -> dict[str, Any]:
     """Return a kind's settings; a number of pixels as a share of them."""
     settings: dict[str, Any] = dict(recipe.settings)
     if "pixels" in settings:
@@ -202,12 +202,14 @@ def _parts(view: View) -> list[SuiteOption]:
     """Offer parts of the tests that exist."""
     if not view.is_classifier or not len(view.chosen):
         return []
-    several = [(Recipe("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")]
+    several = [
+        (SuiteAddress("original", classes=(int(view.test.targets[view.chosen[0]]),)), "The tests of some classes.")
+    ]
     if (view.analysis.confidence[view.chosen] <= _UNSURE).any():
-        several.append((Recipe("original", most=_UNSURE), "The tests with low confidence."))
+        several.append((SuiteAddress("original", most=_UNSURE), "The tests with low confidence."))
     if view.correct is not None and len(np.unique(view.correct[view.chosen])) == 2:
-        several.append((Recipe("original", answers="wrong"), "The misclassified tests."))
-        several.append((Recipe("original", answers="right"), "The correctly classified tests."))
+        several.append((SuiteAddress("original", answers="wrong"), "The misclassified tests."))
+        several.append((SuiteAddress("original", answers="right"), "The correctly classified tests."))
     names = view.test.class_names
     return [
         SuiteOption(recipe.text, recipe.words("", names), text, "own", joins=False, within=True)

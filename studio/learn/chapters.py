@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _DECISION = "answer"
-FIRST, SECOND = (NAMES[1][position] for position in WATCHED)
+FIRST, _SECOND = (NAMES[1][position] for position in WATCHED)
 
 
 def _winner(found: teaching.Explanation) -> str:
@@ -183,7 +183,8 @@ def importance() -> None:
             "Initially a2 is the most active neuron. Why is it the least important?",
             "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small "
             "(0.10 and 0.20). It hardly changes any prediction. Tests should vary the neurons that decide. The studio "
-            f"keeps the *m* most important ones; from here on *m* = 2: {FIRST} and {SECOND}, with the initial numbers.",
+            f"keeps the *m* most important ones; from here on *m* = 2: {FIRST} and {_SECOND}, with the initial "
+            "numbers.",
         )
 
 
@@ -266,8 +267,8 @@ def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
         "cells",
         _plane(inputs.tobytes(), title, own, is_dark(), inputs),
         alt=title,
-        read=f"Each point is one test. Each cell is a cluster of {FIRST} (inactive, medium, high) with one of {SECOND} "
-        "(inactive, high). Filled cells with a solid frame contain a test.",
+        read=f"Each point is one test. Each cell is a cluster of {FIRST} (inactive, medium, high) with one of "
+        f"{_SECOND} (inactive, high). Filled cells with a solid frame contain a test.",
     )
 
 
@@ -276,7 +277,7 @@ def _plane(content: bytes, title: str, own: bool, dark: bool, _inputs: np.ndarra
     """Build the grid of cells once: plotly takes longer to check it than all else on its chapters takes."""
     across, upwards = (found.boundaries for found in teaching.states())
     watched, assigned = teaching.watched(_inputs), teaching.cells(_inputs)
-    return figures.cells(watched, assigned, (across, upwards), (FIRST, SECOND), title, own=own, dark=dark)
+    return figures.cells(watched, assigned, (across, upwards), (FIRST, _SECOND), title, own=own, dark=dark)
 
 
 def coverage() -> None:
@@ -286,7 +287,7 @@ def coverage() -> None:
     with text:
         st.header("Which combinations do the tests reach?", anchor=False)
         st.markdown(
-            f"{sizes[0]} clusters of {FIRST} and {sizes[1]} of {SECOND} make {sizes[0] * sizes[1]} combinations, the "
+            f"{sizes[0]} clusters of {FIRST} and {sizes[1]} of {_SECOND} make {sizes[0] * sizes[1]} combinations, the "
             "**cells**. The share that contains a test is the **importance-driven coverage** (IDC). **Try:** start at "
             "0 and add one test at a time."
         )
@@ -333,8 +334,8 @@ def _empty_cells() -> None:
         across, upwards = (found.boundaries for found in teaching.states())
         question(
             "Can all six cells be reached?",
-            f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {SECOND} above {upwards[-1]:.2f}, together "
-            f"more than {across[-1] + upwards[-1]:.2f}. But {FIRST} responds to ink at the top, {SECOND} to its "
+            f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {_SECOND} above {upwards[-1]:.2f}, together "
+            f"more than {across[-1] + upwards[-1]:.2f}. But {FIRST} responds to ink at the top, {_SECOND} to its "
             "absence: where both are active they add up to 0.40 times middle + 0.70 times foot, at most 1.10. An empty "
             "cell is a question, not a fault. Some cells cannot be reached. Some contain only unrealistic inputs, such "
             "as a blank picture (cell 0-0). And some are missing tests: ink at the top and at the foot (cell 1-1).",

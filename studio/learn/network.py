@@ -18,7 +18,7 @@ _KEY = "learn-network"
 _STAMP = "learn-stamp"
 """The number that the browser gave to the last state it sent, so that it can tell an answer to an older one."""
 
-NET, LINE = "net", "line"
+_NET, _LINE = "net", "line"
 """Names in the address: all numbers in hundredths, inputs first; and the chosen line."""
 
 _component = component("idc_learn_network", "learn", "network")
@@ -76,7 +76,7 @@ def _parse(text: str) -> tuple[Weights, Floats] | None:
 
 def played() -> Played:
     """Return the network as the address says it, else as this session left it, else as it starts."""
-    text, line = address.read(NET), address.read(LINE)
+    text, line = address.read(_NET), address.read(_LINE)
     weights, inputs = _parse(text) or (START, START_INPUTS)
     line = line if line in _LINES else _START_LINE
     # The address may have held nonsense.
@@ -86,7 +86,7 @@ def played() -> Played:
 
 def _keep(text: str, line: str) -> None:
     """Keep a state in the session, and in the address where it differs from the start."""
-    for key, value, start in ((NET, text, _START_TEXT), (LINE, line, _START_LINE)):
+    for key, value, start in ((_NET, text, _START_TEXT), (_LINE, line, _START_LINE)):
         address.keep(key, "" if value == start else value)
 
 

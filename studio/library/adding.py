@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from idc_core.library import Entry
 
 _KINDS = {"told": "Told by the file", "network": "Network", "data": "Data set"}
-KIND, PATH, UPLOADER, REFUSED = "library-kind", "library-path", "library-uploader", "library-refused"
+KIND, PATH, _UPLOADER, REFUSED = "library-kind", "library-path", "library-uploader", "library-refused"
 
 
 def draw(*, expanded: bool) -> None:
@@ -60,7 +60,7 @@ def _upload() -> None:
 
     most = min(config().upload_mib, int(st.get_option("server.maxUploadSize")))
     # Another key after each file: the server holds an upload in memory as long as a control shows it.
-    key = f"{UPLOADER}-{st.session_state.get(UPLOADER, 0)}"
+    key = f"{_UPLOADER}-{st.session_state.get(_UPLOADER, 0)}"
     st.file_uploader(
         "Upload a file",
         key=key,
@@ -91,7 +91,7 @@ def _take_upload(key: str) -> None:
     given = st.session_state[key]
     if given is None or visitor.uploads_refused():
         return
-    st.session_state[UPLOADER] = st.session_state.get(UPLOADER, 0) + 1
+    st.session_state[_UPLOADER] = st.session_state.get(_UPLOADER, 0) + 1
     kind = st.session_state[KIND]
     try:
         kind = library.kind_of(given.name) if kind == "told" else kind

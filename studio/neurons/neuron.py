@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ACTIVATES = "Relevance for the neuron's activation: red activates it, blue holds it down. By the epsilon rule."
 
-EXAMPLES = 4
+_EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
 
 
@@ -59,7 +59,7 @@ def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
     from idc_core.importance.ranking import extremes
 
     activations = _activations(view, neuron)
-    most, _ = extremes(activations, EXAMPLES)
+    most, _ = extremes(activations, _EXAMPLES)
     own = ""
     if view.position is not None:
         value = view.test_traces.activations[view.analysis.layer][view.position, neuron]
@@ -67,7 +67,7 @@ def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
     st.markdown(f"**Neuron {neuron}, highest activation**, from {activations.max():.2f} down{own}")
     tests = view.chosen[most]
     maps = layout.neuron_heatmaps(view, tests, neuron) if explained else None
-    layout.gallery(view, tests, EXAMPLES, maps, key="most-active")
+    layout.gallery(view, tests, _EXAMPLES, maps, key="most-active")
     if maps is not None:
         layout.how_to_read(_ACTIVATES)
 
@@ -77,15 +77,15 @@ def _draw_lowest(view: View, neuron: int) -> None:
     from idc_core.importance.ranking import extremes
 
     activations = _activations(view, neuron)
-    _, least = extremes(activations, EXAMPLES)
+    _, least = extremes(activations, _EXAMPLES)
     lowest = float(activations.min())
     tied = int((activations == lowest).sum())
     if tied == len(activations):
         st.markdown("Its activation is the same for every test.")
         return
     st.markdown(f"**Lowest activation**, from {lowest:.2f} up")
-    layout.gallery(view, view.chosen[least], EXAMPLES, key="least-active")
-    if tied > EXAMPLES:
+    layout.gallery(view, view.chosen[least], _EXAMPLES, key="least-active")
+    if tied > _EXAMPLES:
         st.caption(
             f"{count(tied)} of {plural(len(activations), 'test')} have the activation {lowest:.2f}; the first "
             "are shown."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _RANKINGS = JobKind("rankings", kept=48)
 
-RULE = "epsilon"
+_RULE = "epsilon"
 """The rule by which all training inputs were traced; the other methods run on a sample."""
 
 SAMPLE = 300
@@ -89,7 +89,7 @@ def methods() -> dict[str, str]:
     """Return the attribution methods that rank neurons beside the usual rule: name and label."""
     from idc_core.attribution.methods import METHODS
 
-    return {name: entry.label for name, entry in METHODS.items() if entry.inside and name != RULE}
+    return {name: entry.label for name, entry in METHODS.items() if entry.inside and name != _RULE}
 
 
 def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:

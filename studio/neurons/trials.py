@@ -48,7 +48,7 @@ def comparable(m: int, neurons: int) -> int:
     return min(m, neurons // 2)
 
 
-def some_tests(view: View, number: int) -> Dataset:
+def _some_tests(view: View, number: int) -> Dataset:
     """Return so many of the chosen tests, at even distances; 0 for all of them."""
     from idc_core.importance.ranking import spread_evenly
 
@@ -74,7 +74,7 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
     def work(report: Progress) -> Ablation:
         from idc_core.experiments.ablation import ablate
 
-        tests = some_tests(view, number)
+        tests = _some_tests(view, number)
         return ablate(
             view.model,
             tests.inputs,
@@ -101,7 +101,7 @@ def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
     def work(report: Progress) -> Changes:
         from idc_core.experiments.rq1 import measure
 
-        return measure(view.model, some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
+        return measure(view.model, _some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
 
     changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
     return compare_neurons(changes, order[: comparable(view.analysis.m, len(order))])

@@ -29,7 +29,7 @@ from studio.widgets import layout
 from studio.widgets.stepping import draw_steps
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
-NOTHING, NEXT = "nothing", "next"
+NOTHING, _NEXT = "nothing", "next"
 _RULE = "epsilon"
 SPREAD = "redistribute"
 """How biases are treated where every layer is to sum to the score."""
@@ -44,8 +44,8 @@ _SCORE = "score"
 class Asked:
     """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
-    `second` is what to compare with: `NOTHING`, `NEXT`, or a class or a method; `settings` are those of both methods.
-    With a `neuron` of the setup's layer its activation is to be explained, and `NEXT` is the prediction.
+    `second` is what to compare with: `NOTHING`, `_NEXT`, or a class or a method; `settings` are those of both methods.
+    With a `neuron` of the setup's layer its activation is to be explained, and `_NEXT` is the prediction.
     """
 
     explained: str | None
@@ -109,8 +109,8 @@ def _seconds(view: View, neuron: int | None) -> dict[str, str]:
     """Return what the first heatmap can be compared with: key and label."""
     methods = {f"method {name}": entry.label for name, entry in METHODS.items()}
     if neuron is not None:
-        return {NEXT: "the prediction", **methods, NOTHING: NOTHING}
-    choices = {NEXT: "the true class or runner-up"} if view.is_classifier else {}
+        return {_NEXT: "the prediction", **methods, NOTHING: NOTHING}
+    choices = {_NEXT: "the true class or runner-up"} if view.is_classifier else {}
     choices |= {f"class {index}": f"class {name}" for index, name in enumerate(view.train.class_names)}
     return {**choices, **methods, NOTHING: NOTHING}
 
@@ -186,7 +186,7 @@ def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
         neuron = choose_neuron(view)
         explained, method = choose_class(view) if neuron is None else None, choose_method()
         choices = _seconds(view, neuron)
-        usual = NEXT if view.is_classifier or neuron is not None else "method composite"
+        usual = _NEXT if view.is_classifier or neuron is not None else "method composite"
         second = choose_one(
             st.selectbox,
             "Compare with",
@@ -274,9 +274,9 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
         st.error(literal(error))
         first = by(_RULE, target)
     second_target, method, neuron = target, first.method.name, asked.neuron
-    if asked.neuron is not None and asked.second == NEXT:
+    if asked.neuron is not None and asked.second == _NEXT:
         neuron = None
-    elif asked.second == NEXT:
+    elif asked.second == _NEXT:
         second_target = _runner_up(view, position, target, scores)
     elif asked.second.startswith("class "):
         second_target = int(asked.second.removeprefix("class "))

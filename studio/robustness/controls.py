@@ -15,7 +15,7 @@ from studio.jobs.results import View, idc_settings
 from studio.state.choices import choose_one, choose_several
 from studio.widgets import layout
 
-MS, ADDED, SHARES, SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
+MS, _ADDED, _SHARES, _SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
 _STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
 
@@ -38,7 +38,7 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
         seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
         with layout.settings("added", "combined", "perturbed-by", "noisy-pixels", "attack-size", "begin"):
             share = "Share of the training inputs; fewer where not as many raise IDC"
-            added = _one_of("Inputs added (%)", ADDED, round(100 * start.added), "added", share)
+            added = _one_of("Inputs added (%)", _ADDED, round(100 * start.added), "added", share)
             m = _one_of(
                 "Important neurons (m)", ms, start.m, "combined", "Neurons whose cells decide which inputs raise IDC"
             )
@@ -51,9 +51,9 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
                 help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
             )
             noisy = "Share of a picture's pixels with noise, in additions and tests"
-            share_noisy = _one_of("Pixels with noise (%)", SHARES, round(100 * start.share), "noisy-pixels", noisy)
+            share_noisy = _one_of("Pixels with noise (%)", _SHARES, round(100 * start.share), "noisy-pixels", noisy)
             size = "Largest change of a pixel by FGSM and BIM, as a share of its range"
-            epsilon = _one_of("Size of attacks (epsilon)", SIZES, start.epsilon, "attack-size", size)
+            epsilon = _one_of("Size of attacks (epsilon)", _SIZES, start.epsilon, "attack-size", size)
             begin = _one_of(
                 "Initial weights",
                 tuple(_STARTS),

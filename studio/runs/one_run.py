@@ -20,7 +20,7 @@ from studio.shell.pages import PAGES, go_to_address
 from studio.state import address, visitor
 from studio.text import literal
 
-DELETING, REFUSED = "run-deleting", "run-refused"
+_DELETING, REFUSED = "run-deleting", "run-refused"
 
 
 def draw(run: Run) -> None:
@@ -112,7 +112,7 @@ def _draw_buttons(run: Run) -> None:
                     "yours. Default off.",
                 )
             st.button("Delete", key="run-delete", on_click=_ask, args=(run.id,))
-    if st.session_state.get(DELETING) == run.id:
+    if st.session_state.get(_DELETING) == run.id:
         st.markdown("Delete this run? Its settings and results go.")
         with st.container(horizontal=True):
             st.button("Delete it", key="run-really", type="primary", on_click=_try, args=(lambda: _delete(run),))
@@ -179,12 +179,12 @@ def _delete(run: Run) -> None:
 
 
 def _ask(id: str) -> None:
-    st.session_state[DELETING] = id
+    st.session_state[_DELETING] = id
 
 
 def _try(do: Callable[[], None]) -> None:
     """Do something to a run; say why where it fails."""
-    st.session_state.pop(DELETING, None)
+    st.session_state.pop(_DELETING, None)
     try:
         do()
     except IdcError as error:

@@ -15,7 +15,7 @@ from studio.state.selection import Selection
 from studio.state.setup import Setup
 from studio.text import literal, plural
 
-TEXT, ABOUT, SAID = "note-text", "note-about", "note-said"
+TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
 """In the session: the text that is being written, what it is about, and why something failed."""
 
 _PAIR = "pair"
@@ -31,7 +31,7 @@ def draw(chosen: Setup, present: Selection) -> None:
     """Draw the button of the notes, and behind it a field for one and the notes that are kept."""
     kept, damaged = notes.kept_notes(visitor.person()), {} if visitor.person() else notes.NOTES.damaged()
     with st.popover(f"Notes ({len(kept)})" if kept else "Notes", key="notes", width="stretch"):
-        if said := st.session_state.pop(SAID, ""):
+        if said := st.session_state.pop(_SAID, ""):
             st.error(said)
         _draw_writing(chosen, _subjects(chosen, present))
         for note in kept[:_SHOWN]:
@@ -71,13 +71,13 @@ def _draw_writing(chosen: Setup, offered: dict[str, str]) -> None:
     if not offered:
         st.caption("Select a test, a neuron, a cell or a pair of classes on any page to write a note about it.")
         return
-    if st.session_state.get(ABOUT) not in offered:
-        st.session_state.pop(ABOUT, None)
+    if st.session_state.get(_ABOUT) not in offered:
+        st.session_state.pop(_ABOUT, None)
     st.selectbox(
         "About",
         list(offered),
         format_func=lambda name: offered.get(name, name),
-        key=ABOUT,
+        key=_ABOUT,
         help="Which of the selected things the note is about. Default the first one.",
     )
     readers = "Only you can read it." if visitor.person() else "Everybody who opens this studio can read it."
@@ -89,13 +89,13 @@ def _draw_writing(chosen: Setup, offered: dict[str, str]) -> None:
 
 def _keep(chosen: Setup, offered: dict[str, str]) -> None:
     """Keep the note before the page is drawn again; what was written stays where that fails."""
-    about = st.session_state[ABOUT]
+    about = st.session_state[_ABOUT]
     parts = {about: address.read(about)} | ({"cluster": address.read("cluster")} if about == "neuron" else {})
     place = {name: text for name, text in (chosen.texts | parts).items() if text}
     try:
         notes.write_note(st.session_state[TEXT], offered[about], chosen.line, place, visitor.owner())
     except IdcError as error:
-        st.session_state[SAID] = literal(error)
+        st.session_state[_SAID] = literal(error)
         return
     st.session_state[TEXT] = ""
 
@@ -126,7 +126,7 @@ def _delete(name: str) -> None:
     try:
         notes.delete_note(name, visitor.person())
     except IdcError as error:
-        st.session_state[SAID] = literal(error)
+        st.session_state[_SAID] = literal(error)
 
 
 def _open(note: Note) -> None:

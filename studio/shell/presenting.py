@@ -15,7 +15,7 @@ PRESENT = "present"
 """Name in the address: 1 while presenting."""
 
 
-class Slide(NamedTuple):
+class _Slide(NamedTuple):
     """One view: its page, and the name of its tab, empty where the page has none."""
 
     page: str
@@ -23,13 +23,13 @@ class Slide(NamedTuple):
     title: str
 
 
-def slides() -> list[Slide]:
+def _slides() -> list[_Slide]:
     """Return all views in the order of the navigation."""
     found = []
     for name, page in PAGES.items():
         if page.presented:
-            found += [Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
-                Slide(name, "", page.title)
+            found += [_Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
+                _Slide(name, "", page.title)
             ]
     return found
 
@@ -58,7 +58,7 @@ def draw(page: str) -> None:
     if not is_on():
         return
     st.html(ASSETS / "styles" / "presenting.css")
-    every = slides()
+    every = _slides()
     at = _place(page, every)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="presenting"):
         st.caption(f"{at + 1} of {len(every)}: {every[at].title}", width="stretch")
@@ -69,13 +69,13 @@ def draw(page: str) -> None:
         st.button("End", key="present-end", type="tertiary", on_click=address.keep, args=(PRESENT, ""))
 
 
-def _place(page: str, every: list[Slide]) -> int:
+def _place(page: str, every: list[_Slide]) -> int:
     """Return which of the views is shown."""
     shown = tabs.opened(page) if PAGES[page].tabs else ""
     return next((place for place, view in enumerate(every) if (view.page, view.tab) == (page, shown)), 0)
 
 
-def _show(slide: Slide) -> None:
+def _show(slide: _Slide) -> None:
     """Show a view."""
     if slide.tab:
         tabs.open_at(slide.page, slide.tab)

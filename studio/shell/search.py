@@ -23,13 +23,13 @@ from studio.widgets.charts import component
 from studio.widgets.gallery import answer, caption
 
 _KEY = "search"
-SOUGHT = "search-tests"
+_SOUGHT = "search-tests"
 """In the session: what tests were searched for last."""
 
-MOST_TESTS = 50
+_MOST_TESTS = 50
 """Tests that are listed at most."""
 
-WORDS_SHOWN = 12
+_WORDS_SHOWN = 12
 """Words of a text that is found."""
 
 _SOON_S = 0.02
@@ -91,7 +91,7 @@ def draw(setup: Setup | None, *, parts: bool = True) -> None:
 
 def _seek() -> None:
     """Keep what tests are searched for."""
-    st.session_state[SOUGHT] = str(st.session_state[_KEY].sought)
+    st.session_state[_SOUGHT] = str(st.session_state[_KEY].sought)
 
 
 def find_tests(setup: Setup) -> dict[str, Any] | None:
@@ -99,7 +99,7 @@ def find_tests(setup: Setup) -> dict[str, Any] | None:
 
     The filter of the tests counts. Nothing is found while the setup cannot be opened: the page says why.
     """
-    text = st.session_state.get(SOUGHT, "")
+    text = st.session_state.get(_SOUGHT, "")
     if not text or st.session_state.get(jobs.STOPPED):
         return None
     try:
@@ -115,14 +115,14 @@ def _held(key: tuple[Any, ...], setup: Setup, text: str, _view: View) -> dict[st
     words, texts = text.lower().split(), _view.test.texts
     said = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
     places = [place for place, one in said.items() if all(word in one for word in words)]
-    shown = [_entry("test", _shown(_view, place), str(_view.test.ids[place])) for place in places[:MOST_TESTS]]
+    shown = [_entry("test", _shown(_view, place), str(_view.test.ids[place])) for place in places[:_MOST_TESTS]]
     return {"text": text, "entries": shown, "total": len(places)}
 
 
 def _shown(view: View, place: int) -> str:
     """Write a test with its answers, and the first words of a text."""
     words = view.test.texts[place].split() if view.test.texts else []
-    return " ".join((f"Test {caption(view, place)}", *words[:WORDS_SHOWN]))
+    return " ".join((f"Test {caption(view, place)}", *words[:_WORDS_SHOWN]))
 
 
 def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
@@ -169,7 +169,7 @@ def _lack(page: str, setup: Setup | None) -> dict[str, str]:
 def _open() -> None:
     """Open what was chosen."""
     chosen: dict[str, Any] = st.session_state[_KEY].chosen
-    OPENED[chosen["kind"]](str(chosen["value"]))
+    _OPENED[chosen["kind"]](str(chosen["value"]))
 
 
 def _tab(value: str) -> None:
@@ -188,7 +188,7 @@ def _test(number: str) -> None:
     go_to("relevance")
 
 
-OPENED: dict[str, Callable[[str], None]] = {
+_OPENED: dict[str, Callable[[str], None]] = {
     "page": go_to,
     "tab": _tab,
     "layer": lambda name: select(layer=name),

@@ -113,7 +113,7 @@ def _suspicious(cells: NDArray[np.uint8], wrong: NDArray[np.int64], counts: NDAr
     return tuple(int(cluster) for cluster in cells[int(np.argmax(wrong / counts))])
 
 
-def only_by(tests: int, wrong: int) -> str:
+def _only_by(tests: int, wrong: int) -> str:
     """Say by what a cell is reached."""
     if tests == wrong == 1:
         return "by one test only, and that one is misclassified"
@@ -134,7 +134,7 @@ def overview(result: Overview) -> Words:
         f"**cell** is a combination of clusters (ranges of activation) of the "
         f"{plural(len(result.important), 'most important neuron')}.",
         "Find the cell with a cross (\u00d7) in the grid: only misclassified tests reach it.",
-        f"Cell {cell_name(cell)} is reached {only_by(tests, wrong)}. Accuracy does not show this. The tour follows "
+        f"Cell {cell_name(cell)} is reached {_only_by(tests, wrong)}. Accuracy does not show this. The tour follows "
         "this cell: its test, its neurons, its neighbours.",
     )
 
@@ -199,7 +199,7 @@ def coverage(story: Story) -> Words:
         f"{cell_name(story.cell)} is framed; its tests are shown beside the grid.",
         "Click other cells and look at their tests. Then colour by share misclassified.",
         f"{count(table.covered)} cells are covered (IDC {percent(table.covered / table.total)}). Cell "
-        f"{cell_name(story.cell)} is one of them, but it is reached {only_by(len(story.inside), wrong)}: covered "
+        f"{cell_name(story.cell)} is one of them, but it is reached {_only_by(len(story.inside), wrong)}: covered "
         "does not "
         "mean classified correctly.",
     )

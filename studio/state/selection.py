@@ -34,7 +34,7 @@ _SETUP_PARTS = {
 EXPLAINED, NEURON = "of", "neuron"
 """Where the address of the Relevance page says what is explained, and that it is a neuron of the layer."""
 
-AROUND = "drawn-around"
+_AROUND = "drawn-around"
 """In the session: the test set, and the numbers of its tests that were selected in a chart."""
 
 LAST = "selected-together"
@@ -128,7 +128,7 @@ def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
     carried = [point["customdata"] for point in points if point.get("customdata") is not None]
     numbers = sorted({int(one[0] if isinstance(one, list | tuple) else one) for one in carried})
     if numbers:
-        st.session_state[AROUND] = data, numbers
+        st.session_state[_AROUND] = data, numbers
     if len(numbers) > 1:
         st.session_state[LAST] = "tests"
     elif numbers:
@@ -137,20 +137,20 @@ def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
 
 def drawn_around(data: str) -> list[int]:
     """Return the numbers of the tests of a test set that were selected in a chart."""
-    of, numbers = st.session_state.get(AROUND, ("", []))
+    of, numbers = st.session_state.get(_AROUND, ("", []))
     return list(numbers) if of == data else []
 
 
 def forget_tests() -> None:
     """Select no tests in charts; for callbacks."""
-    st.session_state.pop(AROUND, None)
+    st.session_state.pop(_AROUND, None)
     st.session_state.pop(LAST, None)
 
 
 def last_of_many() -> str:
     """Return what many tests were last selected by: a key of "tests", "cell", "cluster"; a cell where none was yet."""
     known = {
-        "tests": len(st.session_state.get(AROUND, ("", []))[1]) > 1,
+        "tests": len(st.session_state.get(_AROUND, ("", []))[1]) > 1,
         "cell": bool(address.read("cell")),
         "cluster": True,
     }

@@ -36,7 +36,7 @@ FILTER = ("classes", "predicted", "answers", "confidence", "within")
 ANSWERS = {"": "all", "right": CORRECT[True], "wrong": CORRECT[False]}
 """Which predictions of the network are looked at."""
 
-ARRIVED, NOT_FOUND = "setup-arrived", "setup-not-found"
+_ARRIVED, _NOT_FOUND = "setup-arrived", "setup-not-found"
 """In the session: parts of the setup that came with an address, and the page and sentences of those not found."""
 
 _LONGEST_NAME = 60
@@ -265,15 +265,15 @@ def _quoted(text: str) -> str:
 def arrive() -> None:
     """Note which parts of the setup an address brought, before it is read."""
     if new := [name for name in vars(DEFAULT) if address.is_new(name)]:
-        st.session_state[ARRIVED] = new
+        st.session_state[_ARRIVED] = new
 
 
 def not_found(page: str) -> list[str]:
     """Return in sentences what an address asked for in vain; as long as its page and setup are kept."""
-    if arrived := st.session_state.pop(ARRIVED, []):
+    if arrived := st.session_state.pop(_ARRIVED, []):
         said = unknown({name: address.read(name) for name in vars(DEFAULT)})
-        st.session_state[NOT_FOUND] = page, [said[name] for name in arrived if name in said]
-    where, sentences = st.session_state.get(NOT_FOUND, (page, []))
+        st.session_state[_NOT_FOUND] = page, [said[name] for name in arrived if name in said]
+    where, sentences = st.session_state.get(_NOT_FOUND, (page, []))
     return list(sentences) if where == page else []
 
 
@@ -368,7 +368,7 @@ def draw_part(
 
 def take(name: str) -> None:
     """Keep what was chosen in the sidebar; for callbacks."""
-    st.session_state.pop(NOT_FOUND, None)
+    st.session_state.pop(_NOT_FOUND, None)
     change_setup(**{name: st.session_state[name]})
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
 
 _KEY = "visitor-key"
-PLACE, PLACES = "visitor-place", "visitor-places"
+_PLACE, PLACES = "visitor-place", "visitor-places"
 """In the session: where the visitor is, and everywhere they were."""
 NOBODY = "nobody"
 """Who asks without having logged in, on a server with a login."""
@@ -90,15 +90,15 @@ def paths_refused() -> str:
 
 def arrive(*place: str) -> None:
     """Note where the visitor is now: a page, or one of its tabs."""
-    if st.session_state.get(PLACE, ("",))[0] != place:
+    if st.session_state.get(_PLACE, ("",))[0] != place:
         been = st.session_state.setdefault(PLACES, set())
-        st.session_state[PLACE] = (place, place not in been)
+        st.session_state[_PLACE] = (place, place not in been)
         been.add(place)
 
 
 def is_first_visit() -> bool:
     """Whether the visitor is where they are for the first time in this session."""
-    return bool(st.session_state.get(PLACE, ("", True))[1])
+    return bool(st.session_state.get(_PLACE, ("", True))[1])
 
 
 def models() -> dict[str, ModelEntry]:

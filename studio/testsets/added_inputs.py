@@ -26,7 +26,7 @@ from studio.widgets.picture import draw_picture
 if TYPE_CHECKING:
     from idc_core.suites import Suite
 
-SHOWN, CELLS, PICK = "shown", "cells-m", "pick"  # names in the address
+SHOWN, CELLS, _PICK = "shown", "cells-m", "pick"  # names in the address
 _MOST_SHOWN = 30
 _LARGE = 224
 """Width of the large pictures in pixels, at least."""
@@ -103,7 +103,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
 
 def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
     """Return the place of the input to look at: the one that was clicked, or that of the selected test."""
-    asked = address.position(address.read(PICK))
+    asked = address.position(address.read(_PICK))
     if asked is not None and (found := np.flatnonzero(positions == asked)).size:
         return int(found[0])
     here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
@@ -112,7 +112,7 @@ def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
 
 def _choose(suite: Suite, position: int) -> None:
     """Look at an input, and select the test that it was made of."""
-    address.keep(PICK, str(position))
+    address.keep(_PICK, str(position))
     if suite.origin[position] >= 0:
         select(input=int(suite.origin[position]))
 

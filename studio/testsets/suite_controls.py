@@ -10,7 +10,7 @@ import streamlit as st
 
 from studio.jobs import suite_addresses, suite_catalog
 from studio.jobs.results import View
-from studio.jobs.suite_addresses import ANSWERS, MOST_SEED, Recipe
+from studio.jobs.suite_addresses import ANSWERS, MOST_SEED, SuiteAddress
 from studio.jobs.suite_catalog import SuiteOption
 from studio.jobs.wording import kind
 from studio.state import address
@@ -106,7 +106,7 @@ def _change(view: View, names: list[str], place: int, option: SuiteOption) -> No
     recipe = suite_addresses.parse(names[place])
     kind = SUITES.get(recipe.base)
 
-    def put(changed: Recipe) -> None:
+    def put(changed: SuiteAddress) -> None:
         suite_catalog.keep_names([*names[:place], changed.text, *names[place + 1 :]])
 
     with st.popover(f"Settings: {lower(option.label)}"):
@@ -128,7 +128,7 @@ def _change(view: View, names: list[str], place: int, option: SuiteOption) -> No
             )
 
 
-def _variant(recipe: Recipe) -> Recipe:
+def _variant(recipe: SuiteAddress) -> SuiteAddress:
     """Return the same kind with other settings: another seed, or another strength where that changes nothing."""
     from idc_core.suites import SUITES
 
@@ -144,7 +144,12 @@ def _variant(recipe: Recipe) -> Recipe:
 
 
 def _number(
-    view: View, recipe: Recipe, parameter: Parameter, noise: bool, prefix: str, put: Callable[[Recipe], None]
+    view: View,
+    recipe: SuiteAddress,
+    parameter: Parameter,
+    noise: bool,
+    prefix: str,
+    put: Callable[[SuiteAddress], None],
 ) -> None:
     """Draw one parameter; the share of the pixels as their number."""
     name, label, text = parameter.name, parameter.label, parameter.help
@@ -170,7 +175,7 @@ def _number(
     )
 
 
-def _seed(recipe: Recipe, key: str, put: Callable[[Recipe], None]) -> None:
+def _seed(recipe: SuiteAddress, key: str, put: Callable[[SuiteAddress], None]) -> None:
     st.session_state[key] = min(MOST_SEED, max(0, recipe.seed))
     st.number_input(
         "Seed",
@@ -183,7 +188,7 @@ def _seed(recipe: Recipe, key: str, put: Callable[[Recipe], None]) -> None:
     )
 
 
-def _only(view: View, recipe: Recipe, place: int, put: Callable[[Recipe], None]) -> None:
+def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddress], None]) -> None:
     """Draw which tests of a suite are selected: by prediction, class and confidence."""
     if not view.is_classifier:
         st.caption("Tests without classes cannot be selected by class, prediction or confidence.")

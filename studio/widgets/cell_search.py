@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from idc_core.generation import Reached
 
 
-MAKE = "make"
+_MAKE = "make"
 """The cell that inputs are made for; in the address."""
 
 _SHOWN = 12
-MOST_SEEDS, USUAL_SEEDS = 100, 24
+_MOST_SEEDS, USUAL_SEEDS = 100, 24
 _EPSILON = 0.3
 
 
@@ -53,26 +53,26 @@ class Made:
 def offer(view: View, cell: tuple[int, ...]) -> None:
     """Offer to generate inputs for an uncovered cell."""
     name = cell_name(cell)
-    made = address.read(MAKE) == name
+    made = address.read(_MAKE) == name
     st.button(
         "Hide inputs" if made else "Generate inputs for this cell",
         key="make-inputs",
         on_click=address.keep,
-        args=(MAKE, "" if made else name),
+        args=(_MAKE, "" if made else name),
         help="Change the tests closest to the cell until they lie in it.",
     )
 
 
 def draw(view: View, cell: tuple[int, ...]) -> None:
     """Show the inputs made for a cell, where that was asked for."""
-    if address.read(MAKE) == cell_name(cell):
+    if address.read(_MAKE) == cell_name(cell):
         st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
         _draw_made(view, cell)
 
 
 def _draw_made(view: View, cell: tuple[int, ...]) -> None:
     """Draw the controls of the search for a cell, and its result."""
-    most = min(MOST_SEEDS, len(view.chosen))
+    most = min(_MOST_SEEDS, len(view.chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = st.slider(
             "Epsilon (largest change of a value)",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-Modes = Sequence[Literal["points", "box", "lasso"]]
-Clicked = Callable[[list[dict[str, Any]]], None]
+_Modes = Sequence[Literal["points", "box", "lasso"]]
+_Clicked = Callable[[list[dict[str, Any]]], None]
 Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
 _SCALES = {"linear": "linear", "log": "log"}
@@ -60,8 +60,8 @@ def chart(
     alt: str,
     read: str = "",
     depends: Hashable = (),
-    clicked: Clicked | None = None,
-    modes: Modes = ("points",),
+    clicked: _Clicked | None = None,
+    modes: _Modes = ("points",),
     table: Table | None = None,
     scale: str = "",
 ) -> None:
@@ -108,8 +108,8 @@ def plot(
     alt: str,
     read: str = "",
     lines: tuple[str, ...] = (),
-    clicked: Clicked | None = None,
-    modes: Modes = ("points",),
+    clicked: _Clicked | None = None,
+    modes: _Modes = ("points",),
     drawn: go.Figure | None = None,
     table: Table | None = None,
 ) -> None:
@@ -118,7 +118,7 @@ def plot(
     _save_row(key, key, alt, read, lambda: figure, lines, table)
 
 
-def _draw(key: str, figure: go.Figure, alt: str, clicked: Clicked | None, modes: Modes) -> None:
+def _draw(key: str, figure: go.Figure, alt: str, clicked: _Clicked | None, modes: _Modes) -> None:
     # The figures bring their own colours for either ground; the theme would replace some of them.
     settings: dict[str, Any] = {"key": key, "alt": alt, "config": {"displaylogo": False}, "theme": None}
     if clicked is not None:
@@ -126,7 +126,7 @@ def _draw(key: str, figure: go.Figure, alt: str, clicked: Clicked | None, modes:
     st.plotly_chart(figure, **settings)
 
 
-def _tell(key: str, clicked: Clicked) -> None:
+def _tell(key: str, clicked: _Clicked) -> None:
     """Hand over what was selected in a chart; the chart forgets it as soon as its figure changes."""
     if points := st.session_state[key].selection.points:
         clicked(list(points))

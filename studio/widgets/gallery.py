@@ -106,7 +106,7 @@ def make_tiles(
             tile["places"] = [index]
     else:
         for row, (tile, place) in enumerate(zip(tiles, shown, strict=True)):
-            tile["words"] = marked_words(view, place, None if relevance is None else relevance[row])
+            tile["words"] = _marked_words(view, place, None if relevance is None else relevance[row])
             tile["glue"] = glue(view.test)
     return tiles, sheet
 
@@ -248,7 +248,7 @@ def _said(text: str) -> str:
     return text.replace("→", "predicted as").replace(WRONG, "(misclassified)")
 
 
-def marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
+def _marked_words(view: View, position: int, relevance: NDArray[np.floating] | None) -> list[tuple[str, str]]:
     """Return the first words of a text, each marked where it has much relevance, for or against."""
     words = words_of(view.test, view.test.inputs[position])[:_MOST_WORDS]
     if not words:

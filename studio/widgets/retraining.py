@@ -26,7 +26,7 @@ _NETWORK = JobKind("retraining", kept=64, is_long=True, lives="server")
 
 _POLL_S = 1.0
 
-CURRENT, FAILED, BEGAN = "retraining-job", "retraining-failed", "retraining-began"
+_CURRENT, FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
 """The job that this session waits for, why one failed, and when it began with how many left: in the session."""
 
 
@@ -78,7 +78,7 @@ class RetrainingRun:
     def go(self, on: bool) -> None:
         """Start, stop or continue; for callbacks."""
         st.session_state[self.flag] = on
-        for old in (FAILED, BEGAN):
+        for old in (FAILED, _BEGAN):
             st.session_state.pop(old, None)
 
     def advance(self) -> Job | None:
@@ -112,13 +112,13 @@ class RetrainingRun:
 
     def _job(self, kind: JobKind, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
         """Return a job, started unless it runs; one that failed is not tried again and again."""
-        held: tuple[object, Job] | None = st.session_state.get(CURRENT)
+        held: tuple[object, Job] | None = st.session_state.get(_CURRENT)
         if held is not None and held[0] == key and held[1].dead:
             with suppress(CancelledError):  # nobody had waited for it for a while: it is started again
                 held[1].result()
         job = shelf().job(kind, key, work())
         job.want()
-        st.session_state[CURRENT] = (key, job)
+        st.session_state[_CURRENT] = (key, job)
         return job
 
     def _network(self, name: str, seed: int) -> RetrainedNetwork | None:
@@ -194,5 +194,5 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
 
 def _time_left(run: RetrainingRun, left: int) -> str:
     """Say about how long the rest takes, going by the networks finished since it began; nothing before the first."""
-    began, first = st.session_state.setdefault(BEGAN, {}).setdefault(run.flag, (time.monotonic(), left))
+    began, first = st.session_state.setdefault(_BEGAN, {}).setdefault(run.flag, (time.monotonic(), left))
     return time_left((time.monotonic() - began) / (first - left) * left if left < first else None)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.cluster_choices import BY_HAND, try_choices
+from idc_core.analysis.cluster_choices import _BY_HAND, try_choices
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.errors import CancelledError, SettingError
 
@@ -19,7 +19,7 @@ def test_equals_clustering_for_each_choice_alone(name, drop):
     train, test = activations(400, 0), activations(60, 1)
     found = try_choices(train, test, name, drop)
     entry = CLUSTERINGS[name]
-    assert [one.k for one in found] == ([None, *BY_HAND] if entry.takes_k else [None])
+    assert [one.k for one in found] == ([None, *_BY_HAND] if entry.takes_k else [None])
     for one in found:
         clusters = [entry.cluster(column, (2, 3, 4) if one.k is None else (one.k,), drop) for column in train.T]
         cells = {

@@ -14,7 +14,7 @@ from idc_core.analysis import network_check
 from idc_core.analysis.checking import digests as comparing
 from idc_core.analysis.checking.detectors import DETECTORS
 from idc_core.analysis.checking.digests import digests
-from idc_core.analysis.checking.evidence import FEWEST, MOST, VALUES, drawn
+from idc_core.analysis.checking.evidence import _FEWEST, MOST, VALUES, drawn
 from idc_core.analysis.checking.layers import check_layers
 from idc_core.analysis.network_check import check_network
 from idc_core.cli import main
@@ -123,7 +123,7 @@ def test_fewer_large_inputs_are_drawn_and_no_more_bytes_read_than_allowed(monkey
     large = replace(data, inputs=np.lib.stride_tricks.as_strided(data.inputs, (1257, VALUES // 100), (0, 0)))
     assert len(drawn(large)) == 100
     huge = replace(data, inputs=np.lib.stride_tricks.as_strided(data.inputs, (1257, VALUES), (0, 0)))
-    assert len(drawn(huge)) == FEWEST
+    assert len(drawn(huge)) == _FEWEST
     monkeypatch.setattr(comparing, "READ", 300 * data.inputs[:1].nbytes)
     assert digests(data).read == 300
     assert len(digests(data).first) == 300

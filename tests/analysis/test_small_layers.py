@@ -21,7 +21,7 @@ DEAD = r"Nothing can be covered in layer 'dead': each of its \d important neuron
 def small():
     setup_files.open_setup(SETUP)
     yield idc.load_model("small-layers"), idc.load_dataset("small-rows", "train"), idc.load_dataset("small-rows")
-    setup_files.close_all()
+    setup_files._close_all()
 
 
 def check_file(tmp_path, layer, more=""):

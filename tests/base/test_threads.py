@@ -11,20 +11,20 @@ import pytest
 import torch
 
 from idc_core import store
-from idc_core.base.threads import NUMBER, NUMPY, number, one_thread, settle
+from idc_core.base.threads import _NUMBER, _NUMPY, number, one_thread, settle
 
 ROOT = Path(__file__).parents[2]
 
 
 def python(*arguments, **environment):
     """Run Python as a person would, who has said nothing of threads but what is given here."""
-    inherited = {name: value for name, value in os.environ.items() if name not in (NUMBER, NUMPY)}
+    inherited = {name: value for name, value in os.environ.items() if name not in (_NUMBER, _NUMPY)}
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, check=True, capture_output=True, text=True
     ).stdout
 
 
-SAID = [{}, *(pytest.param({NUMBER: said}, marks=pytest.mark.slow) for said in ("1", "3"))]
+SAID = [{}, *(pytest.param({_NUMBER: said}, marks=pytest.mark.slow) for said in ("1", "3"))]
 """Environments with which numbers are computed."""
 
 
@@ -56,19 +56,19 @@ def test_what_is_settled(tmp_path, monkeypatch, config, threads):
     path = tmp_path / "config.toml"
     path.write_text(f"[limits]\n{config}\n", encoding="utf-8")
     monkeypatch.setenv("IDC_CONFIG", str(path))
-    monkeypatch.setenv(NUMBER, "")
-    monkeypatch.delenv(NUMBER)
+    monkeypatch.setenv(_NUMBER, "")
+    monkeypatch.delenv(_NUMBER)
     settle()
-    assert os.environ.get(NUMBER) == threads
+    assert os.environ.get(_NUMBER) == threads
 
 
 def test_what_a_person_has_set_is_kept_and_told(tmp_path, monkeypatch, caplog):
     path = tmp_path / "config.toml"
     path.write_text("[limits]\nthreads = 5\n", encoding="utf-8")
     monkeypatch.setenv("IDC_CONFIG", str(path))
-    monkeypatch.setenv(NUMBER, "2")
+    monkeypatch.setenv(_NUMBER, "2")
     settle()
-    assert os.environ[NUMBER] == "2"
+    assert os.environ[_NUMBER] == "2"
     assert "OMP_NUM_THREADS=2, not the 5 of the config file" in caplog.text
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from idc_core import __version__
-from idc_core.base.threads import SPINS
+from idc_core.base.threads import _SPINS
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
 from idc_core.cli.registries import KINDS
@@ -69,7 +69,7 @@ def test_waiting_threads_sleep_soon(monkeypatch, capsys):
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
         monkeypatch.delenv(name, raising=False)
     program = "import os; from idc_core.cli import main; main(['list', 'data']); print(os.environ['GOMP_SPINCOUNT'])"
-    assert python("-c", program).stdout.splitlines()[-1] == str(SPINS)
+    assert python("-c", program).stdout.splitlines()[-1] == str(_SPINS)
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     main(["list", "data"])
     assert "GOMP_SPINCOUNT" not in os.environ

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from idc_core.cli import main, make_parser
+from idc_core.cli import _make_parser, main
 from idc_core.cli.own_options import _own_files, open_paths
 from idc_core.datasets import DATASETS
 from idc_core.datasets.preparation import Preparation
@@ -13,7 +13,7 @@ from tests.library.small_files import digits_onnx
 
 
 def told(*words, expected=None):
-    return _own_files(make_parser().parse_args(["analyze", *words])).options.prepared(expected)
+    return _own_files(_make_parser().parse_args(["analyze", *words])).options.prepared(expected)
 
 
 def test_every_field_of_a_preparation_has_its_option(tmp_path):
@@ -39,7 +39,7 @@ def test_what_is_not_given_is_as_the_network_expects():
 def test_the_options_reach_the_data_of_a_path(tmp_path, capsys):
     np.savez(tmp_path / "mine.npz", x=np.zeros((8, 6, 6), np.uint8), y=np.arange(8) % 2)
     words = ["--data", str(tmp_path / "mine.npz"), "--size", "4x5", "--test-share", "0.5"]
-    arguments = make_parser().parse_args(["analyze", *words])
+    arguments = _make_parser().parse_args(["analyze", *words])
     open_paths(arguments)
     assert DATASETS[arguments.data].input_shape == (1, 4, 5)
     del DATASETS[arguments.data]

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from idc_core import cli
-from idc_core.cli import main, make_parser
+from idc_core.cli import _make_parser, main
 from idc_core.cli.arguments import (
     LONGEST,
     Argument,
@@ -180,7 +180,7 @@ FREE = {"HYPOTHESIS", "--inputs", "--targets", "--text"}
 """Texts that only the data can refuse, or nothing."""
 
 
-PARSER = make_parser()
+PARSER = _make_parser()
 
 
 def options():
@@ -206,7 +206,7 @@ def no_work(monkeypatch):
 @pytest.fixture(autouse=True)
 def one_parser(monkeypatch):
     """Make the parser once: to make it takes four times as long as to refuse a value."""
-    monkeypatch.setattr(cli, "make_parser", lambda: PARSER)
+    monkeypatch.setattr(cli, "_make_parser", lambda: PARSER)
 
 
 @pytest.fixture

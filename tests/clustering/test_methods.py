@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.mixture import GaussianMixture
 
 from idc_core.clustering.kmeans import cluster, partition
-from idc_core.clustering.methods import CLUSTERINGS, dense_labels, density_rule
+from idc_core.clustering.methods import CLUSTERINGS, _dense_labels, _density_rule
 from idc_core.clustering.points import Points
 from idc_core.coverage.cells import assign
 from idc_core.errors import SettingError
@@ -134,15 +134,15 @@ class TestDensity:
     @pytest.mark.parametrize("seed", range(5))
     def test_labels_equal_those_of_scikit_learn(self, kind, seed):
         values = draw(kind, 300, seed)
-        for reach, least in ((0.1, 4), (0.3, 10), (1.0, 30), density_rule(Points.of(np.sort(values)))):
+        for reach, least in ((0.1, 4), (0.3, 10), (1.0, 30), _density_rule(Points.of(np.sort(values)))):
             distinct, weight = np.unique(values, return_counts=True)
             theirs = DBSCAN(eps=reach, min_samples=least).fit(distinct[:, None], sample_weight=weight).labels_
-            np.testing.assert_array_equal(dense_labels(distinct, weight, reach, least), theirs)
+            np.testing.assert_array_equal(_dense_labels(distinct, weight, reach, least), theirs)
 
     def test_the_rule_worked_by_hand(self):
         values = np.array([0.0] * 16 + [2.0] * 16)  # 32 values, deviation 1: 32^(-1/5) is 1/2
-        assert density_rule(Points.of(values)) == (pytest.approx(0.53), 10)  # 32 * 1.06 / sqrt(12) is 9.8
-        assert density_rule(Points.of(np.arange(5.0)))[1] == 4
+        assert _density_rule(Points.of(values)) == (pytest.approx(0.53), 10)  # 32 * 1.06 / sqrt(12) is 9.8
+        assert _density_rule(Points.of(np.arange(5.0)))[1] == 4
 
     def test_noise_goes_to_the_nearest_mean(self):
         values = np.concatenate((np.zeros(50), np.full(50, 10.0), [4.0, 6.5]))
@@ -155,7 +155,7 @@ class TestDensity:
         assert CLUSTERINGS["dbscan"].cluster(values).k == 7
 
     def test_an_even_spread_holds_the_threshold(self):
-        reach, least = density_rule(Points.of(np.arange(1000.0)))
+        reach, least = _density_rule(Points.of(np.arange(1000.0)))
         assert least == pytest.approx(2 * reach, abs=2)
 
     def test_one_crowd_is_one_state(self):

@@ -11,7 +11,7 @@ from torch import nn
 
 from idc_core.coverage.boundary import KMNC, NBC, SNAC
 from idc_core.coverage.neuron import NC, TKNC
-from idc_core.coverage.prioritisation import additional_first, apfd
+from idc_core.coverage.prioritisation import _additional_first, apfd
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import profile_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
@@ -96,7 +96,7 @@ def test_distances_of_single_precision_traces():
 def prioritised_tests():
     mask = profile_all([STRUCTURAL["KMNC"][0].fit(TRAIN)], TESTS)[0].dense[:, :900]
     greedy = list(prioritizers.cam(mask.sum(1), mask.copy()))
-    ours = additional_first(Profiles.of_mask(mask))
+    ours = _additional_first(Profiles.of_mask(mask))
     # Where nothing new is left it orders equal inputs by an unstable sort.
     new = int(np.count_nonzero(Profiles.of_mask(mask).gains(ours)))
     assert new > 20

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from idc_core.coverage.prioritisation import UNCERTAINTIES, additional_first, apfd, most_first
+from idc_core.coverage.prioritisation import UNCERTAINTIES, _additional_first, apfd, most_first
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError, SettingError
 
@@ -114,7 +114,7 @@ class TestOrders:
             best = left.pop(int(np.argmax(gains)))
             order.append(best)
             covered |= mask[best]
-        assert additional_first(Profiles.of_mask(mask)).tolist() == order
+        assert _additional_first(Profiles.of_mask(mask)).tolist() == order
 
     def test_apfd_by_hand(self):
         wrong = np.array([False, True, False, True, False])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from idc_core.datasets.cifar10 import CLASS_NAMES
+from idc_core.datasets.cifar10 import _CLASS_NAMES
 from idc_core.datasets.newsgroups import GROUPS
 
 CIFAR_ZIP = "cifar10-jpeg.zip"
@@ -64,7 +64,7 @@ def cifar_members(per_class=3):
     return {
         f"{split}/{name}/{number:04d}.jpg": picture(32, (split == "test", label, number))
         for split in ("train", "test")
-        for label, name in enumerate(CLASS_NAMES)
+        for label, name in enumerate(_CLASS_NAMES)
         for number in range(per_class)
     }
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.idx import read_idx, write_idx
+from idc_core.datasets.idx import _read_idx, write_idx
 from idc_core.errors import DataError
 from tests.datasets.dataset_files import digits, idx_bytes, tree, write_gz, write_mnist
 
@@ -28,7 +28,7 @@ def test_what_is_written_can_be_read_and_is_the_same_file_twice(tmp_path):
     for path in (first, second):
         path.parent.mkdir()
         write_idx(path, items)
-    found, count = read_idx(first, (3, 4, 5))
+    found, count = _read_idx(first, (3, 4, 5))
     np.testing.assert_array_equal(found, items)
     assert count == 2
     assert first.read_bytes() == second.read_bytes()
@@ -36,7 +36,7 @@ def test_what_is_written_can_be_read_and_is_the_same_file_twice(tmp_path):
 
 def test_limit_counts_all_and_keeps_some(tmp_path):
     path = write_gz(tmp_path / "x.gz", idx_bytes(IMAGES))
-    found, count = read_idx(path, (28, 28), 3)
+    found, count = _read_idx(path, (28, 28), 3)
     np.testing.assert_array_equal(found, IMAGES[:3])
     assert count == 40
 
@@ -48,7 +48,7 @@ def test_a_file_cut_off_anywhere_is_refused(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "x.gz"
     path.write_bytes(whole[: cut % len(whole)])
     with pytest.raises(DataError, match=r"x\.gz"):
-        read_idx(path, (28, 28))
+        _read_idx(path, (28, 28))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(tmp_path, count):
     path = write_gz(tmp_path / "x.gz", idx_bytes(np.zeros((10, 28, 28)), shape=(count, 28, 28)) + bytes(60_000_000))
     tracemalloc.start()
     with pytest.raises(DataError, match="more"):
-        read_idx(path, (28, 28))
+        _read_idx(path, (28, 28))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5_000_000

@@ -32,7 +32,7 @@ def test_digits_are_split_once_and_for_ever():
     train, test = load_dataset("digits", "train"), load_dataset("digits", "test")
     assert (len(train), len(test)) == (1257, 540)
     _, labels = digits_module._read(digits_module._find())
-    parts = digits_module.split_indices(labels)
+    parts = digits_module._split_indices(labels)
     assert sorted([*parts["train"], *parts["test"]]) == list(range(1797))
     digest = hashlib.sha256(parts["test"].astype("<i8").tobytes()).hexdigest()
     assert digest == "5613cca4e7f5761afdc2965f7c16baca93e9dead1beae5c6e6e3fc5549ffece7"
@@ -45,7 +45,7 @@ def test_digits_are_scikit_learns_resized_bilinearly():
     from sklearn.datasets import load_digits
 
     source = load_digits()
-    parts = digits_module.split_indices(source.target)
+    parts = digits_module._split_indices(source.target)
     data = load_dataset("digits", "test")
     np.testing.assert_array_equal(data.targets, source.target[parts["test"]])
     weights = _bilinear(8, 28)

@@ -252,7 +252,7 @@ def test_sizes_that_differ_are_refused_with_the_sizes_and_read_at_a_given_size(t
 
 
 def test_a_size_that_the_survey_did_not_see_is_refused_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "SURVEYED", 1)
+    monkeypatch.setattr(pictures, "_SURVEYED", 1)
     path = write(tmp_path / "mine", made(("cat",)) | made(("dog",), 3, (9, 9, 3)))
     with pytest.raises(DataError, match=r"'dog/.\.png' has 9 x 9 pixels \(rows x columns\) and others 6 x 8"):
         loaded(path)

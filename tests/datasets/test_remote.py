@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from idc_core import library
-from idc_core.cli import main, make_parser
-from idc_core.cli.executors import SameFiles
+from idc_core.cli import _make_parser, main
+from idc_core.cli.executors import _SameFiles
 from idc_core.cli.own_options import open_paths
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.remote import local_path
@@ -165,9 +165,9 @@ def test_more_than_the_limit_is_not_fetched(places, memory, opened):
 
 
 def test_a_worker_fetches_for_itself(places, memory, opened, tmp_path, monkeypatch):
-    arguments = make_parser().parse_args(["analyze", "--data", URL])
+    arguments = _make_parser().parse_args(["analyze", "--data", URL])
     open_paths(arguments)
-    source = Source("lenet5-digits", "tests", prepare=SameFiles((), arguments.own_files.to_json()))
+    source = Source("lenet5-digits", "tests", prepare=_SameFiles((), arguments.own_files.to_json()))
     sent = pickle.dumps(source)
     assert URL.encode() in sent
     assert len(sent) < 1_000
@@ -190,7 +190,7 @@ def test_a_command_finds_the_same_by_url_on_an_engine(places, memory, tmp_path):
 
 
 def test_a_server_and_a_check_take_what_their_owner_names(places, memory, tmp_path, monkeypatch):
-    arguments = make_parser().parse_args(["studio", URL])
+    arguments = _make_parser().parse_args(["studio", URL])
     open_paths(arguments)
     del DATASETS["tests"]
     monkeypatch.setenv(server_files.VARIABLE, arguments.own_files.to_json())

@@ -8,11 +8,11 @@ import pytest
 
 from idc_core.datasets import load_dataset
 from idc_core.datasets.sql import (
-    GRAMMAR,
+    _GRAMMAR,
+    _VOCABULARY,
     KEYWORDS,
     RULES,
     SYMBOLS,
-    VOCABULARY,
     WINDOWS,
     make_sentence,
     parses,
@@ -23,7 +23,7 @@ from idc_core.datasets.sql import (
 def derivable(rule, text, memory):
     """All ends of prefixes of the text that the rule derives: a slow, obvious recogniser."""
     if (rule, text) not in memory:
-        memory[rule, text] = {end for option in GRAMMAR[rule] for end in ends(option, text, memory)}
+        memory[rule, text] = {end for option in _GRAMMAR[rule] for end in ends(option, text, memory)}
     return memory[rule, text]
 
 
@@ -32,7 +32,7 @@ def ends(option, text, memory):
         return {0}
     first, *rest = option
     itself = {len(first)} if text.startswith(first) else set()
-    heads = derivable(first, text, memory) if first in GRAMMAR else itself
+    heads = derivable(first, text, memory) if first in _GRAMMAR else itself
     return {head + more for head in heads for more in ends(rest, text[head:], memory)}
 
 
@@ -53,8 +53,8 @@ def test_records_are_pieces_of_their_strings_and_the_class_comes_next():
     for at, (codes, target, text) in enumerate(zip(data.inputs, data.targets, data.texts, strict=True)):
         start = offsets[at // WINDOWS, at % WINDOWS]
         whole = made[at // WINDOWS].text
-        assert text == whole[start : start + SYMBOLS] == "".join(VOCABULARY[code] for code in codes)
-        assert VOCABULARY[target + 2] == whole[start + SYMBOLS]
+        assert text == whole[start : start + SYMBOLS] == "".join(_VOCABULARY[code] for code in codes)
+        assert _VOCABULARY[target + 2] == whole[start + SYMBOLS]
         assert data.class_names[target] in (whole[start + SYMBOLS], "space")
 
 

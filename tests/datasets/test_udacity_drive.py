@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.udacity import split_frames
+from idc_core.datasets.udacity import _split_frames
 from idc_core.errors import DataError
 from tests.datasets.dataset_files import UDACITY_ZIP, picture, udacity_members, write_zip
 
@@ -20,14 +20,14 @@ def slow_split(count):
 @pytest.mark.parametrize("count", [40, 401, 1234])
 def test_split_follows_its_definition(count):
     train, test = slow_split(count)
-    split = split_frames(count)
+    split = _split_frames(count)
     assert split["train"].tolist() == train
     assert split["test"].tolist() == test
 
 
 @given(count=st.integers(20, 20_000))
 def test_training_frames_keep_a_second_from_every_test_frame(count):
-    split = split_frames(count)
+    split = _split_frames(count)
     assert len(split["test"])
     if len(split["train"]):
         gaps = np.abs(split["train"][:, None] - split["test"][None, :: max(1, len(split["test"]) // 200)])

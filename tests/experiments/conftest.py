@@ -4,7 +4,7 @@ import pytest
 
 from idc_core.datasets import load_dataset
 from idc_core.models import load_model
-from idc_core.store.cache import runs_folder
+from idc_core.store.cache import records_folder
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def own_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def finished():
     """How many units of a kind are on disk."""
-    return lambda kind: len(list((runs_folder() / kind).glob("*.json")))
+    return lambda kind: len(list((records_folder() / kind).glob("*.json")))
 
 
 @pytest.fixture(scope="session")

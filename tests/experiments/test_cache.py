@@ -7,13 +7,13 @@ import pytest
 
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.guarded import seal_text
-from idc_core.store.cache import ArrayFolder, runs_folder, stored
+from idc_core.store.cache import ArrayFolder, records_folder, stored
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def files():
-    return sorted(runs_folder().rglob("*"))
+    return sorted(records_folder().rglob("*"))
 
 
 def test_an_interrupted_run_loses_nothing_and_goes_on(finished):
@@ -67,7 +67,7 @@ def test_another_key_or_kind_is_another_unit():
 )
 def test_a_damaged_file_is_made_again_and_the_log_says_so(damage, caplog):
     stored("kind", {"seed": 0}, lambda: {"x": 0})
-    (path,) = runs_folder().glob("kind/*.json")
+    (path,) = records_folder().glob("kind/*.json")
     path.write_bytes(damage)
     assert stored("kind", {"seed": 0}, lambda: {"x": 1}) == {"x": 1}
     assert json.loads(path.read_text())["content"] == {"key": {"seed": 0}, "record": {"x": 1}}
@@ -76,7 +76,7 @@ def test_a_damaged_file_is_made_again_and_the_log_says_so(damage, caplog):
 
 def test_no_flipped_bit_of_a_record_passes(caplog):
     stored("kind", {"seed": 0}, lambda: {"x": 0.125})
-    (path,) = runs_folder().glob("kind/*.json")
+    (path,) = records_folder().glob("kind/*.json")
     content = path.read_bytes()
     for place in range(len(content)):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
@@ -86,7 +86,7 @@ def test_no_flipped_bit_of_a_record_passes(caplog):
 
 
 def test_no_flipped_bit_of_kept_arrays_passes(caplog):
-    held = ArrayFolder(runs_folder() / "arrays")
+    held = ArrayFolder(records_folder() / "arrays")
     held["a"] = {"x": np.arange(6, dtype=np.float32), "y": np.array("text")}
     (path,) = held.path.iterdir()
     content = path.read_bytes()

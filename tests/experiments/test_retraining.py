@@ -11,11 +11,11 @@ from torch import nn
 
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.experiments.retraining import retrain, usual_recipe, with_fresh_weights
+from idc_core.experiments.retraining import _with_fresh_weights, retrain, usual_recipe
 from idc_core.experiments.retraining_results import RetrainedNetwork, interval
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
-from idc_core.models.recipes import one_cycle
+from idc_core.models.recipes import _one_cycle
 from idc_core.models.training import measure
 from idc_core.models.weights import fingerprint
 from idc_core.store.cache import ArrayFolder
@@ -58,7 +58,7 @@ def plainly(net, inputs, targets, steps, epochs, seed):
             order = torch.randperm(len(inputs), generator=generator).tolist()
         batch, order = order[: RECIPE.batch], order[RECIPE.batch :]
         for group in optimizer.param_groups:
-            group["lr"] = 0.01 * one_cycle(step, steps * epochs)
+            group["lr"] = 0.01 * _one_cycle(step, steps * epochs)
         optimizer.zero_grad()
         F.cross_entropy(network(torch.tensor(inputs[batch])), torch.tensor(targets[batch])).backward()
         optimizer.step()
@@ -212,7 +212,7 @@ def test_every_network_of_the_registry_can_begin_anew(name):
         for parameter in network.parameters():
             parameter.add_(0.01)  # norms begin with ones and zeros
     old = {key: value.clone() for key, value in network.state_dict().items()}
-    fresh = with_fresh_weights(network).state_dict()
+    fresh = _with_fresh_weights(network).state_dict()
     assert all(not torch.equal(fresh[key], value) for key, value in old.items())
     assert all(torch.equal(network.state_dict()[key], value) for key, value in old.items())
 
@@ -224,7 +224,7 @@ def test_weights_without_a_beginning_are_refused(net):
             self.scale = nn.Parameter(torch.ones(10))
 
     with pytest.raises(ModelError, match="'5' of the network, a Scaled, has weights but no reset_parameters"):
-        with_fresh_weights(nn.Sequential(*net, Scaled()))
+        _with_fresh_weights(nn.Sequential(*net, Scaled()))
 
 
 def test_retraining_is_gentler_than_training():

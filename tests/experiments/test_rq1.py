@@ -10,7 +10,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
-from idc_core.experiments.rq1 import Changes, compare_neurons, flip_pixels, measure, replace_words, rq1
+from idc_core.experiments.rq1 import Changes, _flip_pixels, _replace_words, compare_neurons, measure, rq1
 from idc_core.models import MODELS, load_model
 from tests.lrp.networks import Written, settle
 from tests.lrp.test_model_untouched import assert_free, build, state
@@ -96,7 +96,7 @@ def test_flipping_agrees_with_a_slow_reference(seed, colours, share):
     images = rng.random((3, colours, 4, 5)).round(1)
     # Few different values, some of them zero, so that there are ties.
     relevance = rng.integers(-2, 3, (3, colours, 4, 5)).astype(float)
-    found, counts = flip_pixels(torch.tensor(images), torch.tensor(relevance), share)
+    found, counts = _flip_pixels(torch.tensor(images), torch.tensor(relevance), share)
     for image, weights, flipped, count in zip(images, relevance, found.numpy(), counts, strict=True):
         places = [(-abs(weights[:, y, x].sum()), y, x) for y in range(4) for x in range(5)]
         chosen = [(y, x) for weight, y, x in sorted(places)[: max(1, round(share * 20 - 0.49))] if weight < 0]
@@ -115,7 +115,7 @@ def test_flipping_agrees_with_a_slow_reference(seed, colours, share):
 def test_shares_are_rounded_down_to_whole_pixels(size, share, pixels):
     """The last product is a little below 29 in floating point."""
     images = torch.zeros(1, 3, *size)
-    found, counts = flip_pixels(images, torch.rand(1, 3, *size) + 0.1, share)
+    found, counts = _flip_pixels(images, torch.rand(1, 3, *size) + 0.1, share)
     assert int(counts) == pixels
     assert int(found.sum()) == 3 * pixels
 
@@ -123,7 +123,7 @@ def test_shares_are_rounded_down_to_whole_pixels(size, share, pixels):
 def test_words_are_replaced_by_the_unknown_one():
     tokens = torch.tensor([[5, 6, 7, 1, 0, 0], [1, 1, 0, 0, 0, 0], [9, 8, 7, 6, 5, 4]])
     relevance = torch.tensor([[0.1, -0.5, 0.2, 9.0, 9.0, 9.0], [1.0, 1, 1, 1, 1, 1], [0.0, 3, 1, 2, 0, 0]])
-    found, counts = replace_words(tokens, relevance, 0.5)
+    found, counts = _replace_words(tokens, relevance, 0.5)
     assert found.tolist() == [[5, 1, 7, 1, 0, 0], [1, 1, 0, 0, 0, 0], [9, 1, 1, 1, 5, 4]]
     assert counts.tolist() == [1, 0, 3]
 

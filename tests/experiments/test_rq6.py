@@ -16,8 +16,8 @@ from idc_core.experiments.rq6 import (
     TESTS,
     Candidates,
     RQ6Settings,
-    in_rounds,
-    make_tests,
+    _in_rounds,
+    _make_tests,
     prepare_rq6,
     usual,
 )
@@ -127,7 +127,7 @@ def slowly_in_rounds(codes, distances, most):
 def test_rounds_give_every_cell_one_before_any_gets_a_second(most):
     random = np.random.default_rng(most)
     codes, distances = random.integers(0, 7, 40), random.integers(0, 5, 40).astype(float)
-    found = set(in_rounds(codes, distances, most, np.random.default_rng(0)).tolist())
+    found = set(_in_rounds(codes, distances, most, np.random.default_rng(0)).tolist())
     whole, last = slowly_in_rounds(codes.tolist(), distances.tolist(), most)
     assert len(found) == min(most, 40)
     assert whole <= found <= whole | last
@@ -142,7 +142,7 @@ def test_nothing_new_is_said(setup):
 
 def test_tests_are_made_of_the_tests_and_their_noise_is_their_own(few):
     model, _, test, _ = few
-    found = make_tests(model, test, SETTINGS)
+    found = _make_tests(model, test, SETTINGS)
     assert list(found) == list(TESTS)
     assert np.array_equal(found["clean"][0], test.inputs)
     unlike = random_noise(test.inputs, share=0.2, deviation=1.0, seed=0, numbers=test.ids)
@@ -153,7 +153,7 @@ def test_tests_are_made_of_the_tests_and_their_noise_is_their_own(few):
     again = attack(other, test.inputs, test.targets, "fgsm", epsilon=0.1).inputs
     assert np.array_equal(found["fgsm-anew"](other)[0], again)
     with pytest.raises(CancelledError):
-        make_tests(model, test, SETTINGS, on_progress=lambda done, total, label: "attacked" not in label)
+        _make_tests(model, test, SETTINGS, on_progress=lambda done, total, label: "attacked" not in label)
 
 
 def test_a_run_is_kept_and_goes_on_where_it_stopped(few):

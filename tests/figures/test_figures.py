@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.overview import Overview, TrainingReach, rarest_state, shares, training_reach, worst_tests
+from idc_core.analysis.overview import Overview, TrainingReach, _training_reach, rarest_state, shares, worst_tests
 from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.growth import growth
@@ -55,17 +55,17 @@ def test_relevance_is_red_for_blue_against_and_white_at_zero():
         palette.relevance_colours(np.zeros(2), 0.0)
 
 
-@pytest.mark.parametrize(("errors", "drawn"), [(0.02, "all"), (0.5, neurons.MOST_POINTS // 2), (1.0, "full")])
+@pytest.mark.parametrize(("errors", "drawn"), [(0.02, "all"), (0.5, neurons._MOST_POINTS // 2), (1.0, "full")])
 def test_scatter_draws_both_kinds_of_tests(errors, drawn):
     rng = np.random.default_rng(0)
-    n = 5 * neurons.MOST_POINTS
+    n = 5 * neurons._MOST_POINTS
     activations, relevance = rng.random((n, 2)), rng.random((n, 2))
     correct = rng.random(n) >= errors
     figure = neurons.activation_relevance(activations, relevance, correct, ["a", "b"], "A finding")
     marks = {trace.name: trace for trace in figure.data[:2] if trace.xaxis == "x"}
-    expected = {"all": (~correct).sum(), "full": neurons.MOST_POINTS}.get(drawn, drawn)
+    expected = {"all": (~correct).sum(), "full": neurons._MOST_POINTS}.get(drawn, drawn)
     assert len(marks["misclassified"].x) == expected
-    assert sum(len(trace.x) for trace in marks.values()) == neurons.MOST_POINTS
+    assert sum(len(trace.x) for trace in marks.values()) == neurons._MOST_POINTS
     assert len({trace.marker.symbol for trace in marks.values()}) == len(marks)
 
 
@@ -123,13 +123,13 @@ def test_rarest_state_is_the_least_visited():
 
 def test_training_inputs_are_compared_by_the_cells_they_reach():
     train, test = np.array([0, 0, 1, 2, 5, 5, 7]), np.array([1, 2, 3, 3])
-    found = training_reach(train, test)
+    found = _training_reach(train, test)
     assert (found.inputs, found.covered, found.missed) == (7, 5, 3)
     mean, fewest, most = found.drawn
     assert 2 <= fewest <= mean <= most <= 4
-    assert training_reach(train, test) == found
-    assert training_reach(test, test).drawn == (3.0, 3, 3)
-    assert training_reach(test, train).drawn is None
+    assert _training_reach(train, test) == found
+    assert _training_reach(test, test).drawn == (3.0, 3, 3)
+    assert _training_reach(test, train).drawn is None
 
 
 def test_worst_tests_are_wrong_and_those_alone_in_their_cell_come_first():

@@ -224,7 +224,7 @@ def test_a_tile_of_several_cells_says_how_many_of_them_are_covered(table):
     for tile, drawn in enumerate(rows.itertuples()):
         covered = int((grid.tile == tile).sum())
         assert drawn.tests.startswith(f"{covered} of 8 cells covered, ")
-        assert drawn.category == sum(covered >= start for start in colourings.BINS)
+        assert drawn.category == sum(covered >= start for start in colourings._BINS)
         label = colourings.categories("covered", palette.LIGHT, CLASSES, 8)[drawn.category]["label"]
         ends = [int(word) for word in label.split() if word.isdigit()]
         assert ends[0] <= covered <= ends[-1]

@@ -5,7 +5,7 @@ import pytest
 
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.figures.layers import sweep_grid
-from idc_core.figures.palette import DARK, LIGHT, ON_FILL
+from idc_core.figures.palette import _DARK, LIGHT, ON_FILL
 
 
 def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
@@ -73,7 +73,7 @@ def test_what_was_not_finished_stays_empty():
     assert len(sweep_grid(swept(cells=()), "Title").data[0].x) == 0
 
 
-@pytest.mark.parametrize(("dark", "colours"), [(False, LIGHT), (True, DARK)])
+@pytest.mark.parametrize(("dark", "colours"), [(False, LIGHT), (True, _DARK)])
 def test_both_themes_use_the_scale_that_text_can_be_read_on(dark, colours):
     figure = sweep_grid(swept(), "Title", dark=dark)
     assert [colour for _, colour in figure.layout.coloraxis.colorscale] == list(colours.counts)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from idc_core.figures.network_drawing import A_ROW, network_drawing
+from idc_core.figures.network_drawing import _A_ROW, network_drawing
 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_layer_is_a_box_that_says_what_it_is(dark):
-    layers = [f"block{number}.conv" for number in range(A_ROW + 2)]
+    layers = [f"block{number}.conv" for number in range(_A_ROW + 2)]
     shapes = {layers[0]: (6, 24, 24), layers[1]: (84,)}
     figure = network_drawing(layers, shapes, {layers[0]: 0.432}, "A network", selected=layers[1], dark=dark)
     counted, others = figure.data
@@ -15,7 +15,7 @@ def test_every_layer_is_a_box_that_says_what_it_is(dark):
     assert list(others.customdata) == layers[1:]
     assert counted.text[0] == "block0.conv<br>6 \u00d7 24 \u00d7 24<br>43.2 %"
     assert list(others.text[:2]) == ["block1.conv<br>84", "block2.conv"]
-    assert [*counted.x, *others.x] == [*range(A_ROW), 0, 1]
+    assert [*counted.x, *others.x] == [*range(_A_ROW), 0, 1]
     assert others.base[-1] == counted.base[0] - 1, "the second row is below the first"
     assert [list(trace.marker.line.width).count(3) for trace in figure.data] == [0, 1]
     assert counted.marker.color == (43.2,)

@@ -52,10 +52,10 @@ def test_selected_neuron_is_framed_and_named(dark):
 def test_long_rankings_keep_both_ends_and_the_selected_neuron():
     values = np.random.default_rng(0).normal(size=200)
     order = np.argsort(-values, kind="stable")
-    first = neurons.MOST_BARS - neurons.LAST_BARS
+    first = neurons._MOST_BARS - neurons._LAST_BARS
     figure = neurons.ranking(order, order[:6], rows(values), "A finding")
     drawn = bars(figure)[0]
-    assert set(drawn) == {*order[:first].tolist(), *order[-neurons.LAST_BARS :].tolist()}
+    assert set(drawn) == {*order[:first].tolist(), *order[-neurons._LAST_BARS :].tolist()}
     assert all(drawn[neuron] == values[neuron] for neuron in drawn)
     hidden = int(order[100])
     figure = neurons.ranking(order, order[:6], rows(values), "A finding", selected=hidden)
@@ -102,7 +102,7 @@ def test_marks_of_the_scatter_carry_the_numbers_of_their_tests(selected):
 
 
 def test_selected_test_is_marked_even_where_it_was_not_drawn():
-    n = 5 * neurons.MOST_POINTS
+    n = 5 * neurons._MOST_POINTS
     points = np.random.default_rng(0).random((n, 1))
     figure = neurons.activation_relevance(points, points, None, ["a"], "A finding")
     hidden = next(place for place in range(n) if place not in figure.data[0].customdata)
@@ -117,7 +117,7 @@ def test_agreement_writes_numbers_while_they_can_be_read(dark):
     assert np.asarray(heatmap.z).tolist() == matrix.tolist()
     assert (heatmap.zmin, heatmap.zmax) == (-1, 1)
     assert "z" in heatmap.texttemplate
-    many = neurons.MOST_NUMBERS + 1
+    many = neurons._MOST_NUMBERS + 1
     assert not neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data[0].texttemplate
 
 

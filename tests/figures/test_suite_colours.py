@@ -3,7 +3,7 @@ import re
 import plotly.graph_objects as go
 import pytest
 
-from idc_core.figures.palette import DARK, LIGHT, SUITE_STYLES, suite_style
+from idc_core.figures.palette import _DARK, _SUITE_STYLES, LIGHT, suite_style
 from idc_core.suites import SUITES
 
 
@@ -19,7 +19,7 @@ def contrast(one, other):
 
 
 def test_every_kind_of_suite_has_a_style():
-    assert {*SUITES, "own"} >= set(SUITE_STYLES)
+    assert {*SUITES, "own"} >= set(_SUITE_STYLES)
     assert all(suite_style(name) for name in SUITES)
 
 
@@ -35,7 +35,7 @@ def test_marks_are_seen_on_either_ground(name):
     style = suite_style(name)
     assert re.fullmatch(r"#[0-9a-f]{6}", style.light)
     assert contrast(style.colour(False), LIGHT.ground) >= 3 or style.outline
-    assert contrast(style.colour(True), DARK.ground) >= 3
+    assert contrast(style.colour(True), _DARK.ground) >= 3
     assert contrast(LIGHT.ink, LIGHT.ground) >= 3
 
 

@@ -99,7 +99,7 @@ def plain_environment(monkeypatch):
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     yield
-    setup_files.close_all()
+    setup_files._close_all()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from idc_core.generation import (
     outvoted,
     rounded,
 )
-from idc_core.generation.measures import NO_MAJORITY
+from idc_core.generation.measures import _NO_MAJORITY
 from idc_core.generation.seeds import uncovered_beside, uncovered_neighbours
 from idc_core.models import load_model
 
@@ -112,9 +112,9 @@ def test_uncovered_cell_lies_beside_the_fullest():
 
 def test_majority_is_more_than_half():
     votes = np.array([[3, 3, 5], [3, 4, 5], [1, 1, 1], [0, 2, 2]])
-    assert majority(votes).tolist() == [3, NO_MAJORITY, 1, 2]
-    assert majority(votes[:, :2]).tolist() == [3, NO_MAJORITY, 1, NO_MAJORITY]
-    assert majority(np.array([[1, 1, 2, 2], [1, 1, 1, 2]])).tolist() == [NO_MAJORITY, 1]
+    assert majority(votes).tolist() == [3, _NO_MAJORITY, 1, 2]
+    assert majority(votes[:, :2]).tolist() == [3, _NO_MAJORITY, 1, _NO_MAJORITY]
+    assert majority(np.array([[1, 1, 2, 2], [1, 1, 1, 2]])).tolist() == [_NO_MAJORITY, 1]
     assert outvoted(votes).tolist() == [1, 0, 1]
     assert majority(np.zeros((0, 3), np.int64)).shape == (0,)
 

@@ -6,9 +6,9 @@ import hashlib
 import numpy as np
 
 from idc_core.datasets import digits, load_dataset
-from idc_core.datasets.cifar10 import CLASS_NAMES
+from idc_core.datasets.cifar10 import _CLASS_NAMES
 from idc_core.datasets.newsgroups import GROUPS
-from idc_core.datasets.sources import CHECKSUMS
+from idc_core.datasets.sources import _CHECKSUMS
 from tests.datasets.dataset_files import CIFAR_ZIP, NEWS_ZIP, UDACITY_ZIP, idx_bytes, picture
 from tests.guarded import crafted_arrays, crafted_binaries, crafted_texts, damage
 from tests.guarded.own_files import MEMBERS
@@ -40,7 +40,7 @@ def downloaded(folder):
     """The same in the cache, with the checksums of a download."""
     place = mnist(folder / "home")
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(place.iterdir())]
-    (place / CHECKSUMS).write_text("".join(lines))
+    (place / _CHECKSUMS).write_text("".join(lines))
     return place
 
 
@@ -56,7 +56,7 @@ def zipped(name, file, members, method):
     return prepare
 
 
-CIFAR = {f"test/{name}/0001.jpg": picture(32, place) for place, name in enumerate(CLASS_NAMES[:2])}
+CIFAR = {f"test/{name}/0001.jpg": picture(32, place) for place, name in enumerate(_CLASS_NAMES[:2])}
 STAMPS = [1_479_425_441_000_000_000 + place for place in range(7)]
 DRIVE = {
     "steering.csv": "\n".join(
@@ -163,7 +163,7 @@ PUBLISHED = (
     Reader(
         "downloads, checksums",
         ("idc_core.datasets.sources",),
-        lambda folder: downloaded(folder) / CHECKSUMS,
+        lambda folder: downloaded(folder) / _CHECKSUMS,
         content("mnist"),
         {"text": crafted_texts.csv_text},
         heads=damage.all_of,

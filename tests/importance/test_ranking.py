@@ -178,7 +178,7 @@ def test_values_that_are_not_finite_are_refused_by_name(network, images, monkeyp
 
 def test_a_method_reports_one_way_to_the_end_and_can_be_stopped(network, images, monkeypatch):
     monkeypatch.setattr("idc_core.importance.ranking.ROWS", 4)
-    monkeypatch.setattr(gradients, "PASS_BYTES", 1)
+    monkeypatch.setattr(gradients, "_PASS_BYTES", 1)
     seen = []
     by_method(network, images, "3", "gradient-x-input", on_progress=lambda *at: seen.append(at[:2]))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)

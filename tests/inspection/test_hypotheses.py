@@ -7,7 +7,7 @@ import torch
 from idc_core.datasets import Dataset, load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import FAMILIES, Hypothesis, Records, library, shuffled
-from idc_core.inspection.blocks import behaviour_rows, unit_rows
+from idc_core.inspection.blocks import _behaviour_rows, unit_rows
 from idc_core.inspection.families import attribute, keyword, predictions, run_of, unit
 from tests.inspection.planted import Table, noisy_table, texts
 
@@ -253,13 +253,13 @@ def test_behaviours_are_brought_to_a_layers_places():
     values = np.array([[0, 1, 0, 0, 0, 0]], np.float32)
     binary, number = (Hypothesis("h", "t", kind, lambda r: r) for kind in ("binary", "number"))
     classes = Hypothesis("h", "t", "classes", lambda r: r, 9)
-    assert behaviour_rows(values, binary, (3,)).tolist() == [1, 0, 0]
-    assert behaviour_rows(values, number, (3,)).tolist() == [0.5, 0, 0]
-    assert behaviour_rows(values, binary, ()).tolist() == [1]
-    assert behaviour_rows(np.array([2.0, 3.0], np.float32), number, (2,)).tolist() == [2, 2, 3, 3]
-    assert behaviour_rows(np.arange(6, dtype=np.float32)[None], classes, (3,)).tolist() == [1, 3, 5]
+    assert _behaviour_rows(values, binary, (3,)).tolist() == [1, 0, 0]
+    assert _behaviour_rows(values, number, (3,)).tolist() == [0.5, 0, 0]
+    assert _behaviour_rows(values, binary, ()).tolist() == [1]
+    assert _behaviour_rows(np.array([2.0, 3.0], np.float32), number, (2,)).tolist() == [2, 2, 3, 3]
+    assert _behaviour_rows(np.arange(6, dtype=np.float32)[None], classes, (3,)).tolist() == [1, 3, 5]
     with pytest.raises(DataError, match="do not lie on one another"):
-        behaviour_rows(values, binary, (2, 2))
+        _behaviour_rows(values, binary, (2, 2))
     rows, shape = unit_rows(torch.arange(24.0).reshape(1, 2, 3, 4), 1)
     assert (shape, rows.shape) == ((3, 4), (12, 2))
     assert rows[:, 1].tolist() == list(range(12, 24))

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from idc_core.inspection import Hypothesis, inspect
-from idc_core.inspection.pairwise import RAREST, StoppingRule
+from idc_core.inspection.pairwise import _RAREST, StoppingRule
 from tests.inspection.planted import Table, is_letter, letter_class, noisy_table, texts
 
 MEASURES = ("pearson", "spearman", "difference", "iou", "information")
@@ -100,10 +100,10 @@ def test_a_probe_is_not_sure_of_few_records_that_it_all_tells():
 def test_the_bound_on_a_share_is_the_rule_of_three():
     sure = StoppingRule(0.1, 0.95, 1, 10**6)
     never = np.array([0])
-    assert not sure.rare(never, int(3 / RAREST) - 20).any()
-    assert sure.rare(never, int(3 / RAREST)).all()
+    assert not sure.rare(never, int(3 / _RAREST) - 20).any()
+    assert sure.rare(never, int(3 / _RAREST)).all()
     assert not StoppingRule(None, 0.95, 1, 10**6).rare(never, 10**5).any()
     # Clopper and Pearson, 1934, by the binomial's own sum: at the bound, so few have probability 0.05.
     for met in (1, 4):
         at = next(read for read in range(100, 3000) if sure.rare(np.array([met]), read)[0])
-        assert binom.cdf(met, at, RAREST) <= 0.05 < binom.cdf(met, at - 1, RAREST)
+        assert binom.cdf(met, at, _RAREST) <= 0.05 < binom.cdf(met, at - 1, _RAREST)

@@ -5,7 +5,7 @@ import pytest
 
 from idc_core.errors import CancelledError
 from idc_core.inspection import Reading, inspect
-from idc_core.inspection.extraction import block_ends
+from idc_core.inspection.extraction import _block_ends
 from tests.inspection.planted import Table, is_letter, letter_class, noisy_table, texts
 
 COUNT = 2200
@@ -143,11 +143,11 @@ def test_what_failed_is_not_gone_on_with():
 
 @pytest.mark.parametrize("places", [1, 30, 784])
 def test_blocks_of_fewer_records_are_the_first_of_more(places):
-    whole = block_ends(70_000, places)
+    whole = _block_ends(70_000, places)
     for count in (1024, 2048, 4096):
-        ends = block_ends(count, places)
+        ends = _block_ends(count, places)
         assert ends[-1] == count
         np.testing.assert_array_equal(ends, whole[: len(ends)])
-    assert len(block_ends(10, places)) == 10
-    assert 16 <= len(block_ends(100, places)) <= 100
+    assert len(_block_ends(10, places)) == 10
+    assert 16 <= len(_block_ends(100, places)) <= 100
     assert np.diff(whole).max() * places <= max(4096, 16 * places)

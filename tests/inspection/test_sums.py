@@ -6,7 +6,7 @@ import torch
 
 from idc_core.inspection.blocks import Block, UnitRows, pieces
 from idc_core.inspection.pairwise import StoppingRule
-from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, jackknife, quantile, two_sided
+from idc_core.inspection.sums import MOST_GROUPS, GroupedSums, _two_sided, jackknife, quantile
 
 
 def drawn(sizes, seed=0):
@@ -94,7 +94,7 @@ def test_one_group_tells_no_error():
 
 def test_probabilities():
     score, error = np.array([0.0, 1.96, -1.96, 0.5, 0.0, np.nan]), np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
-    found = two_sided(score, error, 100_000)
+    found = _two_sided(score, error, 100_000)
     assert found[:5] == pytest.approx([1, 0.05, 0.05, 0, 1], abs=1e-3)
     assert np.isnan(found[5])
 

@@ -9,7 +9,7 @@ from idc_core.datasets import load_dataset
 from idc_core.datasets.sql import WINDOWS, parses, parses_of, sentences
 from idc_core.errors import DataError, SettingError
 from idc_core.inspection import Hypothesis, library
-from idc_core.inspection.verification import rewrite_sql, verify
+from idc_core.inspection.verification import _rewrite_sql, verify
 from tests.inspection.planted import Table, is_letter, noisy_table, texts
 
 
@@ -106,14 +106,14 @@ def sql():
 
 
 def test_the_grammar_writes_both_texts_alike_up_to_the_place(sql):
-    found = rewrite_sql(sql, 300, random.Random(1))
+    found = _rewrite_sql(sql, 300, random.Random(1))
     one, other = found.before.inputs, found.after.inputs
     at = np.arange(300)
     assert (one[at, found.places] != other[at, found.places]).all()
     before_place = np.arange(one.shape[1]) < found.places[:, None]
     assert (np.where(before_place, one - other, 0) == 0).all()
     assert len(set(found.places.tolist())) == one.shape[1], "swaps at all places of a record"
-    again = rewrite_sql(sql, 300, random.Random(1))
+    again = _rewrite_sql(sql, 300, random.Random(1))
     assert (again.after.inputs == other).all()
     # The parses are those of the texts: digits, and nothing else, are made by the rule of digits.
     rules = {one.name: one for one in library(sql, ["grammar"])}

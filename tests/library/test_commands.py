@@ -5,7 +5,7 @@ import io
 import pytest
 
 from idc_core import library
-from idc_core.cli import main, make_parser
+from idc_core.cli import _make_parser, main
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile
@@ -13,7 +13,7 @@ from tests.library.small_files import digits_onnx
 
 
 def told(*words):
-    return make_parser().parse_args(list(words))
+    return _make_parser().parse_args(list(words))
 
 
 def refused(capsys, *words):

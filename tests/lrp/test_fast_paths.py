@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from idc_core.lrp.affine import conv2d, conv2d_back
 from idc_core.lrp.attention import _step_by_step
-from idc_core.lrp.normalisation import HeldDeviation
+from idc_core.lrp.normalisation import _HeldDeviation
 from idc_core.lrp.operations import FASTER, OPERATIONS, Faster
 from idc_core.lrp.rules import RelevanceSettings
 from tests.lrp.networks import numbers
@@ -103,7 +103,7 @@ def test_the_gradient_of_a_normalisation():
             dims = tuple(range(-len(axes), 0))
             deviation = (x.detach().var(dims, unbiased=False, keepdim=True) + 1e-5).sqrt()
             z = (x - x.mean(dims, keepdim=True)) / deviation * (1 if weight is None else weight)
-            fast = HeldDeviation.apply(x, axes, weight, None, 1e-5)
+            fast = _HeldDeviation.apply(x, axes, weight, None, 1e-5)
             above = numbers(*shape, seed=3)
             close(fast, z, (shape, axes))
             close(torch.autograd.grad(fast, x, above)[0], torch.autograd.grad(z, x, above)[0], (shape, axes))

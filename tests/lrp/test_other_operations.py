@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from idc_core import relevance
-from idc_core.lrp.pooling import share_among_winners
+from idc_core.lrp.pooling import _share_among_winners
 from idc_core.tracing.trace import collect
 from tests.lrp.networks import IMAGES, ROWS, SERIES, TOKENS, VOLUMES, Written, numbers, settle
 from tests.lrp.test_conservation import check
@@ -146,7 +146,7 @@ def test_winners_of_max_pooling_share_equally_in_every_layout(kernel):
         expected[window] = above[n, c, i, j] * winners / winners.sum()
     sizes = [kernel, kernel, (0, 0), (1, 1)]
     for layout in (torch.contiguous_format, torch.channels_last):
-        found = share_among_winners(x.contiguous(memory_format=layout), z, above, sizes)
+        found = _share_among_winners(x.contiguous(memory_format=layout), z, above, sizes)
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
 
 

@@ -31,9 +31,9 @@ def test_shares_of_sums_and_scalings(layout, other):
 def test_winners_do_not_depend_on_how_many_images_are_shared_among_at_a_time(monkeypatch, layout, sizes):
     torch.manual_seed(0)
     x = images(layout, 5, 3, 8, 8).relu()
-    z = pooling.max_pool(x, sizes)
+    z = pooling._pooled(x, sizes)
     relevance = torch.randn_like(z)
-    whole = pooling.share_among_winners(x, z, relevance, sizes)
+    whole = pooling._share_among_winners(x, z, relevance, sizes)
     monkeypatch.setattr(pooling, "NEAR", 2 * x[0].numel())
-    assert torch.equal(pooling.share_among_winners(x, z, relevance, sizes), whole)
+    assert torch.equal(pooling._share_among_winners(x, z, relevance, sizes), whole)
     assert torch.allclose(whole.sum((1, 2, 3)), relevance.sum((1, 2, 3)))

@@ -13,12 +13,12 @@ from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.models import MODELS, CheckpointRecorder, load_model, train
 from idc_core.models.checkpoints import (
     SHIPPED_FOLDER,
+    _usual_epochs,
     all_series,
     chosen_epochs,
     kept_folder,
     read_series,
     untrained,
-    usual_epochs,
     whole,
 )
 from idc_core.models.training import measure
@@ -46,11 +46,11 @@ def weights(network):
 
 
 def test_usual_epochs_by_hand():
-    assert usual_epochs(1) == (0, 1)
-    assert usual_epochs(6) == (0, 1, 2, 3, 4, 5, 6)
-    assert usual_epochs(10) == tuple(range(11))
-    assert usual_epochs(16) == (0, 1, 2, 4, 8, 16)
-    assert usual_epochs(20) == (0, 1, 2, 4, 8, 16, 20)
+    assert _usual_epochs(1) == (0, 1)
+    assert _usual_epochs(6) == (0, 1, 2, 3, 4, 5, 6)
+    assert _usual_epochs(10) == tuple(range(11))
+    assert _usual_epochs(16) == (0, 1, 2, 4, 8, 16)
+    assert _usual_epochs(20) == (0, 1, 2, 4, 8, 16, 20)
     assert chosen_epochs(6, (4, 1, 2)) == (0, 1, 2, 4, 6)
     assert chosen_epochs(2, ()) == (0, 1, 2)
     with pytest.raises(SettingError, match=r"epochs 0 to 6, not 7, -1\."):

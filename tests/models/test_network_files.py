@@ -360,12 +360,12 @@ def test_differential_takes_paths_and_bits(tmp_path, capsys):
 
 
 def test_a_server_opens_what_its_command_line_named(tmp_path, monkeypatch):
-    from idc_core.cli import make_parser, own_options
+    from idc_core.cli import _make_parser, own_options
     from idc_core.opening import server_files
     from idc_core.opening.files import FileOptions
 
     path, _ = flat(tmp_path / "flat.onnx")
-    arguments = make_parser().parse_args(["studio", str(path), "--data", "digits"])
+    arguments = _make_parser().parse_args(["studio", str(path), "--data", "digits"])
     own_options.open_paths(arguments)
     assert arguments.files == ["flat"]
     del MODELS["flat"]

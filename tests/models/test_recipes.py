@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from idc_core.models import MODELS
-from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES, drop_words, mirror_shift, mirror_steering
+from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES, _drop_words, _mirror_shift, _mirror_steering
 
 
 def seeded(seed=0):
@@ -14,7 +14,7 @@ def seeded(seed=0):
 
 def test_mirror_shift_gives_mirrored_shifted_copies_and_nothing_else():
     image = torch.arange(1.0, 2 * 6 * 6 + 1).reshape(1, 2, 6, 6)
-    changed, targets = mirror_shift(image.repeat(200, 1, 1, 1), torch.arange(200), seeded())
+    changed, targets = _mirror_shift(image.repeat(200, 1, 1, 1), torch.arange(200), seeded())
     padded = np.pad(image[0].numpy(), ((0, 0), (4, 4), (4, 4)))
     allowed = set()
     for row in range(9):
@@ -30,7 +30,7 @@ def test_mirror_shift_gives_mirrored_shifted_copies_and_nothing_else():
 def test_mirror_steering_turns_picture_and_angle_together():
     pictures = torch.rand(100, 3, 4, 4, generator=seeded(1))
     angles = torch.linspace(0.1, 0.5, 100)  # far from zero, so that a sign shows who was mirrored
-    changed, turned = mirror_steering(pictures, angles, seeded())
+    changed, turned = _mirror_steering(pictures, angles, seeded())
     mirrored = turned < 0
     assert 30 < int(mirrored.sum()) < 70
     padded = np.pad(pictures.numpy(), ((0, 0), (0, 0), (4, 4), (8, 8)), mode="edge")
@@ -48,7 +48,7 @@ def test_mirror_steering_turns_picture_and_angle_together():
 def test_drop_words_keeps_padding_and_most_words():
     words = torch.full((50, 100), 7)
     words[:, 60:] = 0
-    changed, _ = drop_words(words, torch.zeros(50), seeded())
+    changed, _ = _drop_words(words, torch.zeros(50), seeded())
     assert (changed[:, 60:] == 0).all()
     assert set(changed[:, :60].unique().tolist()) == {1, 7}
     assert (words[:, :60] == 7).all(), "the data set itself was changed"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idc_core.cli import make_parser
+from idc_core.cli import _make_parser
 from idc_core.cli.own_options import _own_files
 from idc_core.errors import IdcError
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles
@@ -14,7 +14,7 @@ def test_others_are_told_what_the_command_line_says(tmp_path):
         "--data=digits", "--mean=0.5,0.25", "--deviation=0.5", "--factor=255.0", "--order=BGR", "--layout=last",
         "--explain=mean-pixels", "--trust", "--size=4x5", "--channels=1", f"--tokenizer={tmp_path}", "--split-seed=0",
     ]  # fmt: skip
-    own = _own_files(make_parser().parse_args(["studio", str(tmp_path / "net.onnx"), *options]))
+    own = _own_files(_make_parser().parse_args(["studio", str(tmp_path / "net.onnx"), *options]))
     there = OwnFiles.from_json(own.to_json(), "What was told")
     assert there.words == own.words == options
     (file,) = there.files

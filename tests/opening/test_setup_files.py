@@ -69,7 +69,7 @@ def closed():
     """Leave the registries as they were."""
     before = dict(MODELS), dict(DATASETS)
     yield
-    setup_files.close_all()
+    setup_files._close_all()
     for registry, kept in zip((MODELS, DATASETS), before, strict=True):
         for name in set(registry) - set(kept):
             del registry[name]

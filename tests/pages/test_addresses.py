@@ -46,7 +46,7 @@ PLACES = {"address.read": 0, "choose_one": 4, "choose_several": 4}
 def read_names():
     """Every name that some page reads from the address, and every key of a control that it holds."""
     names = {*vars(setup.DEFAULT), *vars(selection.Selection())}
-    names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls.FAMILY, controls.MEASURE}
+    names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls._FAMILY, controls.MEASURE}
     for file in sorted((ROOT / "studio").rglob("*.py")):
         for call in (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.Call)):
             given = {one.arg: one.value for one in call.keywords}
@@ -131,7 +131,7 @@ def read_all():
         for part in suite_addresses.split(name):
             recipe = suite_of(part)
             assert len(recipe) < 400 if isinstance(recipe, str) else suite_addresses.parse(recipe.text) == recipe
-    others = (hypothesis_pair.UNIT, class_errors.PAIR, added_inputs.PICK, disagreements.SHOWN, cell_search.MAKE)
+    others = (hypothesis_pair.UNIT, class_errors.PAIR, added_inputs._PICK, disagreements.SHOWN, cell_search._MAKE)
     for name in others:
         for part in address.read(name).split("-"):
             assert address.position(part) is None or 0 <= address.position(part) < 10**9

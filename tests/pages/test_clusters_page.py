@@ -215,7 +215,7 @@ class TestPlane:
     def test_drawn_around_tests_are_shown_and_can_be_forgotten(self, open_page, view):
         app = open_page("clusters", tab="map")
         numbers = [int(one) for one in view.test.ids[[3, 5, 8]]]
-        app.session_state[selection.AROUND] = ("digits", numbers)
+        app.session_state[selection._AROUND] = ("digits", numbers)
         app.run()
         assert "3 selected tests" in [one.value for one in app.subheader]
         assert "They fall into" in words(app)
@@ -225,7 +225,7 @@ class TestPlane:
 
     def test_drawn_around_tests_of_another_test_set_are_not_shown(self, open_page):
         app = open_page("clusters", tab="map")
-        app.session_state[selection.AROUND] = ("mnist", [1, 2, 3])
+        app.session_state[selection._AROUND] = ("mnist", [1, 2, 3])
         app.run()
         assert "No test is selected in a chart yet." in words(app)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from studio.coverage.cell_details import CELL, LISTED, NEURONS
+from studio.coverage.cell_details import _LISTED, CELL, NEURONS
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -42,7 +42,7 @@ def title(app) -> str:
 
 def listed(app):
     """The table of covered cells, unfolded."""
-    app.session_state[LISTED] = True
+    app.session_state[_LISTED] = True
     app.run()
     return next(frame.value for frame in app.dataframe if "only misclassified" in frame.value.columns)
 

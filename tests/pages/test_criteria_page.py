@@ -170,8 +170,8 @@ def test_what_can_fall_and_what_depends_on_order_is_said_where_criteria_are_chos
 
 
 def test_every_parameter_has_a_control_with_the_default_of_its_criteria():
-    shared = criterion_controls.shared_parameters()
-    assert "lsc-dsc-mdsc-buckets" in [criterion_controls.parameter_key(*one) for one in shared]
+    shared = criterion_controls._shared_parameters()
+    assert "lsc-dsc-mdsc-buckets" in [criterion_controls._parameter_key(*one) for one in shared]
     for names, parameter in shared:
         for name in names:
             assert CRITERIA[name].card.defaults[parameter.name] == parameter.default

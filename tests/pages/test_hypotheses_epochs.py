@@ -130,7 +130,7 @@ def keep_some(*stems):
 @pytest.mark.usefixtures("none_shipped")
 def test_a_stopped_training_says_what_is_there(monkeypatch):
     keep_some("epoch-000", "epoch-001", "epoch-002")
-    monkeypatch.setattr(epochs, "QUICK_S", 0)
+    monkeypatch.setattr(epochs, "_QUICK_S", 0)
     app = opened()
     assert "A training was stopped after epoch 2 of 20; the epochs after it are missing." in text(app)
     assert f"python -m idc_core train {NAME} --checkpoints" in text(app)

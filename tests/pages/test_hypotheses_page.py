@@ -222,8 +222,8 @@ def test_stop_keeps_what_was_read_and_scores_tighten(view, monkeypatch):
 
     asked = settings(families=("labels", "looks"), layers=("conv1", "fc2"))
     monkeypatch.setattr(jobs, "SILENT_S", 0.0)
-    monkeypatch.setattr(jobs, "POLL_S", 0.005)
-    monkeypatch.setattr(inspections, "TELL_S", 0.0)
+    monkeypatch.setattr(jobs, "_POLL_S", 0.005)
+    monkeypatch.setattr(inspections, "_TELL_S", 0.0)
     parts = []
     whole = inspections.measure(view, asked, parts.append)
     assert (whole.records, whole.whole) == (540, True)
@@ -248,7 +248,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
     tests = view.test.sample(540)
     many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
     monkeypatch.setattr(inspections, "tests_of", lambda view: many)
-    monkeypatch.setattr(jobs, "GRACE_S", -1.0)
+    monkeypatch.setattr(jobs, "_GRACE_S", -1.0)
     try:
         some = inspections.measure(view, asked)
         assert (some.records, some.whole) == (1024, True)

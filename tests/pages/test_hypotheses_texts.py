@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import idc_core.datasets as datasets
-from idc_core.datasets.sql import LEARNS_FROM
+from idc_core.datasets.sql import _LEARNS_FROM
 from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.result import grid
@@ -53,7 +53,7 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
     assert sum(bars["y"]) % 6 == 0
     assert len(line["y"]) == len(symbols) == 30
     assert app.text_input(key="words").value == "engine"
-    assert LEARNS_FROM in few_strings["train"]
+    assert _LEARNS_FROM in few_strings["train"]
     assert few_strings["test"] == {None}
     assert "learnt from 300 training inputs · 300 tests" in text(app), "what is left out is said where results stand"
     assert "the network was trained on 29,696 training and 5,120 test inputs" in text(app)

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from idc_core.cli import make_parser, own_options
+from idc_core.cli import _make_parser, own_options
 from idc_core.opening import server_files
 from tests.pages.reading import open_page, text
 
@@ -30,7 +30,7 @@ def network(tmp_path, monkeypatch):
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
     np.savez(tmp_path / "page numbers.npz", x=rng.random((60, 784), np.float32), y=np.arange(60) % 10)
     words = [str(path), f"--data={tmp_path / 'page numbers.npz'}", "--test-share=0.5"]
-    own = own_options._own_files(make_parser().parse_args(["studio", *words]))
+    own = own_options._own_files(_make_parser().parse_args(["studio", *words]))
     monkeypatch.setenv(server_files.VARIABLE, own.to_json())
     return path
 

@@ -15,7 +15,7 @@ from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
 from studio.neurons import rankings, trials
-from studio.neurons.neuron import EXAMPLES, told
+from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
 from tests.pages.reading import forget_all
 
@@ -104,7 +104,7 @@ def test_address_opens_the_same_rankings(open_page):
         pytest.param(name, marks=pytest.mark.slow if name == "conductance" else ())
         for name, entry in METHODS.items()
         if entry.inside
-        if name != rankings.RULE
+        if name != rankings._RULE
     ],
 )
 def test_every_method_ranks_the_neurons(open_page, view, method):
@@ -151,7 +151,7 @@ def test_chosen_classes_stand_beside_the_ranking(open_page):
 def test_examples_are_the_tests_at_both_ends(open_page, view):
     neuron = 7
     activations = view.test_traces.activations["fc2"][:, neuron]
-    most, least = extremes(activations, EXAMPLES)
+    most, least = extremes(activations, _EXAMPLES)
     app = open_page("neurons", tab="neuron", neuron=str(neuron))
     shown = [json.loads(one.proto.json)["tiles"] for one in app.get("bidi_component") if "tiles" in one.proto.json]
     tests = [[tile["test"] for tile in tiles] for tiles in shown]
@@ -240,20 +240,20 @@ def test_a_stopped_trial_can_be_started_again(open_page):
 
 def test_trials_take_chosen_tests_at_even_distances():
     view = open_view(Setup("lenet5-digits", "digits", "fc2", 6, ("3",)))
-    tests = trials.some_tests(view, 10)
+    tests = trials._some_tests(view, 10)
     assert tests.ids.tolist() == [
         view.test.ids[view.chosen[place]] for place in np.linspace(0, len(view.chosen) - 1, 10).astype(int)
     ]
     assert set(tests.targets.tolist()) == {3}
     assert np.array_equal(tests.inputs, view.test.inputs[tests.ids])
-    assert len(trials.some_tests(view, 0)) == len(view.chosen)
+    assert len(trials._some_tests(view, 0)) == len(view.chosen)
 
 
 def test_a_neuron_is_shown_with_what_activates_it_and_opened_on_the_relevance_page(open_page, view):
     app = open_page("neurons", tab="neuron", neuron="6")
     assert not app.exception
     shown = [json.loads(one.proto.json)["tiles"] for one in app.get("bidi_component") if "tiles" in one.proto.json]
-    assert [[len(tile["places"]) for tile in tiles] for tiles in shown] == [[2] * EXAMPLES, [1] * EXAMPLES]
+    assert [[len(tile["places"]) for tile in tiles] for tiles in shown] == [[2] * _EXAMPLES, [1] * _EXAMPLES]
     tests = [int(np.flatnonzero(view.test.ids == tile["test"])[0]) for tile in shown[0]]
     maps = results.heatmaps(view, np.array(tests), None, 6)
     expected = relevance(view.model, view.test.inputs[tests], ["input"], of=("fc2", 6))["input"]

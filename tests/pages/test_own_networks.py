@@ -74,7 +74,7 @@ def networks(tmp_path_factory):
         patch.setenv(setup_files.VARIABLE, str(Path(__file__).with_name("own_networks.py")))
         open_network(NetworkFile(onnx_file(tmp_path_factory.mktemp("own") / "net.onnx")), "digits", name="own-onnx")
         yield
-    setup_files.close_all()
+    setup_files._close_all()
     del MODELS["own-onnx"]
 
 

@@ -6,7 +6,7 @@ from tests.pages.reading import TABS, open_page, text
 
 
 def test_every_tab_is_a_view_once():
-    slides = presenting.slides()
+    slides = presenting._slides()
     assert len(set(slides)) == len(slides)
     assert len(slides) == sum(PAGES[name].presented for name, _ in TABS)
     assert "Clusters: Map of the tests" in [one.title for one in slides]

@@ -40,7 +40,7 @@ def test_layers_classes_and_criteria_are_those_of_the_setup():
     ],
 )
 def test_tests_are_found_by_their_classes_and_words(monkeypatch, setup, text):
-    monkeypatch.setitem(search.st.session_state, search.SOUGHT, text)
+    monkeypatch.setitem(search.st.session_state, search._SOUGHT, text)
     found = search.find_tests(setup)
     view = open_view(setup)
     names = [view.train.class_names[one] for one in view.analysis.predictions]
@@ -50,9 +50,9 @@ def test_tests_are_found_by_their_classes_and_words(monkeypatch, setup, text):
     wanted = [int(place) for place in view.chosen if all(word in whole[place] for word in text.lower().split())]
     assert found["total"] == len(wanted)
     assert bool(wanted) == (text != "no such words")
-    shown = wanted[: search.MOST_TESTS]
+    shown = wanted[: search._MOST_TESTS]
     assert [one["value"] for one in found["entries"]] == [str(view.test.ids[place]) for place in shown]
-    assert all(len(one["label"].split()) <= search.WORDS_SHOWN + 8 for one in found["entries"])
+    assert all(len(one["label"].split()) <= search._WORDS_SHOWN + 8 for one in found["entries"])
 
 
 def test_nothing_is_searched_before_it_is_asked_for(monkeypatch):
@@ -76,7 +76,7 @@ def test_what_is_chosen_is_opened(monkeypatch, kind, value, page, said):
     app = open_page("coverage")
     with monkeypatch.context() as patch:
         patch.setattr(search, "_search", lambda **given: given["on_chosen_change"]())
-        patch.setattr(search, "_open", lambda: search.OPENED[kind](value) if "done" not in asked else None)
+        patch.setattr(search, "_open", lambda: search._OPENED[kind](value) if "done" not in asked else None)
         asked: set[str] = set()
         app.run()
         asked.add("done")

@@ -25,7 +25,7 @@ def marked(app) -> list[dict]:
 def with_tests(name: str, view, positions: list[int], **parameters: str):
     """Open a page on which tests were drawn around."""
     app = open_page(name, **parameters)
-    app.session_state[selection.AROUND] = ("digits", view.test.ids[positions].tolist())
+    app.session_state[selection._AROUND] = ("digits", view.test.ids[positions].tolist())
     app.session_state[selection.LAST] = "tests"
     return app.run()
 

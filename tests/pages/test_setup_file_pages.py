@@ -67,7 +67,7 @@ def setup(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(setup_files.VARIABLE, str(path))
         yield path
-    setup_files.close_all()
+    setup_files._close_all()
 
 
 USUAL_PAGES = ("overview", "layers", "testsets", "differential", "robustness", "criteria")
@@ -144,7 +144,7 @@ def test_a_mistake_is_shown_with_its_line_and_the_last_good_result_stays(setup):
 def small_layers():
     setup_files.open_setup(Path(__file__).parents[1] / "analysis" / "small_layers.py")
     yield "small-layers"
-    setup_files.close_all()
+    setup_files._close_all()
 
 
 def test_a_layer_in_which_nothing_can_be_covered_is_named(small_layers):

@@ -30,16 +30,16 @@ def test_other_libraries_wait_for_the_first_page(monkeypatch):
     loaded: list[str] = []
     monkeypatch.setattr(starting.importlib, "import_module", loaded.append)
     monkeypatch.setattr(starting.shown, "wait", lambda seconds: loaded.append("a page"))
-    monkeypatch.setattr(starting, "QUIET_S", 0)
+    monkeypatch.setattr(starting, "_QUIET_S", 0)
     starting._load()
     place = loaded.index("a page")
     assert tuple(loaded[:place]) == starting.FIRST
-    assert {*starting.LATER, "studio.relevance.one_test"} <= set(loaded[place:])
+    assert {*starting._LATER, "studio.relevance.one_test"} <= set(loaded[place:])
     assert not [name for name in loaded if name.endswith("__main__")]  # they are commands
 
 
 def test_other_libraries_are_loaded_between_pages(monkeypatch):
-    monkeypatch.setattr(starting, "QUIET_S", 0.01)
+    monkeypatch.setattr(starting, "_QUIET_S", 0.01)
     pages, loaded = starting._Pages(), threading.Event()
 
     def load() -> None:

@@ -4,17 +4,17 @@ import pytest
 
 import idc_core as idc
 from studio.jobs import suite_addresses
-from studio.jobs.suite_addresses import Recipe, parse
+from studio.jobs.suite_addresses import SuiteAddress, parse
 
 
 @pytest.mark.parametrize(
     "recipe",
     [
-        Recipe("noise"),
-        Recipe("guided", {"pixels": 15, "deviation": 0.25}, seed=3),
-        Recipe("rotation", {"degrees": -12.5}, answers="wrong"),
-        Recipe("cw", {"confidence": 2.0, "learning_rate": 1e-05}, classes=(1, 4), least=0.1, most=0.95),
-        Recipe("original", answers="right"),
+        SuiteAddress("noise"),
+        SuiteAddress("guided", {"pixels": 15, "deviation": 0.25}, seed=3),
+        SuiteAddress("rotation", {"degrees": -12.5}, answers="wrong"),
+        SuiteAddress("cw", {"confidence": 2.0, "learning_rate": 1e-05}, classes=(1, 4), least=0.1, most=0.95),
+        SuiteAddress("original", answers="right"),
     ],
 )
 def test_recipes_are_read_as_they_are_written(recipe):

@@ -15,7 +15,7 @@ from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets import charts, downloads
 from studio.widgets.charts import csv
-from studio.widgets.gallery import caption, marked_words
+from studio.widgets.gallery import _marked_words, caption
 from tests.pages.reading import RETRAINED, TABS, read_page, until_drawn
 
 SCRIPT = """
@@ -173,7 +173,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     relevance[:4] = 0.1, -1.0, 1.0, 0.3
     known = words_of(view.test, view.test.inputs[view.chosen[0]])
     wanted = ["", "against", "for", "for"]
-    assert marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
+    assert _marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
     assert "Texts (CSV)" in [button.label for button in buttons(app)]
     table = pd.read_csv(io.StringIO(csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
     assert table["test"].tolist() == view.test.ids[view.chosen[:40]].tolist()

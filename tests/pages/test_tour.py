@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
-from studio.shell.tour_steps import STEPS, Story, only_by, overview
+from studio.shell.tour_steps import STEPS, Story, _only_by, overview
 from studio.state.selection import parse as parse_selection
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name, percent
@@ -244,4 +244,4 @@ def test_only_the_overview_offers_the_tour_and_not_during_it(studio):
     ],
 )
 def test_by_what_a_cell_is_reached(tests, wrong, words):
-    assert only_by(tests, wrong) == words
+    assert _only_by(tests, wrong) == words

@@ -82,7 +82,7 @@ def setup(tmp_path_factory):
         setup_files.watch([path])
         setup_files.refresh()
         yield path
-    setup_files.close_all()
+    setup_files._close_all()
 
 
 def shown(name, **parameters):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from idc_core.base.progress import report
-from idc_core.base.threads import NUMPY
+from idc_core.base.threads import _NUMPY
 from idc_core.errors import CancelledError, DataError
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, Shelf
@@ -108,7 +108,7 @@ def test_only_the_results_used_last_are_kept():
 
 
 def test_work_that_nobody_waits_for_stops(monkeypatch):
-    monkeypatch.setattr(jobs, "GRACE_S", 0.1)
+    monkeypatch.setattr(jobs, "_GRACE_S", 0.1)
     shelf, steps = Shelf(), []
 
     def endless(on_progress):
@@ -173,8 +173,8 @@ def test_what_was_begun_is_not_tried_again_where_it_failed(monkeypatch):
 def test_what_was_begun_is_kept_alive_by_waiting_for_something_else(monkeypatch):
     shelf = Shelf()
     monkeypatch.setattr(jobs, "shelf", lambda: shelf)
-    monkeypatch.setattr(jobs, "GRACE_S", 0.6)
-    monkeypatch.setattr(jobs, "POLL_S", 0.05)
+    monkeypatch.setattr(jobs, "_GRACE_S", 0.6)
+    monkeypatch.setattr(jobs, "_POLL_S", 0.05)
     engine, steps = threading.Event(), []
 
     def read(on_progress):
@@ -204,7 +204,7 @@ def test_a_network_is_loaded_with_few_threads_for_numpy():
         _load_model("lenet5-digits", "cpu")
         held = [one["num_threads"] for one in threadpool_info() if "numpy" in one["filepath"]]
     assert held
-    assert max(held) == int(os.environ[NUMPY]) <= max(1, cores // 4)
+    assert max(held) == int(os.environ[_NUMPY]) <= max(1, cores // 4)
 
 
 def test_the_time_left_follows_from_the_pace_of_the_present_part(monkeypatch):

@@ -79,7 +79,7 @@ def test_a_worker_tells_how_far_it_is_and_what_there_is(shelf):
 
 
 def test_work_that_nobody_waits_for_stops_there(shelf, monkeypatch):
-    monkeypatch.setattr(jobs, "GRACE_S", 0.2)
+    monkeypatch.setattr(jobs, "_GRACE_S", 0.2)
 
     def endless(on_progress):
         while True:

@@ -8,8 +8,8 @@ from torch import nn
 
 import idc_core as idc
 from idc_core.perturbation.attacks.foolbox_attacks import seeded_tensors
-from idc_core.perturbation.attacks.hop_skip_jump import estimates, searches
-from idc_core.perturbation.attacks.pgd_l2 import random_starts
+from idc_core.perturbation.attacks.hop_skip_jump import _estimates, searches
+from idc_core.perturbation.attacks.pgd_l2 import _random_starts
 
 DECISION_BASED = {"boundary": {"steps": 40}, "hop-skip-jump": {"steps": 2, "samples": 10}}
 
@@ -23,14 +23,14 @@ def test_pgd_l2_is_that_of_foolbox_from_the_same_start_and_stays_within_epsilon(
     class FromStart(foolbox.attacks.L2ProjectedGradientDescentAttack):
         def get_random_start(self, x0, epsilon):
             numbers = type("Batch", (), {"inputs": x0.raw, "numbers": np.arange(len(x0.raw)), "seed": 3})
-            return x0 + epsilon * torch.tensor(random_starts(numbers))
+            return x0 + epsilon * torch.tensor(_random_starts(numbers))
 
     inputs, labels = torch.tensor(digits.inputs), torch.tensor(digits.targets)
     expected = FromStart(rel_stepsize=0.2, steps=6).run(asked, inputs, labels, epsilon=1.5)
     found = idc.attack(lenet, digits, name="pgd-l2", epsilon=1.5, step=0.2, steps=6, seed=3)
     np.testing.assert_allclose(found.inputs, expected.numpy(), atol=1e-5)
     assert found.l2.max() <= 1.5 * (1 + 1e-5)
-    starts = random_starts(type("Batch", (), {"inputs": inputs, "numbers": np.arange(300), "seed": 0}))
+    starts = _random_starts(type("Batch", (), {"inputs": inputs, "numbers": np.arange(300), "seed": 0}))
     lengths = np.linalg.norm(starts.reshape(300, -1), axis=1)
     assert lengths.max() <= 1 + 1e-6
 
@@ -111,4 +111,4 @@ def test_hop_skip_jump_asks_about_as_often_as_its_progress_assumes(lenet, digits
     handle = lenet.register_forward_hook(lambda *_: calls.append(1))
     idc.attack(lenet, digits, name="hop-skip-jump", steps=steps, samples=samples)
     handle.remove()
-    assert 0.5 < len(calls) / (estimates(steps, samples) + searches(steps, 784) + 53) < 1.5
+    assert 0.5 < len(calls) / (_estimates(steps, samples) + searches(steps, 784) + 53) < 1.5

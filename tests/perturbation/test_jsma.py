@@ -7,7 +7,7 @@ from torch import nn
 
 import idc_core as idc
 from idc_core.errors import SettingError
-from idc_core.perturbation.attacks.jsma import best_pairs
+from idc_core.perturbation.attacks.jsma import _best_pairs
 from tests.perturbation.slow_jsma import slow_jsma, slow_pair
 
 
@@ -29,7 +29,7 @@ def test_the_best_pair_is_the_best_of_all_pairs(seed, values, together):
     toward = random.normal(size=(5, values)).astype(np.float32)
     away = (together * toward + (1 - abs(together)) * random.normal(size=toward.shape)).astype(np.float32)
     free = random.random(toward.shape) < random.choice([0.1, 0.7, 1.0])
-    pairs, helps = best_pairs(*(torch.tensor(one) for one in (toward, away, free)))
+    pairs, helps = _best_pairs(*(torch.tensor(one) for one in (toward, away, free)))
     for row in range(5):
         expected = slow_pair(toward[row], away[row], np.flatnonzero(free[row]).tolist())
         assert bool(helps[row]) == (expected is not None)
@@ -45,7 +45,7 @@ def test_the_best_pair_is_the_best_of_all_pairs(seed, values, together):
 def test_the_best_pair_is_found_among_equal_values(seed):
     random = np.random.default_rng(seed)
     toward, away = (random.integers(-2, 3, (4, 9)).astype(np.float32) for _ in range(2))
-    pairs, helps = best_pairs(torch.tensor(toward), torch.tensor(away), torch.ones(4, 9, dtype=torch.bool))
+    pairs, helps = _best_pairs(torch.tensor(toward), torch.tensor(away), torch.ones(4, 9, dtype=torch.bool))
     for row in range(4):
         expected = slow_pair(toward[row], away[row], range(9))
         assert bool(helps[row]) == (expected is not None)
@@ -57,7 +57,7 @@ def test_the_best_pair_is_found_among_equal_values(seed):
 def test_where_scores_sum_to_zero_the_pair_is_the_two_largest_gradients(seed):
     """There the paper's saliency is the rule of the adversarial-robustness-toolbox, which looks at `toward` alone."""
     toward = torch.tensor(np.random.default_rng(seed).normal(size=(3, 30)).astype(np.float32))
-    pairs, helps = best_pairs(toward, -toward, torch.ones(3, 30, dtype=torch.bool))
+    pairs, helps = _best_pairs(toward, -toward, torch.ones(3, 30, dtype=torch.bool))
     assert helps.all()
     np.testing.assert_array_equal(pairs.sort(1).values, toward.topk(2, 1).indices.sort(1).values)
 

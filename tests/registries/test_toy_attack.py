@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import idc_core as idc
-from idc_core.figures.palette import SUITE_STYLES, suite_style
+from idc_core.figures.palette import _SUITE_STYLES, suite_style
 from idc_core.perturbation import ATTACKS
 from idc_core.suites import SUITES
 from studio.adversarial import attack_controls
@@ -54,8 +54,8 @@ def test_it_is_wherever_attacks_are(toy, digits):
 
 def test_it_is_drawn_as_no_other_kind_is():
     style = suite_style(NAME)
-    assert style.marker not in {one.marker for one in SUITE_STYLES.values()}
-    assert style.dash not in {one.dash for one in SUITE_STYLES.values()}
+    assert style.marker not in {one.marker for one in _SUITE_STYLES.values()}
+    assert style.dash not in {one.dash for one in _SUITE_STYLES.values()}
 
 
 @pytest.mark.parametrize("law", test_attacks.LAWS, ids=lambda law: law.__name__)

@@ -9,7 +9,7 @@ from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.generation import CONSTRAINTS, differential_search, rounded
 from idc_core.models import load_model
-from studio.differential.search_controls import constraint_menu
+from studio.differential.search_controls import _constraint_menu
 from tests.generation import test_constraints as laws
 
 FILE = Path(__file__).parent / "toys" / "constraint.py"
@@ -26,7 +26,7 @@ def registered():
 
 def test_it_is_in_the_registry_and_in_the_menu():
     assert CONSTRAINTS["negative"].card.parameters[0].name == "most"
-    assert constraint_menu()["negative"] == "Negative"
+    assert _constraint_menu()["negative"] == "Negative"
 
 
 def test_the_command_line_offers_it(capsys):

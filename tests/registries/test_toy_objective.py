@@ -7,7 +7,7 @@ import pytest
 
 from idc_core.cli import main
 from idc_core.generation import OBJECTIVES
-from studio.differential.search_controls import objective_menu
+from studio.differential.search_controls import _objective_menu
 from tests.generation import test_search as laws
 
 FILE = Path(__file__).parent / "toys" / "objective.py"
@@ -24,7 +24,7 @@ def registered():
 
 def test_it_is_in_the_registry_and_in_the_menu():
     assert OBJECTIVES["probability"].help
-    assert objective_menu()["probability"] == "Probability"
+    assert _objective_menu()["probability"] == "Probability"
 
 
 def test_the_command_line_offers_it(capsys):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core.figures.palette import SUITE_STYLES, suite_style
+from idc_core.figures.palette import _SUITE_STYLES, suite_style
 from idc_core.perturbation import TRANSFORMS
 from idc_core.suites import SUITES
 from studio.jobs import suite_catalog
@@ -55,8 +55,8 @@ def test_it_is_wherever_transforms_are(toy, digits):
 
 def test_it_is_drawn_as_no_other_kind_is():
     style = suite_style(NAME)
-    assert style.marker not in {one.marker for one in SUITE_STYLES.values()}
-    assert style.dash not in {one.dash for one in SUITE_STYLES.values()}
+    assert style.marker not in {one.marker for one in _SUITE_STYLES.values()}
+    assert style.dash not in {one.dash for one in _SUITE_STYLES.values()}
 
 
 @pytest.mark.parametrize("law", test_transforms.LAWS, ids=lambda law: law.__name__)

@@ -19,7 +19,7 @@ from idc_core.report import bounds
 from idc_core.report.charts import grid_chart, histogram_chart
 from idc_core.report.making import make_report
 from idc_core.report.remarks import notes_on
-from idc_core.report.writing import make_files, write_page
+from idc_core.report.writing import _write_page, make_files
 from idc_core.store.notes import Note
 from tests.report.reading import SCHEMA, gathered
 
@@ -151,7 +151,7 @@ def test_a_sketch_is_said_with_its_bounds(material, report):
     sketched = replace(material, analysis=replace(analysis, clusters=clusters))
     found = make_report(sketched, date=DATE)
     assert found.sketch == sketch_sentence([one.sketch for one in clusters], len(analysis.train_activations))
-    page = write_page(found, [grid_chart(material), histogram_chart(material)]).decode()
+    page = _write_page(found, [grid_chart(material), histogram_chart(material)]).decode()
     assert found.sketch in page
     jsonschema.validate(json.loads(found.to_json()), SCHEMA)
 

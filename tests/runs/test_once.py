@@ -105,7 +105,7 @@ def test_what_commands_find_are_runs(home, still):
 
 
 def test_a_stopped_analysis_and_its_traces_go_on_where_they_were(home, monkeypatch):
-    monkeypatch.setattr(rows, "PIECE", 0)
+    monkeypatch.setattr(rows, "_PIECE", 0)
     monkeypatch.setattr(batch_size, "MOST_INPUTS", 100)
     model, train, test = load_model("lenet1-digits"), load_dataset("digits", "train", 250), load_dataset("digits")
     ran = []

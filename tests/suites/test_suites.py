@@ -5,8 +5,8 @@ import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import ATTACKS, TRANSFORMS, guided_noise, random_noise, transform
 from idc_core.suites import SUITES, find_tests, make_suite, original, perturbed, sample_tests, select_tests, union
-from idc_core.suites.registry import SLOW_BLOCK
-from idc_core.suites.subsets import predict_suite
+from idc_core.suites.registry import _SLOW_BLOCK
+from idc_core.suites.subsets import _predict_suite
 
 CHEAP = [name for name, kind in SUITES.items() if kind.family in ("noise", "transform")]
 FAST = {"fgsm": {}, "bim": {"steps": 3}}
@@ -156,7 +156,7 @@ def test_recipes_can_follow_each_other(digits):
 
 def test_subsets_by_class_correctness_and_confidence(lenet, digits):
     suite = make_suite("noise", digits, deviation=3.0, share=0.4)
-    answers = predict_suite(lenet, suite)
+    answers = _predict_suite(lenet, suite)
     inputs = everything(suite)
     scores = np.asarray(idc.analyze(lenet, digits, digits, "fc2").confidence)
     np.testing.assert_allclose(answers.confidence[:150], scores, atol=1e-6)
@@ -229,7 +229,7 @@ def test_attacked_blocks_are_kept_and_shared(lenet, digits, cache, monkeypatch):
     suite = make_suite("fgsm", digits, lenet)
     inputs = everything(suite)
     files = sorted(cache.glob("*.npz"))
-    assert len(files) == -(-len(digits) // SLOW_BLOCK)
+    assert len(files) == -(-len(digits) // _SLOW_BLOCK)
 
     def fails(*args, **settings):
         raise AssertionError("made again")
@@ -238,8 +238,8 @@ def test_attacked_blocks_are_kept_and_shared(lenet, digits, cache, monkeypatch):
     np.testing.assert_array_equal(everything(make_suite("fgsm", digits, lenet)), inputs)
     # A longer data set begins with the same blocks.
     longer = idc.load_dataset("digits", limit=200)
-    part = perturbed(original(longer), "fgsm", lenet).take(np.arange(2 * SLOW_BLOCK))
-    np.testing.assert_array_equal(part, inputs[150 : 150 + 2 * SLOW_BLOCK])
+    part = perturbed(original(longer), "fgsm", lenet).take(np.arange(2 * _SLOW_BLOCK))
+    np.testing.assert_array_equal(part, inputs[150 : 150 + 2 * _SLOW_BLOCK])
     with pytest.raises(AssertionError, match="made again"):
         everything(make_suite("fgsm", digits, lenet, epsilon=0.25))
     with pytest.raises(AssertionError, match="made again"):

@@ -11,7 +11,7 @@ from tests.lrp.networks import Written, numbers, settle
 
 
 def test_the_batch_size_keeps_to_the_budget(monkeypatch):
-    monkeypatch.setattr("idc_core.tracing.batch_size.MEMORY", 2**16)
+    monkeypatch.setattr("idc_core.tracing.batch_size._MEMORY", 2**16)
     network = settle(nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 3)))
     sizes = [len(batch.scores) for batch in trace(network, numbers(100, 2), ["0"])]
     assert sum(sizes) == 100
@@ -29,7 +29,7 @@ def test_the_owner_sets_the_memory_of_a_batch(monkeypatch, tmp_path):
 
 
 def test_only_what_is_in_memory_at_the_same_time_counts(monkeypatch):
-    monkeypatch.setattr("idc_core.tracing.batch_size.MEMORY", 2**16)
+    monkeypatch.setattr("idc_core.tracing.batch_size._MEMORY", 2**16)
     parts = [part for _ in range(9) for part in (nn.Linear(200, 200), nn.ReLU())]
     network = settle(nn.Sequential(nn.Linear(2, 200), *parts, nn.Linear(200, 3)))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from idc_core.inspection import Hypothesis
-from idc_core.inspection.blocks import behaviour_rows
+from idc_core.inspection.blocks import _behaviour_rows
 from idc_core.tracing.patches import patch_grid, patches_over
 
 
@@ -47,7 +47,7 @@ def test_a_patch_shares_its_relevance_among_its_pixels(tokens, height, width):
 def test_behaviours_at_pixels_are_brought_to_patches():
     values = np.random.default_rng(0).random((3, 8, 8)).astype(np.float32)
     one = Hypothesis("value", "given", "number", lambda records: values)
-    found = behaviour_rows(values, one, (17,)).reshape(3, 17)
+    found = _behaviour_rows(values, one, (17,)).reshape(3, 17)
     for n in range(3):
         np.testing.assert_allclose(found[n, 0], values[n].mean(), rtol=1e-6)  # the class token covers the picture
         for row, column in np.ndindex(4, 4):

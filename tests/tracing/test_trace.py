@@ -120,7 +120,7 @@ def test_batch_size_does_not_matter_in_single_precision(rule, batch_size):
 @pytest.mark.parametrize("settings", [None, Z])
 @pytest.mark.parametrize("target", ["predicted", 1])
 def test_the_first_of_few_inputs_does_not_run_twice(monkeypatch, expected, settings, target):
-    monkeypatch.setattr("idc_core.tracing.batch_size.MEMORY", 2**14)
+    monkeypatch.setattr("idc_core.tracing.batch_size._MEMORY", 2**14)
     ran = []
     network = convolutional()
     network.conv.register_forward_hook(lambda module, args, output: ran.append(len(output)))

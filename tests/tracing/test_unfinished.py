@@ -52,7 +52,7 @@ def pieces():
 @pytest.fixture
 def at_once(monkeypatch):
     """Have a piece kept after each batch."""
-    monkeypatch.setattr(rows, "PIECE", 0)
+    monkeypatch.setattr(rows, "_PIECE", 0)
 
 
 def run(model, inputs, pieces=None, batch_size=None, stop=None):
@@ -92,7 +92,7 @@ def test_a_stopped_pass_goes_on_and_gives_the_same(pieces, monkeypatch, inputs, 
 
 
 def test_a_killed_pass_loses_one_piece_at_most(pieces, monkeypatch):
-    monkeypatch.setattr(rows, "PIECE", 1_000)  # bytes of two batches
+    monkeypatch.setattr(rows, "_PIECE", 1_000)  # bytes of two batches
 
     def killed():
         torch.set_num_threads(1)  # the threads of this process are not there after a fork, and would be waited for

@@ -26,7 +26,7 @@ from idc_core.work.attacks import attack_inputs
 from idc_core.work.class_errors import count_classes
 from idc_core.work.criteria import fit_criteria, update_criteria
 from idc_core.work.inspections import inspect_units
-from idc_core.work.rows import Rows
+from idc_core.work.rows import BlockRows
 from idc_core.work.searches import search_seeds
 
 MODEL, DATA, LAYERS, BATCH = "lenet5-digits", "digits", ("conv2", "fc1", "fc2"), 32
@@ -46,7 +46,7 @@ class ThreadsOfEachBlock:
     keeps: str = ""
 
     def __call__(self, opened, block):
-        return Rows([np.array([number()])])
+        return BlockRows([np.array([number()])])
 
 
 @cache

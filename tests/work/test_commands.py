@@ -131,7 +131,7 @@ def test_workers_open_the_setup_files_of_the_command(tmp_path):
     try:
         found = document(tmp_path, *words)
     finally:
-        setup_files.close_all()
+        setup_files._close_all()
     assert found["model"]["name"] == "mine"
     assert found["covered"] > 0
 

@@ -95,7 +95,7 @@ def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeyp
 def test_sketches_of_very_many_values_are_merged_to_that_of_one_process(tmp_path, monkeypatch, rows_kept):
     (tmp_path / "config.toml").write_text("[limits]\nsketch_from = 1000\n", encoding="utf-8")
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    monkeypatch.setattr(rows, "SKETCHED", rows_kept)
+    monkeypatch.setattr(rows, "_SKETCHED", rows_kept)
     found, expected = criteria(("idc",)), criteria(("idc",))
     with EXECUTORS["local"].open("") as engine:
         fit_criteria(engine, found, TRAIN, batch_size=BATCH)

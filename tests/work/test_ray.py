@@ -80,7 +80,7 @@ def test_stop_ends_the_workers(engine):
 
 
 def test_a_cluster_that_does_not_answer_ends_the_run(engine, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "LOST_S", 0.5)
+    monkeypatch.setattr(ray_cluster, "_LOST_S", 0.5)
     monkeypatch.setattr(engine, "_head", ("127.0.0.1", 9))  # nothing listens there
 
     def short_runs():

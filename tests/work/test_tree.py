@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idc_core.work.tree import FAN_IN, Node, Tree
+from idc_core.work.tree import _FAN_IN, Node, Tree
 
 
 def merged(tree, node):
@@ -23,7 +23,7 @@ def in_order(blocks):
 
 def test_the_tree_of_seventy_blocks_has_three_levels():
     assert Tree(70).sizes == [70, 9, 2, 1]
-    assert in_order(FAN_IN + 1) == "((0,1,2,3,4,5,6,7,)(8,))"
+    assert in_order(_FAN_IN + 1) == "((0,1,2,3,4,5,6,7,)(8,))"
     assert in_order(1) == "0,"
 
 

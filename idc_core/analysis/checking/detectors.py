@@ -17,7 +17,7 @@ Need = Callable[[Evidence], bool]
 
 
 @dataclass(frozen=True)
-class Detector:
+class _Detector:
     """Looks for one mistake.
 
     Attributes
@@ -35,7 +35,7 @@ class Detector:
     needs: tuple[Need, ...]
 
 
-DETECTORS: Registry[Detector] = Registry("detector")
+DETECTORS: Registry[_Detector] = Registry("detector")
 """All detectors by the kind of mistake; each is shown what those before it found."""
 
 
@@ -43,7 +43,7 @@ def detector(name: str, label: str, *needs: Need) -> Callable[[Find], Find]:
     """Enter the decorated function as a detector."""
 
     def enter(find: Find) -> Find:
-        DETECTORS.enter(name, Detector(name, label, find, needs))
+        DETECTORS.enter(name, _Detector(name, label, find, needs))
         return find
 
     return enter

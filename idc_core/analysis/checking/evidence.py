@@ -21,7 +21,7 @@ from idc_core.tracing.batching import placed
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
-MOST, FEWEST = 500, 60
+MOST, _FEWEST = 500, 60
 """Inputs of each split that are drawn, and how many of large inputs at least."""
 
 VALUES = 1 << 24
@@ -150,7 +150,7 @@ class Evidence:
 def drawn(data: Dataset) -> NDArray[np.int64]:
     """Return the positions of some inputs, drawn with a fixed seed."""
     size = max(1, int(np.prod(data.inputs.shape[1:])))
-    most = min(MOST, max(FEWEST, VALUES // size))
+    most = min(MOST, max(_FEWEST, VALUES // size))
     return np.random.default_rng(0).permutation(len(data))[:most].astype(np.int64)
 
 

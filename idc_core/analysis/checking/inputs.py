@@ -14,7 +14,7 @@ from idc_core.errors import ModelError
 
 Floats = NDArray[np.float32]
 
-TRIED, FIRST = 200, 40
+_TRIED, FIRST = 200, 40
 """Tests on which a way is tried, and those before: a way that is clearly worse on them is dropped."""
 
 _WORSE = 0.1
@@ -231,8 +231,8 @@ _PAIRS = tuple(_with_reversed(way) for way in WAYS if way.family == "scale" and 
 @detector("inputs", "inputs prepared in another way than in training", numbers, finite_scores, varied)
 def _find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Name the way of preparing inputs with which far more are predicted right, and a second one on top of it."""
-    inputs = evidence.inputs[:TRIED].astype(np.float32)
-    scores, families = evidence.scores[:TRIED], {way.family for way in WAYS}
+    inputs = evidence.inputs[:_TRIED].astype(np.float32)
+    scores, families = evidence.scores[:_TRIED], {way.family for way in WAYS}
     for number in range(2):
         found = _best(evidence, inputs, scores, [way for way in WAYS if way.family in families])
         if found is None and number == 0 and not _meant(evidence, scores):

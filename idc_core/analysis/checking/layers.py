@@ -16,7 +16,7 @@ from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
-Attempt = Callable[[Sequence[str]], Traces]
+_Attempt = Callable[[Sequence[str]], Traces]
 
 
 def check_layers(
@@ -48,7 +48,7 @@ def check_layers(
     )
 
 
-def _tried(layers: Sequence[str], attempt: Attempt) -> dict[str, Traces | str]:
+def _tried(layers: Sequence[str], attempt: _Attempt) -> dict[str, Traces | str]:
     """Try layers together, and in halves where that fails; return what each showed, or why it could not."""
     if not layers:
         return {}

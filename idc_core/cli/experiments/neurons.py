@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RankedNetwork:
+class _RankedNetwork:
     """A network with its tests, and the neurons of its default layer ranked on its training inputs."""
 
     model: Network
@@ -33,7 +33,7 @@ class RankedNetwork:
         return self.model.card.default_layer
 
 
-def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progress) -> RankedNetwork:
+def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progress) -> _RankedNetwork:
     """Load a network and its tests, and rank its neurons."""
     from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
     from idc_core.lrp.rules import RelevanceSettings
@@ -56,7 +56,7 @@ def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progr
         "fingerprint": model.card.fingerprint,
         "important_neurons": " ".join(str(neuron) for neuron in ranking[:m]),
     }
-    return RankedNetwork(model, test, ranking, about)
+    return _RankedNetwork(model, test, ranking, about)
 
 
 def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:

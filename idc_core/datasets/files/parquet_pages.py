@@ -30,11 +30,11 @@ _GROUPS, _COLUMNS, _ABOUT = 4, 1, 3
 _KIND, _PATH, _LENGTH, _FIRST, _DICTIONARY = 1, 3, 7, 9, 11
 _BYTE_ARRAY = 6
 
-Struct = dict[int, Any]
+_Struct = dict[int, Any]
 
 
 @dataclass(frozen=True)
-class Column:
+class _Column:
     """A part of a column: its path in the schema, its place, and whether it lists texts once and numbers them."""
 
     path: str
@@ -43,7 +43,7 @@ class Column:
     is_listed: bool
 
 
-def columns(content: bytes, start: int, where: str) -> Iterator[Column]:
+def columns(content: bytes, start: int, where: str) -> Iterator[_Column]:
     """Yield the parts of columns that the list at this place names.
 
     Raises
@@ -59,7 +59,7 @@ def columns(content: bytes, start: int, where: str) -> Iterator[Column]:
                 listed = _DICTIONARY in column
                 first = min(column[_FIRST], column[_DICTIONARY]) if listed else column[_FIRST]
                 texts = listed and column[_KIND] == _BYTE_ARRAY
-                yield Column(".".join(column[_PATH]), _size(first), _size(column[_LENGTH]), texts)
+                yield _Column(".".join(column[_PATH]), _size(first), _size(column[_LENGTH]), texts)
     except (IndexError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{where} is damaged: the list of its columns cannot be read; copy it again.") from error
 
@@ -101,7 +101,7 @@ def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]
         yield Page(size, values)
 
 
-def _number(header: Struct, field: int) -> int:
+def _number(header: _Struct, field: int) -> int:
     found = _size(header.get(field, -1))
     if found >= _MOST:
         raise ValueError("a size is too large")
@@ -114,11 +114,11 @@ def _size(found: Any) -> int:
     return found
 
 
-def _struct(content: bytes, place: int, depth: int) -> tuple[Struct, int]:
+def _struct(content: bytes, place: int, depth: int) -> tuple[_Struct, int]:
     """Return the whole numbers, texts, structs and lists of a struct by field, and where it ends."""
     if depth > _DEEPEST:
         raise ValueError("nested too deeply")
-    found: Struct = {}
+    found: _Struct = {}
     field = 0
     while kind_and_step := content[place]:
         place += 1

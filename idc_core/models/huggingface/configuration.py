@@ -12,7 +12,7 @@ from idc_core.errors import ModelError
 from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, member, one_line, read_member
 
 _CONFIG = "config.json"
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 MOST_LABELS = 50_000
 """Classes; ImageNet-21k has 21,843."""
@@ -113,7 +113,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     whole = member(folder, WEIGHTS)
     if whole is not None:
         return (whole,)
-    index = read_member(folder, INDEX)
+    index = read_member(folder, _INDEX)
     if index is None:
         others = [path.name for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".pt", ".pth", ".h5")][:3]
         has = f" and {', '.join(others)} can run code and is never opened" if others else ""
@@ -123,13 +123,13 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         )
     named = index.get("weight_map")
     if not isinstance(named, dict) or not named or not all(isinstance(one, str) for one in named.values()):
-        raise ModelError(f"{folder / INDEX} has no weight_map from tensors to files.")
+        raise ModelError(f"{folder / _INDEX} has no weight_map from tensors to files.")
     paths = []
     for name in sorted(set(named.values())):
         path = member(folder, name)
         if path is None or path.suffix != ".safetensors":
             raise ModelError(
-                f"{folder / INDEX} names {one_line(name, MOST_SAID)!r}; expected a safetensors file that is there."
+                f"{folder / _INDEX} names {one_line(name, MOST_SAID)!r}; expected a safetensors file that is there."
             )
         paths.append(path)
     return tuple(paths)

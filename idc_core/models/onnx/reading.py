@@ -90,10 +90,10 @@ def read_graph(path: Path, scores: bool = False) -> Graph:
         proto.ParseFromString(_read_bytes(path, where, budget))
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
-    return graph_of(proto, where, path.parent, budget, scores)
+    return _graph_of(proto, where, path.parent, budget, scores)
 
 
-def graph_of(
+def _graph_of(
     proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None, scores: bool = False
 ) -> Graph:
     """Check a network that has been parsed; without a folder nothing may lie beside it."""

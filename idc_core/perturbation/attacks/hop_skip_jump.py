@@ -16,7 +16,7 @@ _MOST = 10_000
 """Predictions at most for one estimate of the gradient, as in the paper."""
 
 
-def estimates(steps: int, samples: int) -> int:
+def _estimates(steps: int, samples: int) -> int:
     """Return how many predictions all estimates of the gradient take."""
     return sum(min(_MOST, int(samples * math.sqrt(step + 1))) for step in range(steps))
 
@@ -43,7 +43,7 @@ def searches(steps: int, values: int) -> int:
     takes_goal=False,
     random=True,
     batch_size=64,
-    passes=lambda steps, samples, values, **_: estimates(steps, samples) + searches(steps, values),
+    passes=lambda steps, samples, values, **_: _estimates(steps, samples) + searches(steps, values),
 )
 def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
     foolbox = load_foolbox()
@@ -62,4 +62,4 @@ def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
 
     attack = PerInput(steps=steps, initial_gradient_eval_steps=samples, max_gradient_eval_steps=_MOST)
     values = batch.inputs[0].numel()
-    return approach(batch, attack, estimates(steps, samples) + searches(steps, values))
+    return approach(batch, attack, _estimates(steps, samples) + searches(steps, values))

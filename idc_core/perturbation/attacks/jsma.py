@@ -29,7 +29,7 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     """Return inputs in which pairs of values were changed until the network predicted the wanted class.
 
     The saliency of a pair is equation 8 of the paper on the scores before the softmax, the best pair is found exactly
-    (`best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed,
+    (`_best_pairs`), and an input ends when the wanted class is predicted, when `gamma` of its values have been changed,
     or when no pair is left that helps. Where no class is asked for, each input is given a wrong one at random.
     """
     if theta == 0:
@@ -47,7 +47,7 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
         values = flat[rows]
         free = values < 1 if theta > 0 else values > 0
         sign = 1 if theta > 0 else -1
-        pairs, helps = best_pairs(sign * toward, sign * away, free)
+        pairs, helps = _best_pairs(sign * toward, sign * away, free)
         rows, pairs, values = rows[helps], pairs[helps], values[helps]
         flat[rows] = values.scatter(1, pairs, (values.gather(1, pairs) + theta).clamp(0, 1))
     return found
@@ -70,7 +70,7 @@ def _look(batch: Batch, inputs: Tensor, goal: Tensor) -> tuple[Tensor, Tensor, T
     return scores.detach().argmax(1) == goal, toward, whole - toward
 
 
-def best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
+def _best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     """Find the pair of free values, int64 (n, 2), whose change helps most, exactly, and whether one does, bool (n,).
 
     `toward` and `away`, (n, values), say how much a change of each value raises the wanted score, and the others

@@ -39,12 +39,12 @@ def _pgd_l2(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
         """As foolbox's, with the start of each input's own number, even within the ball."""
 
         def get_random_start(self, x0: Any, epsilon: float) -> object:
-            return x0 + epsilon * torch.tensor(random_starts(batch)).to(batch.inputs)
+            return x0 + epsilon * torch.tensor(_random_starts(batch)).to(batch.inputs)
 
     return run_foolbox(batch, Seeded(rel_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)
 
 
-def random_starts(batch: Batch) -> object:
+def _random_starts(batch: Batch) -> object:
     """Return a point of the unit ball for every input, drawn from its seed and number, float32 (n, C, H, W)."""
     shape = batch.inputs.shape[1:]
     found = []

@@ -9,7 +9,7 @@ from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import dataset
 from idc_core.datasets.tokenizing import tokenize
-from idc_core.experiments.rq1 import replace_words
+from idc_core.experiments.rq1 import _replace_words
 from idc_core.inspection.hypothesis import Records
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import load_model
@@ -104,7 +104,7 @@ def test_special_tokens_are_no_words(opened):
     np.testing.assert_array_equal(there, data.inputs != data.special[0])
     assert data.only(np.arange(3)).special == data.special
     tokens = torch.from_numpy(data.inputs.copy())
-    changed, counts = replace_words(tokens, torch.ones(tokens.shape), 0.2, data.special)
+    changed, counts = _replace_words(tokens, torch.ones(tokens.shape), 0.2, data.special)
     assert (counts > 0).all()
     np.testing.assert_array_equal((changed != tokens).sum(1), counts)
     assert set(changed[changed != tokens].tolist()) == {data.special[1]}

@@ -13,7 +13,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.models.onnx import OPERATORS, build_network
-from idc_core.models.onnx.reading import graph_of
+from idc_core.models.onnx.reading import _graph_of
 from idc_core.models.onnx.tensors import tensor_of
 
 REFUSED = {
@@ -56,7 +56,7 @@ def array(value):
 
 
 def run(model, inputs):
-    graph = graph_of(model, "the test")
+    graph = _graph_of(model, "the test")
     network = build_network(graph)
     if not graph.inputs:
         return [network._constants[name] for name in graph.outputs]

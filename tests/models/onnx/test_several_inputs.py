@@ -8,7 +8,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import idc_core as idc
-from idc_core.cli import make_parser
+from idc_core.cli import _make_parser
 from idc_core.cli.own_options import open_paths
 from idc_core.datasets import Items
 from idc_core.errors import ModelError, SettingError
@@ -93,8 +93,8 @@ def test_a_file_with_scores_per_pixel_is_opened_with_what_is_explained(tmp_path)
         idc.load_model(path, data="small-pictures")
     words = ["check-network", "--model", str(path), "--data", "small-pictures", "--explain"]
     with pytest.raises(SettingError, match=r"--explain must be mean-pixels, .* or token-N, not 'pixels'"):
-        make_parser().parse_args([*words, "pixels"])
-    arguments = make_parser().parse_args([*words, "mean-pixels"])
+        _make_parser().parse_args([*words, "pixels"])
+    arguments = _make_parser().parse_args([*words, "mean-pixels"])
     open_paths(arguments)
     assert arguments.own_files.words == ["--data=small-pictures", "--explain=mean-pixels"]
     with torch.no_grad():

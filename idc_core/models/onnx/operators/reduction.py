@@ -10,7 +10,7 @@ from torch import Tensor
 
 from idc_core.models.onnx.registry import Build, Function, Node, integers, operator
 
-Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
+_Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
 
 def _least(dtype: torch.dtype) -> object:
@@ -27,7 +27,7 @@ def _prod(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return x
 
 
-def _extreme(function: Any, nothing: Callable[[torch.dtype], Any]) -> Reduce:
+def _extreme(function: Any, nothing: Callable[[torch.dtype], Any]) -> _Reduce:
     def run(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         if not x.numel():
             return torch.full_like(x.sum(axes, keepdim=keep), nothing(x.dtype), dtype=x.dtype)
@@ -44,7 +44,7 @@ def _mean(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return x.mean(axes, keepdim=keep)
 
 
-_REDUCTIONS: dict[str, Reduce] = {
+_REDUCTIONS: dict[str, _Reduce] = {
     "ReduceSum": _sum,
     "ReduceMean": _mean,
     "ReduceMax": _extreme(torch.amax, _least),
@@ -58,7 +58,7 @@ _REDUCTIONS: dict[str, Reduce] = {
 }
 
 
-def _reduction(function: Reduce) -> Build:
+def _reduction(function: _Reduce) -> Build:
     def build(node: Node) -> Function:
         given, keep, idle = node.get("axes"), bool(node.get("keepdims", 1)), node.get("noop_with_empty_axes", 0)
 
