@@ -61,14 +61,16 @@ def try_choices(
     for neuron in range(train.shape[1]):
         report(on_progress, neuron, train.shape[1], "neurons clustered")
         parted.append(entry.partition(train[:, neuron], tried, drop_zeros))
-    found = []
+    choices = []
     for k in (None, *numbers) if entry.takes_k else (None,):
         chosen = entry.numbers(_AUTOMATIC) if k is None else (k,)
-        clusters = [one.choose(chosen) for one in parted]
-        sizes = tuple(one.k for one in clusters)
-        sorted_in = assign(test, [one.centroids for one in clusters], [one.boundaries for one in clusters])
+        clusters = [of_neuron.choose(chosen) for of_neuron in parted]
+        sizes = tuple(of_neuron.k for of_neuron in clusters)
+        sorted_in = assign(
+            test, [of_neuron.centroids for of_neuron in clusters], [of_neuron.boundaries for of_neuron in clusters]
+        )
         covered = len(np.unique(encode(sorted_in, sizes)))
-        scores = [one.silhouettes[one.k] for one in clusters if one.k in one.silhouettes]
+        scores = [of_neuron.silhouettes[of_neuron.k] for of_neuron in clusters if of_neuron.k in of_neuron.silhouettes]
         mean = float(np.mean(scores)) if scores else math.nan
-        found.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
-    return tuple(found)
+        choices.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
+    return tuple(choices)

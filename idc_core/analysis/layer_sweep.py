@@ -87,8 +87,8 @@ class Sweep:
 
     def cell(self, suite: str, layer: str, m: int) -> LayerCoverage | None:
         """Return the result of one combination, or None where the work was stopped before it."""
-        wanted = (suite, layer, m)
-        return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == wanted), None)
+        key = (suite, layer, m)
+        return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == key), None)
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell)."""
@@ -116,8 +116,8 @@ def cluster_layer(
     """Cluster the important neurons of a layer."""
     important = ranked.important
     criterion = IDC(model, ranked.layer, len(important), settings)
-    found = criterion.find_clusters(ranked, on_progress=on_progress)
-    return LayerClusters(ranked.layer, len(ranked.importance), important, found)
+    clusters = criterion.find_clusters(ranked, on_progress=on_progress)
+    return LayerClusters(ranked.layer, len(ranked.importance), important, clusters)
 
 
 def run_tests(
@@ -140,7 +140,9 @@ def run_tests(
             None,
             {
                 None: batch.scores.float(),  # under no layer's name
-                **{one: neuron_activation(batch.activations[one], axes[one], batch.kept).float() for one in neurons},
+                **{
+                    name: neuron_activation(batch.activations[name], axes[name], batch.kept).float() for name in neurons
+                },
             },
         )
         for batch in trace(model, test, list(neurons), on_progress=on_progress)
@@ -149,9 +151,9 @@ def run_tests(
         scores.append(arrays[None])
         for layer, important in neurons.items():
             parts[layer].append(arrays[layer][:, important])
-    activations = {layer: np.concatenate(found) for layer, found in parts.items()}
-    for found in activations.values():
-        found.setflags(write=False)
+    activations = {layer: np.concatenate(values) for layer, values in parts.items()}
+    for values in activations.values():
+        values.setflags(write=False)
     predictions = predictions_of(np.concatenate(scores), test.targets, test.task)
     accuracy, rmse = predictions.quality(test.targets, test.task)
     comparable = tuple(class_names) == tuple(test.class_names)
@@ -163,20 +165,22 @@ def count_cells(
 ) -> tuple[LayerCoverage, ...]:
     """Count the cells of a layer that tests (n, k) reach, once for each of `ms`; more than k neurons are all k."""
     assignments = assign(
-        activations, [one.centroids for one in states.clusters], [one.boundaries for one in states.clusters]
+        activations,
+        [of_neuron.centroids for of_neuron in states.clusters],
+        [of_neuron.boundaries for of_neuron in states.clusters],
     )
-    return count_assigned(states.layer, suite, assignments, [one.k for one in states.clusters], ms)
+    return count_assigned(states.layer, suite, assignments, [of_neuron.k for of_neuron in states.clusters], ms)
 
 
 def count_assigned(
     layer: str, suite: str, assignments: NDArray[np.uint8], sizes: Sequence[int], ms: Sequence[int]
 ) -> tuple[LayerCoverage, ...]:
     """Count cells as `count_cells` does, of tests whose clusters (n, k) are known; `sizes` (k,): how many there are."""
-    found: dict[int, tuple[int, int]] = {}
+    counts: dict[int, tuple[int, int]] = {}
     for used in {min(m, len(sizes)) for m in ms}:
         codes = encode(assignments[:, :used], sizes[:used])
-        found[used] = (len(np.unique(codes)), total(sizes[:used]))
-    return tuple(LayerCoverage(suite, layer, m, used, *found[used]) for m in ms for used in [min(m, len(sizes))])
+        counts[used] = (len(np.unique(codes)), total(sizes[:used]))
+    return tuple(LayerCoverage(suite, layer, m, used, *counts[used]) for m in ms for used in [min(m, len(sizes))])
 
 
 def sweep(
@@ -219,8 +223,8 @@ def sweep(
         tuple(
             cell
             for suite, responses in answered.items()
-            for one in states
-            for cell in count_cells(one, suite, responses.activations[one.layer], ms)
+            for state in states
+            for cell in count_cells(state, suite, responses.activations[state.layer], ms)
         ),
         neurons,
         {suite: responses.accuracy for suite, responses in answered.items()},

@@ -48,7 +48,7 @@ def check_network(name: str, *, data: str = "", on_progress: Progress | None = N
     train, test = (load_dataset(card.dataset, split, on_progress=on_progress) for split in ("train", "test"))
     layers = check_layers(model, np.asarray(test.inputs[:1]), card.layers, on_progress)
     code = not hasattr(MODELS[card.name].build, "path")
-    evidence = Evidence(model, train, test, [one.name for one in layers if one.shape], code, on_progress)
+    evidence = Evidence(model, train, test, [layer.name for layer in layers if layer.shape], code, on_progress)
     mistakes = run_detectors(evidence)
     return NetworkCheck(
         network=card.name,
@@ -77,7 +77,7 @@ def check_network(name: str, *, data: str = "", on_progress: Progress | None = N
 def _trials(test: Dataset, positions: NDArray[np.int64], scores: NDArray[np.float32]) -> tuple[Trial, ...]:
     """Return some of the tests drawn, in the order of the split."""
     some = np.argsort(positions[:_TRIALS])
-    return tuple(_trial(test, int(positions[one]), scores[one]) for one in some)
+    return tuple(_trial(test, int(positions[place]), scores[place]) for place in some)
 
 
 def _trial(test: Dataset, position: int, scores: NDArray[np.float32]) -> Trial:

@@ -85,8 +85,8 @@ class Overview:
     def from_json(cls, text: str) -> Overview:
         """Read an overview that `to_json` wrote."""
         try:
-            found = read_json(text.encode(errors="replace"), "The overview", _Kept)
-            return cls(**{**vars(found), "table": found.table.cell_table()})
+            kept = read_json(text.encode(errors="replace"), "The overview", _Kept)
+            return cls(**{**vars(kept), "table": kept.table.cell_table()})
         except (DataError, ValueError, OverflowError) as error:
             raise DataError(f"This is not the text of an overview ({error}); write it anew.") from error
 
@@ -131,7 +131,7 @@ def overview_of(
     (n, neurons) the layer's activations on the training inputs of the same classes, of which there may be none.
     """
     first, together = shares(analysis.importance, analysis.important)
-    sizes = tuple(found.k for found in analysis.clusters)
+    sizes = tuple(of_neuron.k for of_neuron in analysis.clusters)
     training = _training_reach(encode(analysis.assign(learnt), sizes), analysis.codes[chosen]) if len(learnt) else None
     return Overview(
         fingerprints=fingerprints,

@@ -45,5 +45,5 @@ def predictions_of(scores: NDArray[np.floating], targets: NDArray[Any], task: Ta
 def join_predictions(several: Sequence[Predictions]) -> Predictions:
     """Put predictions one after the other."""
     return Predictions(
-        *(np.concatenate([getattr(one, name) for one in several]) for name in ("classes", "confidence", "correct"))
+        *(np.concatenate([getattr(part, name) for part in several]) for name in ("classes", "confidence", "correct"))
     )

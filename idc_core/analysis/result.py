@@ -80,7 +80,7 @@ class Analysis:
     def assign(self, activations: NDArray[np.floating]) -> NDArray[np.uint8]:
         """Return other inputs' cluster for every important neuron, uint8 (n, m), from activations (n, neurons)."""
         # Rounded centroids have boundaries of their own, half way between them.
-        boundaries = None if self.settings["original"] else tuple(one.boundaries for one in self.clusters)
+        boundaries = None if self.settings["original"] else tuple(of_neuron.boundaries for of_neuron in self.clusters)
         return assign(activations[:, self.important], self.centroids, boundaries)
 
     def cell_profiles(self, activations: NDArray[np.floating]) -> Profiles:

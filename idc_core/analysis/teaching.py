@@ -168,4 +168,4 @@ def states() -> tuple[Clusters, ...]:
 
 def cells(inputs: ArrayLike) -> NDArray[np.uint8]:
     """Return the cell (n, 2) of inputs (n, 3): the state of each watched neuron."""
-    return assign(watched(inputs), [found.centroids for found in states()])
+    return assign(watched(inputs), [state.centroids for state in states()])

@@ -156,9 +156,9 @@ class CaptumNetwork(nn.Module):
             )
         uses = self._uses.get(name, 0)
         if uses != 1 or name not in self._layers:
-            found = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"
+            reason = "does not return one tensor" if uses == 1 else f"runs {uses} times on an input"
             raise UnsupportedOperationError(
-                f"Layer {name!r} {found}; this method needs a layer that runs once and returns one tensor. "
+                f"Layer {name!r} {reason}; this method needs a layer that runs once and returns one tensor. "
                 "Choose another layer, or a rule of relevance propagation."
             )
         if self._ends_at:
@@ -172,7 +172,7 @@ class CaptumNetwork(nn.Module):
         order = list(self._layers)
         ended = order.index(split_layer(self._ends_at)[0]) + 1 if self._ends_at else len(order)
         maps = [self._known(name) for name in order[:ended] if self._uses[name] == 1]
-        maps = [one for one in maps if not one.of_tokens and max(one.shape[1:], default=1) > 1]
+        maps = [layer for layer in maps if not layer.of_tokens and max(layer.shape[1:], default=1) > 1]
         return maps[-1] if maps else None
 
     def is_of_tokens(self, layer: nn.Module) -> bool:
@@ -215,8 +215,8 @@ class CaptumNetwork(nn.Module):
                 "gradients. Choose a network with an embedding, or float inputs."
             )
         # The softmax may have been taken off the scores; its result must be what the network returned.
-        found = run.returned
-        if not isinstance(expected, Tensor) or found is None or not torch.allclose(found, expected, 1e-4, 1e-5):
+        returned = run.returned
+        if not isinstance(expected, Tensor) or returned is None or not torch.allclose(returned, expected, 1e-4, 1e-5):
             raise UnsupportedOperationError(
                 "The network changes tensors in place in a way that cannot be followed through modules. "
                 "Choose a rule of relevance propagation."

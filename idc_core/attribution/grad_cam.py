@@ -47,6 +47,6 @@ def _grad_cam(batch: Batch) -> Tensor:
             "before the neuron that is explained, gives any. Choose another method."
         )
     small = captums(LayerGradCam(batch.network, last.module).attribute(batch.inputs, batch.target, batch.held))
-    found: Tensor = LayerAttribution.interpolate(small, tuple(places), _MODES[len(places)])
-    found = found.movedim(1, -1) if of_words else found
-    return (found / size[-1 if of_words else 0]).expand_as(batch.inputs)
+    large: Tensor = LayerAttribution.interpolate(small, tuple(places), _MODES[len(places)])
+    large = large.movedim(1, -1) if of_words else large
+    return (large / size[-1 if of_words else 0]).expand_as(batch.inputs)

@@ -29,11 +29,11 @@ def _gradient_shap(batch: Batch, samples: int, noise: float, seed: int) -> Tenso
     """Return expected gradients; points of a layer lie where the network puts those of the input."""
     ways = np.random.RandomState(seed).uniform(0.0, 1.0, samples)
     before = _values(batch, batch.baseline)
-    found = []
+    products = []
     for way, point in zip(ways, noisy(batch, samples, noise, seed), strict=True):
         between = (way * point + (1 - way) * batch.baseline).requires_grad_()
-        found.append((_values(batch, point) - before) * gradient(batch, between))
-    return torch.stack(found).mean(0)
+        products.append((_values(batch, point) - before) * gradient(batch, between))
+    return torch.stack(products).mean(0)
 
 
 def _values(batch: Batch, point: Tensor) -> Tensor:

@@ -147,12 +147,12 @@ def _deeplift(batch: Batch) -> Tensor:
             f"DeepLift cannot pass through {', '.join(batch.network.unreadable)}; it knows {', '.join(READABLE)}. "
             "Choose integrated gradients or a rule of relevance propagation."
         )
-    found = captums(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
-    _check_complete(batch, found)
+    result = captums(DeepLift(batch.network).attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+    _check_complete(batch, result)
     if batch.layer is not None:
         method = LayerDeepLift(batch.network, batch.layer)
-        found = captums(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
-    return found
+        result = captums(method.attribute(batch.inputs, batch.baseline, batch.target, batch.held))
+    return result
 
 
 def _mend_pooling() -> None:
@@ -179,10 +179,10 @@ def _pooling(
     grad_output: Tensor,
     eps: float,
 ) -> Tensor:
-    found = theirs(module, inputs, outputs, grad_input, grad_output, eps=eps)
+    gradient = theirs(module, inputs, outputs, grad_input, grad_output, eps=eps)
     here, baseline = inputs.chunk(2)
     unchanged = ((here - baseline).abs() < eps).repeat(2, *[1] * (inputs.dim() - 1))
-    return torch.where(unchanged, grad_input, found)
+    return torch.where(unchanged, grad_input, gradient)
 
 
 @gradient_method(
@@ -226,13 +226,13 @@ def _run(
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
-    found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    by_layer: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
         network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
         rows = max(1, min(1024, _PASS_BYTES // (4 * network.elements)))
         size = batch_size or max(1, rows // int(settings.get("steps", settings.get("samples", 1))))
-        wanted = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
+        targets = _classes(network, given, target, device) if of is None else _neuron(network, given, of, device)
         origin = "the scores" if of is None else f"neuron {of[1]} of {of[0]!r}"
 
         def attributed(places: slice) -> dict[str, Tensor]:
@@ -241,7 +241,7 @@ def _run(
             for layer, module in modules.items():
                 point = network.floats(part).requires_grad_()
                 held = network.held(part)
-                classes = network(point, held).argmax(1) if wanted is None else wanted[places]
+                classes = network(point, held).argmax(1) if targets is None else targets[places]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # captum announces its hooks
                     batch = Batch(network, module, point, start, held, classes, rows)
@@ -255,9 +255,9 @@ def _run(
 
         for places, arrays in brought_back(Pieces(size)(len(given), attributed)):
             for layer, array in arrays.items():
-                found[layer].append(array)
+                by_layer[layer].append(array)
             report(on_progress, places.stop, len(given), "inputs attributed")
-    return {layer: np.concatenate(parts) for layer, parts in found.items()}
+    return {layer: np.concatenate(parts) for layer, parts in by_layer.items()}
 
 
 def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, object]) -> Tensor:
@@ -283,11 +283,11 @@ def as_tensor(model: nn.Module, inputs: object) -> Tensor:
             f"not {type(inputs).__name__}{f' of shape {shape}' if hasattr(inputs, 'shape') else ''}. "
             "Inputs by name are for rules of relevance propagation."
         )
-    found = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(np.asarray(inputs))
+    tensor = inputs.detach() if isinstance(inputs, Tensor) else torch.tensor(np.asarray(inputs))
     parameter = next((p for p in model.parameters() if p.is_floating_point()), None)
     if parameter is not None:
-        found = found.to(parameter.dtype) if found.is_floating_point() else found
-    return found
+        tensor = tensor.to(parameter.dtype) if tensor.is_floating_point() else tensor
+    return tensor
 
 
 def _classes(
@@ -298,17 +298,17 @@ def _classes(
         if target != "predicted":
             raise SettingError(f"target must be 'predicted', a class or one class per input, not {target!r}.")
         return None
-    wanted = torch.as_tensor(class_numbers("target", target))
+    targets = torch.as_tensor(class_numbers("target", target))
     with torch.no_grad():
         classes = network.scores_of(to_device(inputs[:1], device)).shape[1]
-    if wanted.is_floating_point() or wanted.dim() > 1 or (wanted.dim() and len(wanted) != len(inputs)):
+    if targets.is_floating_point() or targets.dim() > 1 or (targets.dim() and len(targets) != len(inputs)):
         raise SettingError(f"Expected one target class, or one for each of {len(inputs)} inputs, not {target!r:.80}.")
-    if not bool(((wanted >= 0) & (wanted < classes)).all()):
+    if not bool(((targets >= 0) & (targets < classes)).all()):
         raise SettingError(
             f"target classes must lie in 0..{classes - 1}, the network's outputs"
-            f"{counted_from(int(wanted.min()), int(wanted.max()), classes)}."
+            f"{counted_from(int(targets.min()), int(targets.max()), classes)}."
         )
-    return wanted.to(device).long().expand(len(inputs))
+    return targets.to(device).long().expand(len(inputs))
 
 
 def _neuron(network: CaptumNetwork, inputs: Tensor, of: Neuron, device: torch.device) -> Tensor:

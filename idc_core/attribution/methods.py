@@ -45,10 +45,10 @@ def attribute(
         If the layer does not exist, the method cannot follow an operation of the network, there are no inputs, or the
         method, a parameter or the target is none.
     """
-    found = attribute_layers(
+    by_layer = attribute_layers(
         model, inputs, (layer,), method, target, of=of, batch_size=batch_size, on_progress=on_progress, **parameters
     )
-    return found[layer]
+    return by_layer[layer]
 
 
 def attribute_layers(

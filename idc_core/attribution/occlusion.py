@@ -45,7 +45,7 @@ def _occlusion(batch: Batch, window: float) -> Tensor:
         sides = tuple(max(1, round(window * side)) for side in shape[1:])
         covered = (shape[0], *sides)
         step = (shape[0], *(max(1, side // 2) for side in sides))
-    found = captums(
+    losses = captums(
         Occlusion(batch.network).attribute(
             batch.inputs,
             covered,
@@ -56,4 +56,4 @@ def _occlusion(batch: Batch, window: float) -> Tensor:
             perturbations_per_eval=max(1, batch.rows // len(batch.inputs)),
         )
     )
-    return found if batch.held is None else found / shape[1]  # a word's features share its loss
+    return losses if batch.held is None else losses / shape[1]  # a word's features share its loss

@@ -100,7 +100,7 @@ def relevance(
     """
     settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
     layers = layer_names(layers)
-    found: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    by_layer: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
     batches = trace(
         model, inputs, layers, settings, target=target, of=of, batch_size=batch_size, on_progress=on_progress
     )
@@ -116,9 +116,9 @@ def relevance(
                         "the values of this input and the network's weights, or choose a rule with a damping such as "
                         "epsilon."
                     )
-                found[layer].append(array)
+                by_layer[layer].append(array)
     joined: dict[str, NDArray[Any]] = {}
-    for layer, parts in found.items():
+    for layer, parts in by_layer.items():
         # What came in one batch is not copied, unless layers share their numbers, as one and its dropout do.
         alone = len(parts) == 1 and not any(np.may_share_memory(parts[0], other) for other in joined.values())
         joined[layer] = parts[0] if alone else np.concatenate(parts)

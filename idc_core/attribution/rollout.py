@@ -66,7 +66,7 @@ def attention_rollout(
     score; of several, as under a mean over tokens, the mean is taken. A token's share is spread evenly over the pixels
     with a gradient of what the first attention reads of it: those of its patch, where patches do not overlap.
     """
-    found: list[NDArray[Any]] = []
+    shares: list[NDArray[Any]] = []
     given = as_tensor(model, inputs)
     for portion in batches(model, given, (), None, batch_size):
         batch = main_of(portion.inputs)
@@ -74,9 +74,9 @@ def attention_rollout(
             run = _Rollout(batch)
             with run:
                 output = scores_of(model(run.given))
-            found.append(_spread(run, _of_tokens(run, output)).cpu().numpy())
+            shares.append(_spread(run, _of_tokens(run, output)).cpu().numpy())
         report(on_progress, portion.start + len(batch), len(given), "inputs through the network")
-    return np.concatenate(found)
+    return np.concatenate(shares)
 
 
 class _Rollout(TorchFunctionMode):
@@ -157,11 +157,11 @@ def _scaled_dot_product(
 def _multi_head(run: _Rollout, func: Any, *args: object, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
     call = inspect.signature(func).bind(*args, **kwargs)
     given = call.arguments
-    wanted, averaged = given.get("need_weights", True), given.get("average_attn_weights", True)
+    needed, averaged = given.get("need_weights", True), given.get("average_attn_weights", True)
     given.update(need_weights=True, average_attn_weights=False)
     output, weights = func(*call.args, **call.kwargs)
     run.add(weights, _inputs_first(given["query"]), output, _inputs_first)
-    return output, (weights.mean(1) if averaged else weights) if wanted else None
+    return output, (weights.mean(1) if averaged else weights) if needed else None
 
 
 def _inputs_first(x: Tensor) -> Tensor:
@@ -220,10 +220,10 @@ def _spread(run: _Rollout, share: Tensor) -> Tensor:
     # In a random direction: a layer norm gives sums that depend on nothing.
     direction = torch.randn(features.shape[2], generator=torch.Generator().manual_seed(0)).to(features)
     along = features @ direction
-    found = torch.zeros_like(share[:, :1]).expand(share.shape[0], leaf[0].numel()).clone()
+    spread = torch.zeros_like(share[:, :1]).expand(share.shape[0], leaf[0].numel()).clone()
     for token in range(share.shape[1]):
         (gradient,) = torch.autograd.grad(along[:, token].sum(), leaf, retain_graph=True)
         from_here = (gradient != 0).flatten(1)
-        found += from_here * (share[:, token : token + 1] / from_here.sum(1, keepdim=True).clamp(min=1))
-    found = found.reshape(leaf.shape)
-    return found if run.given.is_floating_point() else found.sum(-1)
+        spread += from_here * (share[:, token : token + 1] / from_here.sum(1, keepdim=True).clamp(min=1))
+    spread = spread.reshape(leaf.shape)
+    return spread if run.given.is_floating_point() else spread.sum(-1)

@@ -56,6 +56,6 @@ def _centres(values: Floats) -> Floats:
     weight = positive.sum((1, 2))
     rows, columns = np.arange(values.shape[1]), np.arange(values.shape[2])
     places = np.stack([positive.sum(2) @ rows, positive.sum(1) @ columns], 1)
-    found = np.full((len(values), 2), np.nan)
-    np.divide(places, weight[:, None], out=found, where=weight[:, None] > 0)
-    return found
+    centres = np.full((len(values), 2), np.nan)
+    np.divide(places, weight[:, None], out=centres, where=weight[:, None] > 0)
+    return centres

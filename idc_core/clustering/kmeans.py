@@ -44,12 +44,12 @@ class SketchBounds:
 
 def sketch_sentence(bounds: Sequence[SketchBounds | None], values: int) -> str:
     """Say how far clusters of several neurons can be from the exact ones; "" where all of them are exact."""
-    used = [one for one in bounds if one is not None]
+    used = [bound for bound in bounds if bound is not None]
     if not used:
         return ""
-    centroids = max(float(one.centroids.max()) for one in used)
-    boundaries = max(float(one.boundaries.max(initial=0.0)) for one in used)
-    silhouettes = max((value for one in used for value in one.silhouettes.values()), default=0.0)
+    centroids = max(float(bound.centroids.max()) for bound in used)
+    boundaries = max(float(bound.boundaries.max(initial=0.0)) for bound in used)
+    silhouettes = max((value for bound in used for value in bound.silhouettes.values()), default=0.0)
     return (
         f"Clusters are those of a sketch of {values:,} values per neuron. "
         f"Proven bounds on the distance to exact k-means: centroids {centroids:.2g}, boundaries {boundaries:.2g} "
@@ -162,16 +162,16 @@ def boundaries_between(found: Partition, below: Floats, above: Floats) -> Floats
 
 def check_clusters(clusters: int | Iterable[int]) -> list[int]:
     """Return the numbers of clusters to try, or the only one, ascending, each once."""
-    wanted = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
+    text = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
     try:
         tried = list(clusters) if isinstance(clusters, Iterable) else [operator.index(clusters)]
     except TypeError:
-        raise SettingError(f"{wanted}; got {shown(clusters)}.") from None
+        raise SettingError(f"{text}; got {shown(clusters)}.") from None
     for k in tried:
         if not is_whole(k, 2, MAX_CLUSTERS):
-            raise SettingError(f"{wanted}; got {shown(k)}.")
+            raise SettingError(f"{text}; got {shown(k)}.")
     if not tried:
-        raise SettingError(f"{wanted}; got none.")
+        raise SettingError(f"{text}; got none.")
     return sorted({int(k) for k in tried})
 
 

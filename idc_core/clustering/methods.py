@@ -131,9 +131,9 @@ def _ward_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     joined = ward_tree(values[:, None], connectivity=neighbours)[0]
     start = [*range(n), *[0] * (n - 1)]  # where the run of every cluster begins
     places = []  # where the two runs of every join meet
-    for step, (one, other) in enumerate(joined.tolist(), start=n):
-        start[step] = min(start[one], start[other])
-        places.append(max(start[one], start[other]))
+    for step, (first, other) in enumerate(joined.tolist(), start=n):
+        start[step] = min(start[first], start[other])
+        places.append(max(start[first], start[other]))
     # A place among all values is a place among the different ones: equal values are joined before any others.
     parted = np.searchsorted(points.count, places[::-1]).astype(np.int64)
     return {k: np.concatenate(([0], np.sort(parted[: k - 1]), [points.n])) for k in ks}
@@ -212,9 +212,9 @@ def _mixture_edges(points: Points, ks: list[int]) -> dict[int, Ints]:
     """
     if ks == [1]:
         return {1: np.array([0, points.n])}
-    found = [_mixture(points, edges) for edges in optimal_edges(points, ks).values()]
-    complete = {k: edges for k, edges in zip(ks, found, strict=True) if len(edges) == k + 1}
-    most = max(found, key=len)
+    fits = [_mixture(points, edges) for edges in optimal_edges(points, ks).values()]
+    complete = {k: edges for k, edges in zip(ks, fits, strict=True) if len(edges) == k + 1}
+    most = max(fits, key=len)
     return complete or {len(most) - 1: most}
 
 
@@ -241,9 +241,9 @@ def _mixture(points: Points, start: Ints) -> Ints:
     mean, width, share = mixture.means_[order, 0], mixture.covariances_[order], mixture.weights_[order]
     odds = np.log(share) - np.log(width) / 2 - (values[:, None] - mean) ** 2 / (2 * width)
     edges = [0]
-    for one in range(k - 1):
-        low, high = np.searchsorted(values, mean[one : one + 2], "right")
-        above = odds[low:high, one + 1] > odds[low:high, one]
+    for component in range(k - 1):
+        low, high = np.searchsorted(values, mean[component : component + 2], "right")
+        above = odds[low:high, component + 1] > odds[low:high, component]
         edges.append(int(low + np.argmax(above)) if above.any() else int(high))
     return np.unique([*edges, points.n])
 

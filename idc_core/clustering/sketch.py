@@ -49,11 +49,11 @@ class Sketch:
     @classmethod
     def of(cls, values: ArrayLike) -> Sketch:
         """Summarise values (n,), in any order, a block at a time; SettingError where one is no finite number."""
-        found = cls.empty()
+        sketch = cls.empty()
         for _, rows in row_blocks(check_kind(values)):
             for start in range(0, len(rows), _BLOCK):
-                found = found.merge(cls._of_block(rows[start : start + _BLOCK], found.exponent))
-        return found
+                sketch = sketch.merge(cls._of_block(rows[start : start + _BLOCK], sketch.exponent))
+        return sketch
 
     @classmethod
     def empty(cls) -> Sketch:
@@ -78,11 +78,12 @@ class Sketch:
         if not len(self.cell) or not len(other.cell):
             return self if len(self.cell) else other
         exponent = max(self.exponent, other.exponent)
-        parts = [(one, _coarser(one.cell, exponent - one.exponent)) for one in (self, other)]
+        parts = [(sketch, _coarser(sketch.cell, exponent - sketch.exponent)) for sketch in (self, other)]
         cell = np.concatenate([cells for _, cells in parts])
         order = np.argsort(cell, kind="stable")
         columns = [
-            np.concatenate([getattr(one, name) for one, _ in parts])[order] for name in ("count", "sum", "low", "high")
+            np.concatenate([getattr(sketch, name) for sketch, _ in parts])[order]
+            for name in ("count", "sum", "low", "high")
         ]
         return Sketch(exponent, cell[order], *columns)._settled()
 

@@ -92,14 +92,14 @@ class SketchedPartitions:
         tried, best, inner = possible or [k], self.partitions[k], self.edges[k][1:-1]
         boundaries = boundaries_between(best, self.sketch.high[inner - 1], self.sketch.low[inner])
         bounding = _Bounding(self.sketch, self.points, max(tried))
-        exact = {one: bounding.ranges(self.edges[one]) for one in tried}
+        exact = {number: bounding.ranges(self.edges[number]) for number in tried}
         low, high = exact[k].low, exact[k].high
         low_ends, high_ends = (low[:-1] + low[1:]) / 2, (high[:-1] + high[1:]) / 2
         return Clusters(
             centroids=best.centroids,
             boundaries=boundaries,
-            silhouettes={one: self.partitions[one].silhouette for one in possible},
-            inertia={one: self.partitions[one].inertia for one in tried},
+            silhouettes={number: self.partitions[number].silhouette for number in possible},
+            inertia={number: self.partitions[number].inertia for number in tried},
             counts=best.counts,
             n_values=self.sketch.n_values,
             sketch=SketchBounds(
@@ -107,8 +107,8 @@ class SketchedPartitions:
                 width=float(self.sketch.width.max()),
                 centroids=np.maximum(best.centroids - low, high - best.centroids),
                 boundaries=np.maximum(boundaries - low_ends, high_ends - boundaries),
-                silhouettes={one: bounding.silhouette(self.edges[one], exact[one]) for one in possible},
-                inertia={one: max(exact[one].excess, bounding.scatter) for one in tried},
+                silhouettes={number: bounding.silhouette(self.edges[number], exact[number]) for number in possible},
+                inertia={number: max(exact[number].excess, bounding.scatter) for number in tried},
             ),
         )
 
@@ -143,14 +143,14 @@ class _Bounding:
         rounding = 4 * np.finfo(np.float64).eps * points.n * points.square[-1]
         excess = float(self.loose.max()) * float(points.value[-1] - points.value[0]) / 2
         for _ in range(_ROUNDS):
-            found = self._ranges(reached, excess, rounding)
-            gaps = found.high[1:] - found.low[:-1]
-            inside = zip(found.first[1:-1], found.last[1:-1], gaps, strict=True)
+            narrowed = self._ranges(reached, excess, rounding)
+            gaps = narrowed.high[1:] - narrowed.low[:-1]
+            inside = zip(narrowed.first[1:-1], narrowed.last[1:-1], gaps, strict=True)
             narrower = sum(float(self.loose[a:z].max(initial=0.0) * gap) / 2 for a, z, gap in inside)
             if narrower >= excess:
                 break
             excess = narrower
-        return replace(found, low=found.low + points.origin, high=found.high + points.origin)
+        return replace(narrowed, low=narrowed.low + points.origin, high=narrowed.high + points.origin)
 
     def _ranges(self, reached: list[Floats], excess: float, rounding: float) -> _Ranges:
         """Return where cuts lie if rounding them costs at most `excess`; centroids are measured from the origin."""
@@ -179,16 +179,16 @@ class _Bounding:
         points, weight = self.points, self.points.weight
         if len(edges) == 2:
             return 0.0
-        found = np.array([self._mean(a, b, 0.0) for a, b in pairwise(edges)])
-        shift = np.maximum(found + points.origin - exact.low, exact.high - found - points.origin)
+        means = np.array([self._mean(a, b, 0.0) for a, b in pairwise(edges)])
+        shift = np.maximum(means + points.origin - exact.low, exact.high - means - points.origin)
         change = np.full(points.n, 2.0)
         for j, (a, b) in enumerate(pairwise(edges)):
             sure = slice(exact.last[j], exact.first[j + 1])
             if sure.start >= sure.stop or weight[sure].sum() <= 1:
                 continue
-            value = points.value[a:b] - found[j]
-            left = value + (found[j] - found[j - 1]) if j else np.inf
-            right = (found[j + 1] - found[j]) - value if j + 1 < len(found) else np.inf
+            value = points.value[a:b] - means[j]
+            left = value + (means[j] - means[j - 1]) if j else np.inf
+            right = (means[j + 1] - means[j]) - value if j + 1 < len(means) else np.inf
             larger = np.maximum(own_distances(value, weight[a:b]), np.minimum(left, right))
             own, other = self._moves(a, b, sure, exact, j, float(shift[max(0, j - 1) : j + 2].max()))
             room = larger - np.maximum(own, other)
@@ -212,7 +212,7 @@ class _Bounding:
 def _chains(points: Points, most: int) -> list[Floats]:
     """Return for 1..most clusters, at each of the n + 1 edges, the largest sum of sum^2 / count of what lies before."""
     every = np.arange(1, points.n + 1)
-    found = [points.sum[1:] ** 2 / points.count[1:]]
+    chains = [points.sum[1:] ** 2 / points.count[1:]]
     for _ in range(most - 1):
-        found.append(np.maximum(found[-1], extend(points, every, found[-1], every)[0]))
-    return [np.concatenate(([0.0], chain)) for chain in found]
+        chains.append(np.maximum(chains[-1], extend(points, every, chains[-1], every)[0]))
+    return [np.concatenate(([0.0], chain)) for chain in chains]

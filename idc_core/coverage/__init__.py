@@ -20,6 +20,6 @@ else:
 
     def __getattr__(name):  # noqa: ANN001, ANN202
         if name in __all__:
-            for module in dict.fromkeys([*_FIRST, *(one.name for one in iter_modules(__path__))]):
+            for module in dict.fromkeys([*_FIRST, *(entry.name for entry in iter_modules(__path__))]):
                 import_module(f"idc_core.coverage.{module}")
         return _find(name)

@@ -93,7 +93,7 @@ def activation_batches(
             batch,
             {
                 None: _real(batch.scores),  # under no layer's name
-                **{one: neuron_activation(_real(batch.activations[one]), axes[one], batch.kept) for one in layers},
+                **{name: neuron_activation(_real(batch.activations[name]), axes[name], batch.kept) for name in layers},
             },
         )
         for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress)

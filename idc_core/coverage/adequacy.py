@@ -97,13 +97,13 @@ class DistanceAdequacy:
         if second not in get_args(Second):
             raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
         order = np.argsort(classes, kind="stable")
-        found, firsts = np.unique(classes[order], return_index=True)
-        if len(found) < 2:
+        labels, firsts = np.unique(classes[order], return_index=True)
+        if len(labels) < 2:
             raise DataError("Distance-based surprise compares with other classes, and the network predicts only one.")
         self.second = second
         self._neighbours = Neighbours(traces[order])
         ends = [*firsts[1:].tolist(), len(order)]
-        self._places = {int(c): slice(a, b) for c, a, b in zip(found, firsts.tolist(), ends, strict=True)}
+        self._places = {int(c): slice(a, b) for c, a, b in zip(labels, firsts.tolist(), ends, strict=True)}
         self._apart = np.full(len(order), np.nan)
 
     @property
@@ -131,9 +131,9 @@ class DistanceAdequacy:
     def _of_training(self, index: Ints, place: slice) -> Floats:
         """Return how far training traces of one class are from all other classes; each is found out only once."""
         apart = self._apart[place]
-        wanted = np.unique(index[np.isnan(apart[index])])
-        if len(wanted):
-            apart[wanted] = self._other(self._neighbours.points[place][wanted], place)
+        missing = np.unique(index[np.isnan(apart[index])])
+        if len(missing):
+            apart[missing] = self._other(self._neighbours.points[place][missing], place)
         return np.asarray(apart[index])
 
     def _other(self, traces: NDArray[np.floating], place: slice) -> Floats:
@@ -190,11 +190,13 @@ class LikelihoodAdequacy:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the classes, `labels`, and what the density of each is made of."""
-        found: dict[str, NDArray[Any]] = {"labels": np.array(list(self._densities), np.int64)}
-        for label, one in self._densities.items():
-            found |= {f"class{label}_{name}": np.asarray(getattr(one, name)) for name in ("kept", "mean", "matrix")}
-            found |= {f"class{label}_points": one.points, f"class{label}_constant": np.array(one.constant)}
-        return found
+        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._densities), np.int64)}
+        for label, density in self._densities.items():
+            arrays |= {
+                f"class{label}_{name}": np.asarray(getattr(density, name)) for name in ("kept", "mean", "matrix")
+            }
+            arrays |= {f"class{label}_points": density.points, f"class{label}_constant": np.array(density.constant)}
+        return arrays
 
     @classmethod
     def restored(cls, saved: Saved, neurons: int) -> Self:
@@ -251,7 +253,7 @@ class _Density:
 
     def surprise(self, traces: NDArray[np.floating]) -> Floats:
         """Return minus the logarithm of the density at traces (n, d)."""
-        found = np.empty(len(traces))
+        surprises = np.empty(len(traces))
         for rows in blocks(len(traces), len(self.points)):
             places = (traces[rows][:, self.kept] - self.mean) @ self.matrix
             exponents = places @ self.points.T
@@ -259,9 +261,9 @@ class _Density:
             largest = exponents.max(1)
             exponents -= largest[:, None]
             np.exp(exponents, out=exponents)
-            found[rows] = 0.5 * np.einsum("ij,ij->i", places, places) - largest - np.log(exponents.sum(1))
-        found += self.constant
-        return found
+            surprises[rows] = 0.5 * np.einsum("ij,ij->i", places, places) - largest - np.log(exponents.sum(1))
+        surprises += self.constant
+        return surprises
 
 
 class MahalanobisAdequacy:
@@ -278,9 +280,9 @@ class MahalanobisAdequacy:
 
     def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:
         self._classes = {
-            label: (found.mean, whitening(found.covariance(missing))[0])
-            for label, found in moments.items()
-            if found.count > missing
+            label: (of_class.mean, whitening(of_class.covariance(missing))[0])
+            for label, of_class in moments.items()
+            if of_class.count > missing
         }
 
     @property
@@ -290,10 +292,10 @@ class MahalanobisAdequacy:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the classes, `labels`, and the mean and the whitening matrix of each."""
-        found: dict[str, NDArray[Any]] = {"labels": np.array(list(self._classes), np.int64)}
+        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._classes), np.int64)}
         for label, (mean, matrix) in self._classes.items():
-            found |= {f"class{label}_mean": mean, f"class{label}_matrix": matrix}
-        return found
+            arrays |= {f"class{label}_mean": mean, f"class{label}_matrix": matrix}
+        return arrays
 
     @classmethod
     def restored(cls, saved: Saved, neurons: int) -> Self:

@@ -47,9 +47,9 @@ def score_suites(
     fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
     columns = []
     for tests in suites:
-        fresh = [one.fresh() for one in criteria]
+        fresh = [criterion.fresh() for criterion in criteria]
         update_all(fresh, tests, batch_size=batch_size, on_progress=on_progress)
-        columns.append([one.score for one in fresh])
+        columns.append([criterion.score for criterion in fresh])
     return np.array(columns, np.float64).reshape(len(suites), len(criteria)).T
 
 
@@ -90,13 +90,13 @@ class CriterionResult:
             counts = [np.cumsum(self.profiles.gains(order))[subsets.sizes - 1] for order in subsets.orders]
             return np.stack(counts) / (self.profiles.total or 1)
         criterion, tests = self.scorer
-        found = np.empty((len(subsets.orders), len(subsets.sizes)))
+        scores = np.empty((len(subsets.orders), len(subsets.sizes)))
         for row, order in enumerate(subsets.orders):
             report(on_progress, row, len(subsets.orders), "random orders of the tests")
             growing = criterion.fresh()
             for column, (first, last) in enumerate(zip((0, *subsets.sizes[:-1]), subsets.sizes, strict=True)):
-                found[row, column] = growing.update(tests.only(order[first:last])).score
-        return found
+                scores[row, column] = growing.update(tests.only(order[first:last])).score
+        return scores
 
 
 def evaluate_criteria(
@@ -115,20 +115,20 @@ def evaluate_criteria(
     `measure`.
     """
     fit_all(criteria, train, batch_size=batch_size, on_progress=on_progress)
-    streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
+    streamed = [criterion for criterion in criteria if isinstance(criterion, StreamedCriterion)]
     held = tests
     if streamed and not isinstance(tests, Traces):
-        layers = list(dict.fromkeys(layer for one in streamed for layer in one.layers))
+        layers = list(dict.fromkeys(layer for criterion in streamed for layer in criterion.layers))
         held = collect(streamed[0].model, tests, layers, batch_size=batch_size, on_progress=on_progress)
-    found = iter(profile_all(streamed, held, on_progress=on_progress))
+    profiled = iter(profile_all(streamed, held, on_progress=on_progress))
     results = []
-    for one in criteria:
-        if not isinstance(one, StreamedCriterion):
-            results.append(evaluate_profiles(one.profile(tests, on_progress=on_progress), parts))
+    for criterion in criteria:
+        if not isinstance(criterion, StreamedCriterion):
+            results.append(evaluate_profiles(criterion.profile(tests, on_progress=on_progress), parts))
             continue
-        profiles = next(found)
+        profiles = next(profiled)
         if profiles.total == 0:
-            results.append(_evaluate_scores(one, held, parts, on_progress))
+            results.append(_evaluate_scores(criterion, held, parts, on_progress))
         else:
             results.append(evaluate_profiles(profiles, parts))
     return results
@@ -167,7 +167,7 @@ def subset_correlations(
     growth = np.asarray(growth, np.float64)
     if not same_size:
         return correlations(growth.reshape(len(growth), -1), method)
-    found = np.stack([correlations(growth[:, :, size], method) for size in range(max(growth.shape[2] - 1, 1))])
-    known = np.isfinite(found)
-    sums, counts = np.where(known, found, 0).sum(0), known.sum(0)
+    by_size = np.stack([correlations(growth[:, :, size], method) for size in range(max(growth.shape[2] - 1, 1))])
+    known = np.isfinite(by_size)
+    sums, counts = np.where(known, by_size, 0).sum(0), known.sum(0)
     return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))

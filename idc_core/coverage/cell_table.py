@@ -111,12 +111,12 @@ class Gap:
 
 def gaps(table: CellTable) -> list[Gap]:
     """Return every cluster of every neuron with its cells, the smallest share of covered cells first."""
-    found = [
+    entries = [
         Gap(position, cluster, int(np.count_nonzero(table.cells[:, position] == cluster)), table.total // size)
         for position, size in enumerate(table.sizes)
         for cluster in range(size)
     ]
-    return sorted(found, key=lambda gap: gap.covered / gap.total)
+    return sorted(entries, key=lambda gap: gap.covered / gap.total)
 
 
 def widest_gap(table: CellTable) -> Gap | None:
@@ -186,8 +186,8 @@ def among(codes: Codes, others: Codes) -> NDArray[np.bool_]:
     if not len(others):
         return np.zeros(len(codes), dtype=np.bool_)
     place = np.minimum(np.searchsorted(others, codes), len(others) - 1)
-    found: NDArray[np.bool_] = (others[place] == codes).astype(np.bool_)
-    return found
+    present: NDArray[np.bool_] = (others[place] == codes).astype(np.bool_)
+    return present
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,21 +39,21 @@ class _Centres:
     def admit(self, values: NDArray[np.floating]) -> Ints:
         """Take in points (n, d) in order, far ones as centres; return the centre nearest to each when it came, (n,)."""
         values = np.asarray(values, np.float64)
-        found = np.full(len(values), -1, np.int64)
+        nearest = np.full(len(values), -1, np.int64)
         away = np.full(len(values), np.inf)
         if len(self):
-            found = Neighbours(self.points).nearest(values, slice(0, len(self)))[0]
-            away = np.square(values - self.points[found]).sum(1)
+            nearest = Neighbours(self.points).nearest(values, slice(0, len(self)))[0]
+            away = np.square(values - self.points[nearest]).sum(1)
         added: list[int] = []
         while (far := np.flatnonzero(away > self.threshold)).size:
             first = int(far[0])
             later = np.square(values[first:] - values[first]).sum(1)
             closer = first + np.flatnonzero(later < away[first:])
-            found[closer], away[closer] = len(self) + len(added), later[closer - first]
+            nearest[closer], away[closer] = len(self) + len(added), later[closer - first]
             added.append(first)
         if added:
             self.points = np.concatenate([self.points.reshape(len(self), values.shape[1]), values[added]])
-        return found
+        return nearest
 
 
 @criterion(
@@ -148,8 +148,8 @@ class CC(StreamedCriterion):
                 # Centres are numbered layer by layer in turn, so that a number never changes when more are found.
                 codes.append(centres.admit(values) * len(layers) + place)
                 digests[place].update(centres.points[known:].tobytes())
-            found = Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
-            return replace(found, chain=(before, _said(digests)))
+            profiles = Profiles.of_codes(np.sort(np.stack(codes, axis=1), axis=1), None)
+            return replace(profiles, chain=(before, _said(digests)))
 
         return profile
 
@@ -163,9 +163,9 @@ class CC(StreamedCriterion):
     def _state(self) -> dict[str, NDArray[Any]]:
         if self.sizes is None:
             return {}
-        points = [one.points.reshape(-1, size) for one, size in zip(self._centres, self.sizes, strict=True)]
-        found = {f"centres{place}": array for place, array in enumerate(points)}
-        return {"sizes": np.array(self.sizes), "joined": np.array(int(self._joined)), **found}
+        points = [centres.points.reshape(-1, size) for centres, size in zip(self._centres, self.sizes, strict=True)]
+        arrays = {f"centres{place}": array for place, array in enumerate(points)}
+        return {"sizes": np.array(self.sizes), "joined": np.array(int(self._joined)), **arrays}
 
     def _restore(self, saved: Saved) -> None:
         sizes = saved.sizes(len(self.layers))

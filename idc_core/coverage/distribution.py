@@ -37,8 +37,8 @@ class _LayerMoments:
 
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of inputs."""
-        for found, values in zip(self.found, batch.by_layer(batch.values), strict=True):
-            found.add(values)
+        for moments, values in zip(self.found, batch.by_layer(batch.values), strict=True):
+            moments.add(values)
 
     def merge(self, other: _LayerMoments) -> None:
         """Take in the moments of other inputs."""
@@ -47,11 +47,11 @@ class _LayerMoments:
 
     def arrays(self, of: str) -> dict[str, NDArray[Any]]:
         """Return them as arrays, whose names begin with `of`."""
-        found: dict[str, NDArray[Any]] = {}
-        for place, one in enumerate(self.found):
-            if one.count:
-                found |= {f"{of}{place}_{name}": np.asarray(value) for name, value in vars(one).items()}
-        return found
+        arrays: dict[str, NDArray[Any]] = {}
+        for place, moments in enumerate(self.found):
+            if moments.count:
+                arrays |= {f"{of}{place}_{name}": np.asarray(value) for name, value in vars(moments).items()}
+        return arrays
 
     def restore(self, saved: Saved, of: str, sizes: tuple[int, ...]) -> None:
         """Take over what `arrays` has given of layers of these sizes."""
@@ -136,7 +136,7 @@ class NLC(StreamedCriterion):
     @property
     def score(self) -> float:
         """NLC of the tests seen, in squared units of the activations; 0 before any."""
-        return sum(self._size(found.covariance()) for found in self._moments())
+        return sum(self._size(moments.covariance()) for moments in self._moments())
 
     def _moments(self) -> list[Moments]:
         pairs = zip(self._start.found, self._tests.found, strict=True)
@@ -170,8 +170,8 @@ class NLC(StreamedCriterion):
 
         def profile(batch: ActivationBatch) -> Profiles:
             gains = np.zeros(len(batch.values))
-            for found, values in zip(before, batch.by_layer(batch.values), strict=True):
-                gains += self._gains(found, values)
+            for moments, values in zip(before, batch.by_layer(batch.values), strict=True):
+                gains += self._gains(moments, values)
             return Profiles(np.zeros(len(gains) + 1, np.int64), np.zeros(0, np.int32), 0, gains)
 
         return profile
@@ -185,8 +185,8 @@ class NLC(StreamedCriterion):
         shrunk, neurons = (1 - weight) * covariance, len(covariance)
         deviations = (values - found.mean) * np.sqrt(weight * (1 - weight))
         for rows in blocks(len(values), neurons**2):
-            one = deviations[rows]
-            raised = one[:, :, None] * one[:, None, :]
+            block = deviations[rows]
+            raised = block[:, :, None] * block[:, None, :]
             raised += shrunk
             gains[rows] = np.abs(raised, out=raised).sum((1, 2))
         gains -= np.abs(covariance).sum()

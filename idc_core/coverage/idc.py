@@ -186,11 +186,11 @@ class IDC(Criterion):
 
         ModelError where each has one cluster only, so that nothing can be covered.
         """
-        found = self.find_clusters(ranked, on_progress=on_progress)
-        if all(one.k == 1 for one in found):
+        parted = self.find_clusters(ranked, on_progress=on_progress)
+        if all(of_neuron.k == 1 for of_neuron in parted):
             same = self.idc.clustering == "k-means" and not self._drops(ranked)
             raise ModelError(
-                f"Nothing can be covered in layer {self.layer!r}: each of its {len(found)} important neurons has one "
+                f"Nothing can be covered in layer {self.layer!r}: each of its {len(parted)} important neurons has one "
                 "cluster only, so that there is one cell. "
                 + (
                     "They give the same for all training inputs: choose another layer, or look for what silences this."
@@ -198,17 +198,18 @@ class IDC(Criterion):
                     else "They vary too little for this way to cluster: choose another way, or another layer."
                 )
             )
-        return self._adopt(ranked.importance, ranked.important, found)
+        return self._adopt(ranked.importance, ranked.important, parted)
 
     def _adopt(
         self, importance: NDArray[np.float64], important: NDArray[np.int64], clusters: tuple[Clusters, ...]
     ) -> Self:
         self.m, self.importance, self.important, self.clusters = len(clusters), importance, important, clusters
         self.centroids = tuple(
-            np.round(one.centroids, _DECIMALS) if self.idc.original else one.centroids for one in self.clusters
+            np.round(of_neuron.centroids, _DECIMALS) if self.idc.original else of_neuron.centroids
+            for of_neuron in self.clusters
         )
         # Rounded centroids have boundaries of their own, half way between them.
-        self._boundaries = None if self.idc.original else tuple(one.boundaries for one in self.clusters)
+        self._boundaries = None if self.idc.original else tuple(of_neuron.boundaries for of_neuron in self.clusters)
         self._counts = CellCounts([len(centroids) for centroids in self.centroids])
         return self
 
@@ -219,14 +220,14 @@ class IDC(Criterion):
         if not ranked.inputs:
             raise DataError("No training input is classified correctly, so original=True has nothing to learn from.")
         self.check_inputs(ranked.inputs)
-        found: list[Clusters] = []
+        clusters: list[Clusters] = []
         clustering = CLUSTERINGS[self.idc.clustering]
         for place in range(len(ranked.important)):
             report(on_progress, place, len(ranked.important), "neurons clustered")
             values = ranked.values(place)
-            found.append(clustering.cluster(values, self.idc.clusters, self._drops(ranked)))
+            clusters.append(clustering.cluster(values, self.idc.clusters, self._drops(ranked)))
             give_back(values)
-        return tuple(found)
+        return tuple(clusters)
 
     def _drops(self, ranked: RankedLayer | SketchedLayer) -> bool:
         return self.idc.drop_zeros or (self.idc.original and ranked.dense)
@@ -289,7 +290,7 @@ class IDC(Criterion):
     def merge(self, other: Self) -> Self:
         """Add the cells that another worker has counted with the same clusters."""
         mine, theirs = self._fitted(), other._fitted()
-        ours, others = ((one.important, *one.centroids, *(one._boundaries or ())) for one in (self, other))
+        ours, others = ((fitted.important, *fitted.centroids, *(fitted._boundaries or ())) for fitted in (self, other))
         same = self.layer == other.layer and len(ours) == len(others)
         if not same or not all(map(np.array_equal, ours, others)):
             raise SettingError(

@@ -42,13 +42,13 @@ class Control(Parameter):
 
     def text(self, value: Any) -> str:
         """Return the name of a value; empty where it is not offered."""
-        return next((name for name, one in self.choices().items() if one.value == value), "")
+        return next((name for name, choice in self.choices().items() if choice.value == value), "")
 
 
 def _clusterings() -> Mapping[str, _Choice]:
     from idc_core.clustering.methods import CLUSTERINGS
 
-    return {name: _Choice(name, one.label, one.help) for name, one in CLUSTERINGS.items()}
+    return {name: _Choice(name, method.label, method.help) for name, method in CLUSTERINGS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,16 +136,16 @@ class IdcOptions:
         from idc_core.importance.important_neurons import PRIORITIES
 
         object.__setattr__(self, "clusters", tuple(check_clusters(self.clusters)))
-        for one in OPTIONS:
-            if isinstance(one.default, bool):
-                object.__setattr__(self, one.name, truth(one.name, getattr(self, one.name)))
+        for entry in OPTIONS:
+            if isinstance(entry.default, bool):
+                object.__setattr__(self, entry.name, truth(entry.name, getattr(self, entry.name)))
         CLUSTERINGS[self.clustering].check(self.clusters)
         _ = PRIORITIES[self.priority]
 
     @property
     def options(self) -> dict[str, Any]:
         """The options alone, by name."""
-        return {one.name: getattr(self, one.name) for one in OPTIONS}
+        return {entry.name: getattr(self, entry.name) for entry in OPTIONS}
 
     def refuse_original(self, what: str) -> None:
         """Refuse `original` where what it asks for is not done; `what` begins a sentence.
@@ -163,9 +163,9 @@ OPTIONS = options_among(IdcOptions)
 """The options in the order in which they are told."""
 
 CONTROLS: dict[str, Control] = {
-    control.name: replace(control, option=one.name)
-    for one in fields(IdcOptions)
-    if (control := one.metadata.get("control"))
+    control.name: replace(control, option=field.name)
+    for field in fields(IdcOptions)
+    if (control := field.metadata.get("control"))
 }
 """The controls of those that the dashboard asks for, by their names in the address."""
 
@@ -187,7 +187,7 @@ class IdcSettings(IdcOptions):
         """
         from idc_core.lrp.rules import RelevanceSettings
 
-        own = {one.name: parameters.pop(one.name) for one in OPTIONS if one.name in parameters}
+        own = {entry.name: parameters.pop(entry.name) for entry in OPTIONS if entry.name in parameters}
         if not isinstance(rule, IdcSettings):
             return cls(relevance=RelevanceSettings.of(rule, **parameters), **own)
         if given := [*own, *(name for name, value in parameters.items() if value is not None)]:

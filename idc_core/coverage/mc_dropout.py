@@ -73,12 +73,12 @@ def dropout_scores(
             "The network has no dropout module, so that all passes are alike: use an uncertainty of one pass, such as "
             "the softmax confidence."
         )
-    found = []
+    scores = []
     for number in range(passes):
         with undisturbed(model), _dropping(model, seed, number):
             progress = None if on_progress is None else _within(on_progress, number, passes)
-            found.append(collect(model, inputs, (), batch_size=batch_size, on_progress=progress).scores)
-    return np.stack(found)
+            scores.append(collect(model, inputs, (), batch_size=batch_size, on_progress=progress).scores)
+    return np.stack(scores)
 
 
 def _within(on_progress: Progress, number: int, passes: int) -> Progress:

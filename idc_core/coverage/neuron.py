@@ -226,8 +226,8 @@ class TKNP(_TopK):
 
 def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
     """Return each row of numbers as bytes."""
-    found: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-    return found
+    packed: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return packed
 
 
 def _most_active(values: Floats, k: int) -> NDArray[np.int64]:

@@ -200,19 +200,19 @@ def orders_by(
     (the coverage-total method; S. Yoo, M. Harman, 2012; dnn-tip's CTM); one with values has an order by these.
     Uncertainties come from scores (n, classes), those of dropout from scores (passes, n, classes), where given.
     """
-    found = []
-    for name, one in profiles.items():
-        if one.total != 0:
-            found.append(Order(name, "additional", _additional_first(one)))
-            if len(np.unique(one.counts)) > 1:
-                found.append(Order(name, "total", most_first(one.counts)))
-        if one.values is not None:
-            found.append(Order(name, "value", most_first(one.values)))
+    orders = []
+    for name, profile in profiles.items():
+        if profile.total != 0:
+            orders.append(Order(name, "additional", _additional_first(profile)))
+            if len(np.unique(profile.counts)) > 1:
+                orders.append(Order(name, "total", most_first(profile.counts)))
+        if profile.values is not None:
+            orders.append(Order(name, "value", most_first(profile.values)))
     for name, measure in UNCERTAINTIES.items():
         seen = sampled if measure.dropout else scores
         if seen is not None and seen.shape[-1] > 1:
-            found.append(Order(name, "uncertainty", most_first(measure(seen))))
-    return found
+            orders.append(Order(name, "uncertainty", most_first(measure(seen))))
+    return orders
 
 
 def _faults_found(order: NDArray[np.int64], wrong: NDArray[np.bool_], tests: NDArray[np.int64]) -> Floats:

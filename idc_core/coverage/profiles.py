@@ -71,8 +71,8 @@ class Profiles:
             raise SettingError(
                 f"Expected profiles of one criterion to join, got {len(kinds)} kinds of them. Join each criterion's."
             )
-        for one, other in pairwise(parts):
-            if one.chain and other.chain and one.chain[1] != other.chain[0]:
+        for before, other in pairwise(parts):
+            if before.chain and other.chain and before.chain[1] != other.chain[0]:
                 raise SettingError(
                     "What a test covers depends on the tests before it, and these profiles are of calls that started "
                     "anew. Profile all tests in one call, or call update with each part before the next is profiled."

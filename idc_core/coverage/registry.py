@@ -136,13 +136,13 @@ def alike(criterion: One) -> One:
 @contextmanager
 def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
     """Put criteria back as they were where the work with them fails or is stopped."""
-    before = [vars(copy.copy(one)) for one in criteria]
+    before = [vars(copy.copy(instance)) for instance in criteria]
     try:
         yield
     except BaseException:
-        for one, attributes in zip(criteria, before, strict=True):
-            vars(one).clear()
-            vars(one).update(attributes)
+        for instance, attributes in zip(criteria, before, strict=True):
+            vars(instance).clear()
+            vars(instance).update(attributes)
         raise
 
 
@@ -170,13 +170,15 @@ def criterion(name: str, **facts: Any) -> Callable[[C], C]:
             taken = CRITERIA[name].__qualname__
             raise SettingError(f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another.")
         signature = inspect.signature(cls).parameters.values()
-        defaults = {one.name: one.default for one in signature if one.default is not inspect.Parameter.empty}
+        defaults = {
+            keyword.name: keyword.default for keyword in signature if keyword.default is not inspect.Parameter.empty
+        }
         card = CriterionCard(name, defaults=MappingProxyType(defaults), **facts)
-        for one in card.parameters:
-            if defaults.get(one.name) != one.default:
+        for keyword in card.parameters:
+            if defaults.get(keyword.name) != keyword.default:
                 raise SettingError(
-                    f"The card of {name!r} gives {one.name} the default {one.default!r}; expected that of the "
-                    f"constructor, {defaults.get(one.name)!r}."
+                    f"The card of {name!r} gives {keyword.name} the default {keyword.default!r}; expected that of the "
+                    f"constructor, {defaults.get(keyword.name)!r}."
                 )
         cls.card = card
         CRITERIA[name] = cls

@@ -55,21 +55,21 @@ class Saved:
 
     def take(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
         """Return an array of one of some kinds ("f", "i", "u") and of this shape, None being any length."""
-        found = self._arrays.get(name)
-        sizes = () if found is None else found.shape
+        array = self._arrays.get(name)
+        sizes = () if array is None else array.shape
         fits = len(sizes) == len(shape) and all(b in (None, a) for a, b in zip(sizes, shape, strict=True))
-        if found is None or found.dtype.kind not in kinds or not fits:
+        if array is None or array.dtype.kind not in kinds or not fits:
             raise self.damaged(name)
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise self.damaged(name)
-        return found
+        return array
 
     def indices(self, name: str, below: int, *shape: int | None) -> NDArray[np.int64]:
         """Return whole numbers from 0, all below a number."""
-        found = self.take(name, "iu", *shape).astype(np.int64)
-        if found.size and not (found.min() >= 0 and found.max() < below):
+        numbers = self.take(name, "iu", *shape).astype(np.int64)
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < below):
             raise self.damaged(name)
-        return found
+        return numbers
 
     def sizes(self, layers: int) -> tuple[int, ...] | None:
         """Return the sizes of the layers; None where the criterion has seen no inputs yet."""
@@ -145,9 +145,9 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
         if about.format != _FORMAT:
             raise DataError(f"{where} has format {about.format}; this program reads {_FORMAT}. Fit and save it again.")
         arrays = {name: file.read(name) for name in file.names if name != _ABOUT}
-    if about.network != (found := fingerprint(model)):
+    if about.network != (current := fingerprint(model)):
         raise ModelError(
-            f"{where} belongs to another network: fingerprint {about.network}, and this one has {found}. Load the "
+            f"{where} belongs to another network: fingerprint {about.network}, and this one has {current}. Load the "
             "weights that it was fitted with, or fit a criterion of this network."
         )
     kind: Any = CRITERIA[about.criterion]
@@ -178,15 +178,15 @@ def _network(criterion: Any) -> nn.Module:
 
 def pack_clusters(clusters: tuple[Clusters, ...]) -> Arrays:
     """Return the clusters of neurons as arrays."""
-    found: Arrays = {}
-    for place, one in enumerate(clusters):
-        for said, part in (("", one), ("sketch_", one.sketch)):
+    arrays: Arrays = {}
+    for place, of_neuron in enumerate(clusters):
+        for prefix, part in (("", of_neuron), ("sketch_", of_neuron.sketch)):
             for name, value in {} if part is None else vars(part).items():
                 if name != "sketch":
                     pairs = isinstance(value, dict)
                     held = np.array(sorted(value.items()), np.float64).reshape(-1, 2) if pairs else np.asarray(value)
-                    found[f"clusters{place}_{said}{name}"] = held
-    return found
+                    arrays[f"clusters{place}_{prefix}{name}"] = held
+    return arrays
 
 
 def read_clusters(saved: Saved, count: int) -> tuple[Clusters, ...]:

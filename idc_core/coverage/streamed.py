@@ -275,7 +275,7 @@ def learn_all(
     on_progress: Progress | None = None,
 ) -> Learned:
     """Return what criteria learn from training inputs, or from a part of them; the criteria stay as they are."""
-    learned = Learned([()] * len(criteria), [one._learner() if one.learns else None for one in criteria])
+    learned = Learned([()] * len(criteria), [entry._learner() if entry.learns else None for entry in criteria])
     for batch_of in _batches(criteria, inputs, batch_size, on_progress):
         batches = [batch_of(criterion.layers) for criterion in criteria]
         learned.sizes = [batch.sizes for batch in batches]
@@ -324,8 +324,8 @@ def profile_all(
         for criterion, profiler in profilers.items():
             parts[criterion].append(profiler(_expected(criterion, batch_of(criterion.layers), begin=False)))
     return [
-        Profiles.joined(parts[one]) if one in parts else one.profile(inputs, on_progress=on_progress)
-        for one in criteria
+        Profiles.joined(parts[entry]) if entry in parts else entry.profile(inputs, on_progress=on_progress)
+        for entry in criteria
     ]
 
 

@@ -82,8 +82,8 @@ class _ClassMoments:
 
     def merge(self, other: _ClassMoments) -> None:
         """Take in the moments of other inputs."""
-        for label, found in other.classes.items():
-            self.classes.setdefault(label, Moments()).merge(found)
+        for label, moments in other.classes.items():
+            self.classes.setdefault(label, Moments()).merge(moments)
 
 
 def _classes(batch: ActivationBatch, per_class: bool) -> Ints:
@@ -325,7 +325,9 @@ class MDSC(_SurpriseCriterion):
     def _adopt(self, learner: _ClassMoments) -> None:
         self._adequacy = MahalanobisAdequacy(learner.classes)
         learned = sorted(learner.classes.items())
-        self._fingerprint = _fingerprint(*(array for _, found in learned for array in (found.mean, found.scatter)))
+        self._fingerprint = _fingerprint(
+            *(array for _, moments in learned for array in (moments.mean, moments.scatter))
+        )
 
     def _restored(self, saved: Saved, neurons: int) -> MahalanobisAdequacy:
         return MahalanobisAdequacy.restored(saved, neurons)

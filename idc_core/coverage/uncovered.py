@@ -42,9 +42,9 @@ class Uncovered:
         neurons = ", ".join(map(str, self.neurons))
         yield f"A cell is one cluster per neuron, 0 the lowest, of neurons {neurons}."
         yield f"The first {len(self.first)} uncovered cells, with the closest tests (distance in standard deviations):"
-        for one in self.first:
-            near = ", ".join(f"{test} ({away:.2f})" for test, away in zip(one.tests, one.distances, strict=True))
-            yield f"  {'-'.join(map(str, one.cell))}: tests {near}"
+        for entry in self.first:
+            near = ", ".join(f"{test} ({away:.2f})" for test, away in zip(entry.tests, entry.distances, strict=True))
+            yield f"  {'-'.join(map(str, entry.cell))}: tests {near}"
 
 
 def find_uncovered(
@@ -79,8 +79,8 @@ def find_uncovered(
     sizes = [len(values) for values in centroids]
     table = tabulate(assignments, sizes)
     unit = spread(train_activations)
-    found = []
+    uncovered = []
     for cell in bordering(table)[0][:cells].tolist():
         places, away = closest(activations, centroids, cell, unit, tests)
-        found.append(Closest(tuple(cell), tuple(places.tolist()), tuple(away.tolist())))
-    return Uncovered(table.covered, table.total, tuple(map(int, important)), tuple(found))
+        uncovered.append(Closest(tuple(cell), tuple(places.tolist()), tuple(away.tolist())))
+    return Uncovered(table.covered, table.total, tuple(map(int, important)), tuple(uncovered))

@@ -104,8 +104,8 @@ def sample_inputs(data: Dataset, count: int, seed: int = 0) -> NDArray[np.int64]
     classes = data.targets[shuffled]
     # How many of its class come before an input: taking the lowest first fills the classes evenly.
     turn = np.empty(len(data), np.int64)
-    for one in np.unique(classes):
-        members = np.flatnonzero(classes == one)
+    for label in np.unique(classes):
+        members = np.flatnonzero(classes == label)
         turn[members] = np.arange(len(members))
     return np.sort(shuffled[np.lexsort((classes, turn))[:count]]).astype(np.int64)
 

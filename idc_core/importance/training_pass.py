@@ -139,12 +139,12 @@ def rank_layers(
         batch_size=batch_size,
         on_progress=on_progress,
     )
-    found = {}
+    ranked = {}
     for layer, total in sums.importance.items():
         blocks, m = held.blocks(layer), min(most, len(total))
-        found[layer] = RankedLayer._keep(layer, total, blocks, m, sums.dense[layer], in_memory)
+        ranked[layer] = RankedLayer._keep(layer, total, blocks, m, sums.dense[layer], in_memory)
         held.drop(layer)
-    return found
+    return ranked
 
 
 @dataclass(eq=False)
@@ -186,14 +186,14 @@ def sum_relevance(
     def reduced() -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
         """Yield where each batch starts, and one activation and one relevance per neuron and input."""
         for batch in trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress):
-            found = {("classes", ""): batch.scores.argmax(1)}
+            values = {("classes", ""): batch.scores.argmax(1)}
             for layer in layers:
-                found["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
-                found["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
+                values["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
+                values["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
                 dense[layer] = batch.activations[layer].dim() == 2
                 if least is not None:
-                    check_m(least, found["active", layer].shape[1])
-            yield batch.start, found
+                    check_m(least, values["active", layer].shape[1])
+            yield batch.start, values
 
     for start, arrays in brought_back(reduced()):
         classes = arrays["classes", ""]

@@ -213,10 +213,10 @@ def conv2d_back(
     sizes = [_pair(size) for size in (stride, padding, dilation)]
 
     def back(gradient: Tensor) -> Tensor:
-        wanted = (True, False, False)
-        found = torch.ops.aten.convolution_backward(
-            gradient, input, weight, None, *sizes, False, (0, 0), groups, wanted
+        mask = (True, False, False)
+        gradients = torch.ops.aten.convolution_backward(
+            gradient, input, weight, None, *sizes, False, (0, 0), groups, mask
         )
-        return found[0]  # type: ignore[no-any-return]
+        return gradients[0]  # type: ignore[no-any-return]
 
     return back

@@ -43,11 +43,11 @@ class _SoftmaxRelevance(torch.autograd.Function):
         """Return the relevance of the softmax's input; what is masked has none."""
         x, s, relevance = ctx.x, ctx.s, grads[0]
         whole = relevance.sum(ctx.dim, keepdim=True)
-        found = torch.where(s == 0, 0.0, x * (relevance - s * whole))
+        result = torch.where(s == 0, 0.0, x * (relevance - s * whole))
         if ctx.spread:
             seen = s > 0
-            found = found + seen * (whole - found.sum(ctx.dim, keepdim=True)) / seen.sum(ctx.dim, keepdim=True)
-        return None, None, None, found.to(x.dtype)
+            result = result + seen * (whole - result.sum(ctx.dim, keepdim=True)) / seen.sum(ctx.dim, keepdim=True)
+        return None, None, None, result.to(x.dtype)
 
 
 @operation("softmax")
@@ -55,7 +55,7 @@ def _softmax(
     settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: Any = None, **_: object
 ) -> Tensor:
     """Run a softmax along `dim`."""
-    dtype = next((one for one in rest if isinstance(one, torch.dtype)), dtype)
+    dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)
     spread = settings.bias == "redistribute"

@@ -43,7 +43,7 @@ def _inner(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object = 2, out: None = None) -> Tensor:
     """Sum the products over some axes; relevance as of a product of matrices."""
     if depends(a) and depends(b):
-        return product(settings, lambda one, other: torch.tensordot(one, other, dims), (0.5, 0.5), a, b)
+        return product(settings, lambda first, other: torch.tensordot(first, other, dims), (0.5, 0.5), a, b)
     if depends(a):
         return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(x[0], w, dims), b), a)
     return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(w, x[0], dims), a), b)
@@ -56,5 +56,5 @@ def _between(settings: RelevanceSettings, input: Any, end: Tensor, weight: Any) 
     if depends(weight):
         rest = add(settings, 1, scaled(weight, -1))
         given = (input, rest), (end, weight)
-    one, other = (multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
-    return add(settings, one, other) if depends(one) or depends(other) else one + other
+    first, other = (multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
+    return add(settings, first, other) if depends(first) or depends(other) else first + other

@@ -35,13 +35,13 @@ def is_tracked(x: object) -> bool:
 
 def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:
     """Return the tensors among arguments, those in lists and tuples included."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for value in (*args, *kwargs.values()):
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, tuple | list):
-            found.extend(tensors_of(value, {}))
-    return found
+            tensors.extend(tensors_of(value, {}))
+    return tensors
 
 
 def any_tracked(args: Sequence[object], kwargs: Kwargs) -> bool:

@@ -113,30 +113,30 @@ def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
 
 def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Any:
     """Return the value and the constant among two arguments; None where there are not one of each."""
-    one, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
-    if isinstance(one, Tensor) and not is_constant(one) and is_constant(other):
-        return one, torch.as_tensor(other, dtype=one.dtype, device=one.device), False
-    if isinstance(other, Tensor) and not is_constant(other) and is_constant(one):
-        return other, torch.as_tensor(one, dtype=other.dtype, device=other.device), True
+    first, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
+    if isinstance(first, Tensor) and not is_constant(first) and is_constant(other):
+        return first, torch.as_tensor(other, dtype=first.dtype, device=first.device), False
+    if isinstance(other, Tensor) and not is_constant(other) and is_constant(first):
+        return other, torch.as_tensor(first, dtype=other.dtype, device=other.device), True
     return None
 
 
 def _scaling(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
-    found = _one_constant(args, kwargs, is_constant)
-    return None if found is None else (found[0], Map(found[1]))
+    parts = _one_constant(args, kwargs, is_constant)
+    return None if parts is None else (parts[0], Map(parts[1]))
 
 
 def _division(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
-    found = _one_constant(args, kwargs, is_constant)
-    return None if found is None or found[2] or kwargs.get("rounding_mode") else (found[0], Map(1 / found[1]))
+    parts = _one_constant(args, kwargs, is_constant)
+    return None if parts is None or parts[2] or kwargs.get("rounding_mode") else (parts[0], Map(1 / parts[1]))
 
 
 def _shifting(sign: float) -> Callable[..., Found]:
     def shift(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
-        found = _one_constant(args, kwargs, is_constant)
-        if found is None or (sign < 0 and found[2]):
+        parts = _one_constant(args, kwargs, is_constant)
+        if parts is None or (sign < 0 and parts[2]):
             return None
-        x, constant, turned = found
+        x, constant, turned = parts
         alpha = kwargs.get("alpha", 1)
         scale = torch.full((), float(alpha) if turned else 1.0, dtype=x.dtype, device=x.device)
         return x, Map(scale, constant if turned else constant * (sign * alpha))

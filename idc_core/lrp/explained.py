@@ -140,11 +140,11 @@ def said_of(explain: Explain) -> str:
 def digest_of(explain: Explain) -> str:
     """Return 16 hexadecimal digits that change with what is explained, the code of a function included."""
     if isinstance(explain, str):
-        said = explain
+        text = explain
     else:
         code = getattr(explain, "__code__", None)
-        said = f"{code_digest(explain)} {code.co_code, code.co_consts, code.co_names}" if code else repr(explain)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+        text = f"{code_digest(explain)} {code.co_code, code.co_consts, code.co_names}" if code else repr(explain)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _name(function: Callable[[object], object]) -> str:
@@ -152,13 +152,13 @@ def _name(function: Callable[[object], object]) -> str:
 
 
 def _choice(name: str) -> Choice:
-    found = EXPLAINED.get(name)
-    if found is None and re.fullmatch(TOKEN, name):
+    choice = EXPLAINED.get(name)
+    if choice is None and re.fullmatch(TOKEN, name):
         number = int(name.removeprefix("token-"))
-        found = Choice(f"the scores of token {number}, counted from 0", _TOKENS, lambda scores, _: scores[:, number])
-    if found is None:
+        choice = Choice(f"the scores of token {number}, counted from 0", _TOKENS, lambda scores, _: scores[:, number])
+    if choice is None:
         raise SettingError(f"explain must be {WAYS}, not {shown(name)}.")
-    return found
+    return choice
 
 
 def _named(name: str, scores: Any, mask: Any) -> Tensor:
@@ -166,8 +166,8 @@ def _named(name: str, scores: Any, mask: Any) -> Tensor:
     choice, shape = _choice(name), tuple(getattr(scores, "shape", ()))
     fits = len(shape) > 2 if choice.shape == _MAPS else len(shape) == 3
     if not fits:
-        found = f"an array of shape {shape}" if shape else f"a {type(scores).__name__}"
-        raise ModelError(f"explain={name!r} takes scores of shape {choice.shape}; the network returns {found}.")
+        returned = f"an array of shape {shape}" if shape else f"a {type(scores).__name__}"
+        raise ModelError(f"explain={name!r} takes scores of shape {choice.shape}; the network returns {returned}.")
     if mask is None or tuple(mask.shape) != shape[:2]:
         mask = scores.detach().new_ones(shape[:2])
     try:

@@ -56,17 +56,17 @@ class _LinearNote:
         if before is not None:
             affine, inputs = _with_map_before(affine, self.layout, before), (in_full(before.value),)
         shares = [
-            rule(_with_map_behind(affine, self.layout, one.map, one.z), inputs, one.z, one.relevance)
-            for one in self.behind
+            rule(_with_map_behind(affine, self.layout, folded.map, folded.z), inputs, folded.z, folded.relevance)
+            for folded in self.behind
         ]
-        rest = _rest(relevance, [one.relevance for one in self.behind])
+        rest = _rest(relevance, [folded.relevance for folded in self.behind])
         if rest is not None:
             shares.append(rule(affine, inputs, z.detach(), rest))
-        found = add(*shares)
+        relevances = add(*shares)
         if before is not None:
-            before.parts.append(found[0])
+            before.parts.append(relevances[0])
         self.behind.clear()
-        return found
+        return relevances
 
 
 @dataclass(eq=False)
@@ -104,11 +104,11 @@ class _MapNote:
             if isinstance(self.source, _MapNote):
                 self.source.parts.extend(self.parts)
             return relevance
-        told = self.source.behind if self.source is not None else []
-        told.extend(replace(one, map=self.map.then(one.map)) for one in self.behind)
-        rest = _rest(relevance, [one.relevance for one in self.behind])
+        behind = self.source.behind if self.source is not None else []
+        behind.extend(replace(folded, map=self.map.then(folded.map)) for folded in self.behind)
+        rest = _rest(relevance, [folded.relevance for folded in self.behind])
         if rest is not None:
-            told.append(_Folded(self.map, self.value, rest))
+            behind.append(_Folded(self.map, self.value, rest))
         self.behind.clear()
         del self.value
         return relevance
@@ -168,7 +168,7 @@ def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Aff
 
 def _with_map_before(affine: Affine, layout: Layout, note: _MapNote) -> Affine:
     """Return a map and the linear operation directly behind it as one operation on what is mapped."""
-    scale, shift = (layout.per_channel(one, note.value) for one in (note.map.scale, note.map.shift))
+    scale, shift = (layout.per_channel(values, note.value) for values in (note.map.scale, note.map.shift))
     scale, bias = in_full(cast(Tensor, scale)), affine.bias
     shift = None if shift is None else in_full(shift)
     if shift is not None:
@@ -221,7 +221,7 @@ class Notes:
             return
         if not varies and all(map(self._is_constant, given)):
             result._idc_constant = _version(result)  # type: ignore[attr-defined]
-        elif plain is not None and not any(result is one for one in given):
+        elif plain is not None and not any(result is tensor for tensor in given):
             self._note(plain, args, kwargs, result)
 
     def _note(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
@@ -302,10 +302,10 @@ def _held(value: Tensor) -> Tensor:
 
 def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> _MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
-    found = MAPS[name](args, kwargs, is_constant)
-    if found is None:
+    mapped = MAPS[name](args, kwargs, is_constant)
+    if mapped is None:
         return None
-    (x, map), front = found, _note_of(found[0])
+    (x, map), front = mapped, _note_of(mapped[0])
     if x.shape != result.shape:
         return None
     layout = front.layout if isinstance(front, _LinearNote | _MapNote) else None

@@ -38,8 +38,8 @@ class HeadLayout:
         value = value.permute(self.order)
         heads = value.shape[-3] if value.dim() > 3 else len(value) // self.rows
         grouped = value.reshape(self.rows, -1, heads, *value.shape[-2:])
-        found: Tensor = grouped.transpose(1, 2).flatten(2, 3)
-        return found
+        result: Tensor = grouped.transpose(1, 2).flatten(2, 3)
+        return result
 
     def back(self, heads: Tensor, like: Tensor) -> Tensor:
         """Return what heads give in the layout of the attention's own result."""
@@ -81,15 +81,15 @@ class HeadFinder:
         return any(id(x) in self.weights for x in tensors)
 
     def _of_einsum(self, equation: str, given: list[Tensor], result: Tensor) -> HeadLayout | None:
-        sides, _, found = equation.replace(" ", "").partition("->")
+        sides, _, letters = equation.replace(" ", "").partition("->")
         names = sides.split(",")
-        if not found or "." in equation or len(names) != 2:
+        if not letters or "." in equation or len(names) != 2:
             return None
         weights, values = names if self._known(given[:1]) else reversed(names)
         self.weights.clear()
-        shared = [axis for axis, one in enumerate(found) if one in weights and one in values]
-        tokens = [axis for axis, one in enumerate(found) if one in weights and one not in values]
-        features = [axis for axis, one in enumerate(found) if one not in weights]
+        shared = [axis for axis, letter in enumerate(letters) if letter in weights and letter in values]
+        tokens = [axis for axis, letter in enumerate(letters) if letter in weights and letter not in values]
+        features = [axis for axis, letter in enumerate(letters) if letter not in weights]
         return self._layout(result, [*shared, *tokens, *features]) if len(tokens) == len(features) == 1 else None
 
     def _layout(self, result: Tensor, order: Any) -> HeadLayout | None:

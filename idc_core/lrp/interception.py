@@ -112,7 +112,7 @@ class Watch(TorchFunctionMode):
     def layer_ran(self, layer: str, module: nn.Module, output: Any) -> object:
         """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = next(iter(output.values()), None) if isinstance(output, Mapping) else output
-        if any(isinstance(one, PackedSequence) for one in (output, *(output if isinstance(output, tuple) else ()))):
+        if any(isinstance(part, PackedSequence) for part in (output, *(output if isinstance(output, tuple) else ()))):
             raise ModelError(f"Layer {layer!r} returns packed sequences; expected a tensor. Choose a layer behind it.")
         tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
@@ -272,7 +272,7 @@ class Watch(TorchFunctionMode):
                 return activated
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         given = [] if self.settings is None else tensors_of(args, kwargs)
-        tracked = [one for one in given if one.requires_grad]
+        tracked = [tensor for tensor in given if tensor.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:

@@ -35,17 +35,17 @@ class JoinedRelevance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the watched values."""
-        found, watched = grads[0], _places_of_watched(ctx.join, ctx.leaves)
+        relevance, watched = grads[0], _places_of_watched(ctx.join, ctx.leaves)
         if not bool(watched.all()):
-            lost = found.masked_fill(watched, 0.0).sum(ctx.axes, keepdim=True)
-            found = found + lost / watched.sum(ctx.axes, keepdim=True).clamp(min=1)
-        return (None, None, *pull_back(ctx.z, ctx.leaves, found, retain=True))
+            lost = relevance.masked_fill(watched, 0.0).sum(ctx.axes, keepdim=True)
+            relevance = relevance + lost / watched.sum(ctx.axes, keepdim=True).clamp(min=1)
+        return (None, None, *pull_back(ctx.z, ctx.leaves, relevance, retain=True))
 
 
 def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
     """Return which places of a join hold watched values, whatever they are."""
-    one, other = (join(tuple(torch.full_like(x.detach(), number) for x in inputs)) for number in (0.0, 1.0))
-    return one != other
+    first, other = (join(tuple(torch.full_like(x.detach(), number) for x in inputs)) for number in (0.0, 1.0))
+    return first != other
 
 
 def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:

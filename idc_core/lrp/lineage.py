@@ -37,10 +37,10 @@ def note(result: Tensor, sources: list[Tensor], way: Way) -> None:
         return
     origin, rest = sources[0], sources[1:]
     for other in rest:
-        found = common_origin(origin, other)
-        if found is None:
+        common = common_origin(origin, other)
+        if common is None:
             return
-        origin, way = found[0], Way(max(way, found[1], found[2]))
+        origin, way = common[0], Way(max(way, common[1], common[2]))
     if way is Way.ELEMENTWISE and result.shape != origin.shape:
         way = Way.MOVED
     if origin is not result:
@@ -58,8 +58,8 @@ def common_origin(one: Tensor, other: Tensor) -> tuple[Tensor, Way, Way] | None:
 
 def _origins(value: Tensor) -> list[tuple[Tensor, Way]]:
     """Return a value and everything it was computed from, nearest first."""
-    found, way = [(value, Way.ELEMENTWISE)], Way.ELEMENTWISE
+    origins, way = [(value, Way.ELEMENTWISE)], Way.ELEMENTWISE
     while (step := getattr(value, "_idc_origin", None)) is not None:
         value, way = step[0], Way(max(way, step[1]))
-        found.append((value, way))
-    return found
+        origins.append((value, way))
+    return origins

@@ -28,8 +28,8 @@ class NamedInputs:
             wrong = next((f"{name!r} ({type(given[name]).__name__})" for name, n in rows.items() if n is None), "none")
             raise DataError(f"Inputs by name are arrays with one row per input; expected arrays, not {wrong}.")
         if len(set(rows.values())) > 1:
-            found = ", ".join(f"{name} {count}" for name, count in rows.items())
-            raise DataError(f"Inputs by name need equal numbers of rows, one per input; found {found}.")
+            counts = ", ".join(f"{name} {count}" for name, count in rows.items())
+            raise DataError(f"Inputs by name need equal numbers of rows, one per input; found {counts}.")
         return cls({str(name): value for name, value in given.items()})
 
     def __len__(self) -> int:

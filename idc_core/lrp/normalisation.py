@@ -56,8 +56,8 @@ class _HeldDeviation(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient of ``weight * (x - mean) / deviation``."""
         weighted = grads[0] if ctx.weight is None else grads[0] * ctx.weight
-        found = (weighted - weighted.mean(ctx.axes, keepdim=True)).mul_(ctx.scale)
-        return found, None, None, None, None
+        gradient = (weighted - weighted.mean(ctx.axes, keepdim=True)).mul_(ctx.scale)
+        return gradient, None, None, None, None
 
 
 def _normalise(settings: RelevanceSettings, x: Tensor, axes: int, function: Function, bias: Tensor | None) -> Tensor:
@@ -100,7 +100,7 @@ def _group_norm(
 ) -> Tensor:
     grouped = input.unflatten(1, (num_groups, -1))
     shape = (1, num_groups, -1, *[1] * (input.dim() - 2))
-    weight, bias = (None if one is None else one.reshape(shape) for one in (weight, bias))
+    weight, bias = (None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
         z: Tensor = _HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]

@@ -196,8 +196,8 @@ def _unmasked(rule: Rule) -> Rule:
         rest = added.masked_fill(hidden, 0.0)
         with torch.enable_grad():
             z = z.masked_fill(hidden, 0.0)
-        found = rule(replace(sum, bias=rest, offset=rest), inputs, z, relevance)
-        return (torch.where(rest == 0, relevance.masked_fill(hidden, 0.0), found[0]),)
+        shares = rule(replace(sum, bias=rest, offset=rest), inputs, z, relevance)
+        return (torch.where(rest == 0, relevance.masked_fill(hidden, 0.0), shares[0]),)
 
     return share
 

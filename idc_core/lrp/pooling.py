@@ -206,9 +206,9 @@ def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
     Shorter windows are filled up with values that never win.
     """
     spatial = x.shape[2:]
-    wanted = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
+    sizes = output_size if isinstance(output_size, tuple | list) else (output_size,) * len(spatial)
     kernel = []
-    for axis, (size, want) in enumerate(zip(spatial, wanted, strict=True), start=2):
+    for axis, (size, want) in enumerate(zip(spatial, sizes, strict=True), start=2):
         out = size if want is None else int(want)
         starts = [i * size // out for i in range(out)]
         ends = [-(-(i + 1) * size // out) for i in range(out)]

@@ -103,9 +103,9 @@ def multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
     """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
     if not (depends(input) and depends(other)):
         return scaled(input, other) if depends(input) else scaled(other, input)
-    found = common_origin(input, other)
-    if found is not None:
-        origin, way, other_way = found
+    common = common_origin(input, other)
+    if common is not None:
+        origin, way, other_way = common
         if way is Way.ELEMENTWISE and other_way is Way.ELEMENTWISE:
             return pass_on(lambda _: input.detach() * other.detach(), origin)
         if other_way is Way.REDUCED and _repeats(other, input):
@@ -131,9 +131,9 @@ def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object
     if not depends(input):
         shape = torch.broadcast_shapes(other.shape, torch.as_tensor(input).shape)
         return pass_on(lambda value: input / value, other.expand(shape))
-    found = common_origin(input, other)
-    if found is not None and found[1] is Way.ELEMENTWISE and found[2] is Way.ELEMENTWISE:
-        return pass_on(lambda _: input.detach() / other.detach(), found[0])
+    common = common_origin(input, other)
+    if common is not None and common[1] is Way.ELEMENTWISE and common[2] is Way.ELEMENTWISE:
+        return pass_on(lambda _: input.detach() / other.detach(), common[0])
     return scaled(input, 1 / other.detach())
 
 
@@ -217,12 +217,12 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
         return affine(settings, Affine("pooling", lambda x, _, __: torch.einsum(equation, x[0])), tensors[0])
     if len(tensors) > 2:
         raise UnsupportedOperationError("einsum of more than two tensors")
-    one, other = tensors
-    if depends(one) and depends(other):
-        return _halves(settings, lambda a, b: torch.einsum(equation, a, b), one, other)
-    if depends(one):
-        return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, x[0], w), other), one)
-    return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, w, x[0]), one), other)
+    first, other = tensors
+    if depends(first) and depends(other):
+        return _halves(settings, lambda a, b: torch.einsum(equation, a, b), first, other)
+    if depends(first):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, x[0], w), other), first)
+    return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, w, x[0]), first), other)
 
 
 @operation("glu")

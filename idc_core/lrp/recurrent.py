@@ -52,7 +52,7 @@ def _gru_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Seq
     biases = weights[2:4] if len(weights) > 2 else (None, None)
     from_input = F.linear(x.detach(), weights[0], biases[0]).chunk(3, 1)
     from_state = F.linear(hidden.detach(), weights[1], biases[1]).chunk(3, 1)
-    reset, update = (torch.sigmoid(one + other) for one, other in zip(from_input[:2], from_state[:2], strict=True))
+    reset, update = (torch.sigmoid(first + other) for first, other in zip(from_input[:2], from_state[:2], strict=True))
     last = slice(2 * hidden.shape[1], None)
     weight = torch.cat([weights[0][last], weights[1][last]], 1)
     bias = weights[2][last] + reset * weights[3][last] if len(weights) > 2 else None
@@ -131,15 +131,15 @@ def _layers(
         raise UnsupportedOperationError(f"{kind.upper()} with a projection")
     finals = []
     for layer in range(layers):
-        found = []
+        by_direction = []
         for direction in range(directions):
             index = layer * directions + direction
             steps = inputs[::-1] if direction else inputs
             own = weights[index * each : (index + 1) * each]
             outputs, final = _along(settings, _STEPS[kind], steps, tuple(part[index] for part in start), own)
-            found.append(outputs[::-1] if direction else outputs)
+            by_direction.append(outputs[::-1] if direction else outputs)
             finals.append(final)
-        inputs = [torch.cat(both, 1) for both in zip(*found, strict=True)]
+        inputs = [torch.cat(both, 1) for both in zip(*by_direction, strict=True)]
     return inputs, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))
 
 
@@ -164,8 +164,8 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
 def _cell(kind: str) -> Callable[..., Any]:
     def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> object:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
-        found = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
-        return found[0] if isinstance(state, Tensor) else found
+        states = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
+        return states[0] if isinstance(state, Tensor) else states
 
     return handler
 
@@ -209,8 +209,8 @@ def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[T
 
 def _lstm_unwatched(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Run LSTM layers that nobody follows: without a graph they keep no gates, which takes a quarter less time."""
-    given = [one for arg in args for one in (arg if isinstance(arg, tuple | list) else (arg,))]
-    followed = any(one.requires_grad for one in given if isinstance(one, Tensor))
+    given = [value for arg in args for value in (arg if isinstance(arg, tuple | list) else (arg,))]
+    followed = any(value.requires_grad for value in given if isinstance(value, Tensor))
     with torch.set_grad_enabled(torch.is_grad_enabled() and followed):
         return torch.lstm(*args)
 

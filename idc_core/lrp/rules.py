@@ -49,12 +49,12 @@ def composite(
     """
     if not isinstance(name, str) or not name:
         raise SettingError(f"A composite needs a name as text, not {shown(name)}.")
-    found = Table.of(table)
+    rules = Table.of(table)
     home = sys._getframe(1).f_code.co_filename
     if name in RULES and RULES[name].home == home:
         del RULES[name]
-    card = RuleCard(name, label or name, help or f"{found}.", citation, (), found.choose)
-    RULES.enter(name, replace(card, kinds_only=not found.asks_where, home=home))
+    card = RuleCard(name, label or name, help or f"{rules}.", citation, (), rules.choose)
+    RULES.enter(name, replace(card, kinds_only=not rules.asks_where, home=home))
 
 
 def _card_of(rule: str) -> RuleCard:
@@ -144,9 +144,9 @@ class RelevanceSettings:
 
     def at(self, module: str, first: bool) -> "RelevanceSettings":
         """Return the same for the operations of one call in a module; `first`: no weights are before it."""
-        found = copy(self)
-        found.__dict__["_where"] = {"module": module, "first": first}
-        return found
+        settings = copy(self)
+        settings.__dict__["_where"] = {"module": module, "first": first}
+        return settings
 
     def rule_for(self, kind: Kind, fixed: bool = False) -> Rule:
         """Return the rule that treats operations of this kind, here."""

@@ -19,8 +19,8 @@ def scores_of(output: object) -> Any:
     They have one of the names in `SCORES`; where nothing has, they are the first tensor. What holds no tensor is
     returned as it is.
     """
-    found = _first_tensor(output)
-    return output if found is None else found
+    scores = _first_tensor(output)
+    return output if scores is None else scores
 
 
 def _first_tensor(output: object, depth: int = _DEEPEST) -> object:
@@ -42,4 +42,4 @@ def _parts(output: object) -> dict[Any, Any]:
     if isinstance(output, tuple | list):
         return parts | dict(enumerate(output))
     known = fields(output) if is_dataclass(output) else ()
-    return parts | {one.name: getattr(output, one.name) for one in known} | getattr(output, "__dict__", {})
+    return parts | {field.name: getattr(output, field.name) for field in known} | getattr(output, "__dict__", {})

@@ -262,10 +262,10 @@ def check_gradient(model: nn.Module, example: Tensor, run: Callable[[Tensor], Te
     try:
         with torch.enable_grad():
             scores = run(given)
-            found = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
+            gradients = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:
         raise without_gradient(model, str(error).splitlines()[0]) from error
-    if found[0] is None:
+    if gradients[0] is None:
         raise without_gradient(model)

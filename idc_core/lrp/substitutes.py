@@ -42,5 +42,5 @@ class Substitutes:
 
     def check_views(self, tensors: list[Tensor], place: str) -> None:
         """Refuse a tensor that shares its numbers with one that has been written into out of place."""
-        if any(one.untyped_storage().data_ptr() in self.rewritten for one in tensors):
+        if any(tensor.untyped_storage().data_ptr() in self.rewritten for tensor in tensors):
             raise cannot_pass("a tensor of which another view was changed in place", place)

@@ -97,17 +97,17 @@ def table_of(text: str) -> Table:
 
 
 def _pairs(text: str) -> list[tuple[str, Any]]:
-    found = []
+    pairs = []
     for part in text.split(","):
         key, colon, rule = part.partition(":")
         name, *values = rule.split() or [""]
         if not colon or not key.strip():
             raise SettingError(f"A table of rules reads 'features.0: flat, conv: gamma 0.25', not {shown(text)}.")
         try:
-            found.append((key.strip(), (name, *map(float, values))))
+            pairs.append((key.strip(), (name, *map(float, values))))
         except ValueError:
             raise SettingError(f"The rule for {key.strip()!r} has values that are no numbers: {shown(rule)}.") from None
-    return found
+    return pairs
 
 
 def _key(key: object) -> str:
@@ -118,7 +118,7 @@ def _key(key: object) -> str:
 
 def _spec(key: str, value: object) -> _Spec:
     name, *values = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else (None,)
-    if not isinstance(name, str) or not all(is_number(one, -float("inf")) for one in values):
+    if not isinstance(name, str) or not all(is_number(number, -float("inf")) for number in values):
         raise SettingError(
             f"The rule for {key!r} must be a name, or a name and numbers, not {shown(value)}, as in {_EXAMPLE}."
         )

@@ -34,8 +34,10 @@ class Unseen:
 
     def _origin(self, tensor: Tensor) -> str | None:
         """Return the module that gave a tensor, or was given it."""
-        found = (place for values, place in self._passed if any(one is tensor for one in tensors_of((values,), {})))
-        return next(found, None)
+        places = (
+            place for values, place in self._passed if any(value is tensor for value in tensors_of((values,), {}))
+        )
+        return next(places, None)
 
     def refusal(self, tensor: Tensor, place: str, last: bool = False) -> UnsupportedOperationError:
         """Return the error for a tensor that is used in `place` and was made by an operation that is not shown."""

@@ -67,14 +67,14 @@ def _along(name: str, *, before: int = 0, dim: int | None = None) -> Handler:
     """Return the handler of an operation that takes one number along an axis, named behind so many arguments."""
 
     def handler(settings: RelevanceSettings, input: Tensor, *args: object, **options: Any) -> object:
-        found = getattr(torch, name)(input.detach(), *args, **options)
-        value = found if isinstance(found, Tensor) else found[0]
+        result = getattr(torch, name)(input.detach(), *args, **options)
+        value = result if isinstance(result, Tensor) else result[0]
         axis = options.get("dim", args[before] if len(args) > before else dim)
         axes = tuple(range(input.dim())) if axis is None else (axis,)
         winners = (input == (value if value.dim() in (0, input.dim()) else value.unsqueeze(axes[0]))).to(input.dtype)
         shares = winners / winners.sum(axes, keepdim=True)
         won = pass_on(lambda _: value, (input * shares).sum(axes).reshape(value.shape))
-        return won if isinstance(found, Tensor) else type(found)((won, *found[1:]))
+        return won if isinstance(result, Tensor) else type(result)((won, *result[1:]))
 
     return handler
 

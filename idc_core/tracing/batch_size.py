@@ -37,8 +37,8 @@ def inputs_at_once(
     all), `uses` how often one input uses each weight on average.
     """
     card = device is not None and device.type == "cuda"
-    wanted = _MOST_ON_CARD if card else min(MOST_INPUTS, max(NEAR // footprint, int(_USES / uses)))
-    return max(1, min(wanted, _memory(device if card else None) // (held or footprint)))
+    count = _MOST_ON_CARD if card else min(MOST_INPUTS, max(NEAR // footprint, int(_USES / uses)))
+    return max(1, min(count, _memory(device if card else None) // (held or footprint)))
 
 
 def _memory(card: torch.device | None) -> int:

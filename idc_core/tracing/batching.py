@@ -187,9 +187,9 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
         if not shapes:
             raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
         if len(set(shapes)) > 1:
-            found = " and ".join(str(shape[1:]) for shape in shapes)
+            text = " and ".join(str(shape[1:]) for shape in shapes)
             raise UnsupportedOperationError(
-                f"Layer {layer!r} runs {len(shapes)} times with different shapes ({found}). Choose one that runs once."
+                f"Layer {layer!r} runs {len(shapes)} times with different shapes ({text}). Choose one that runs once."
             )
         whole = layer == watch.ends_at or bool(split_layer(layer)[1])
         parted = not whole and len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0
@@ -225,16 +225,16 @@ def _check_windows(
     with watching(model, layers, second):
         run_watched(model, pair, second)
     for before, after in zip(alone, second.captures, strict=False):
-        first, found = (c.rows_first(c.value).detach() for c in (before, after))
-        same = found[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
-        if len(found) != 2 * len(first) or not same or torch.equal(main, other):
+        first, doubled = (c.rows_first(c.value).detach() for c in (before, after))
+        same = doubled[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
+        if len(doubled) != 2 * len(first) or not same or torch.equal(main, other):
             raise _together(before.layer, tuple(first.shape), 1)
 
 
 def _check_before(watch: Watch, layers: Sequence[str]) -> None:
     """Refuse layers that run only behind the one that a watch ends at."""
     ends = [place for place, capture in enumerate(watch.captures) if capture.layer == watch.ends_at]
-    last, before = watch.captures[ends[-1]].value, sorted({one.layer for one in watch.captures[: ends[0]]})
+    last, before = watch.captures[ends[-1]].value, sorted({earlier.layer for earlier in watch.captures[: ends[0]]})
     if watch.settings is not None and before and last.grad_fn is None:
         raise UnsupportedOperationError(
             f"Layer {watch.ends_at!r} does not depend on {', '.join(before)} through operations that can be followed. "

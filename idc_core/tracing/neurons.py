@@ -43,18 +43,18 @@ def neuron_axes(model: nn.Module, layers: Iterable[str]) -> dict[str, int]:
     hold channels in axis 1. A block of several layers holds features last where it gives tokens (n, tokens, features),
     channels in axis 1 where it gives maps or consists of convolutions. A layer without weights is like the one before.
     """
-    found, before = {}, CHANNELS
+    axes, before = {}, CHANNELS
     # One token of a layer has its features last, heads come before tokens.
     parts = {layer: part for layer in layers if (part := split_layer(layer)[1])}
-    wanted = set(layers)
+    chosen = set(layers)
     for name, module in named_layers(model).items():
         axis = _axis(module)
         if axis is not None and next(module.children(), None) is None:
             before = axis
-        if name in wanted:
-            found[name] = before if axis is None else axis
-    found |= {layer: CHANNELS if part == HEADS else UNITS for layer, part in parts.items()}
-    return {layer: found.get(layer, CHANNELS) for layer in layers}
+        if name in chosen:
+            axes[name] = before if axis is None else axis
+    axes |= {layer: CHANNELS if part == HEADS else UNITS for layer, part in parts.items()}
+    return {layer: axes.get(layer, CHANNELS) for layer in layers}
 
 
 def _axis(module: nn.Module) -> int | None:

@@ -81,8 +81,8 @@ def padding_of(model: nn.Module) -> int | None:
     """Return the token id of padding: what a network says as its attribute `padding_idx`, else its embedding does."""
     model = model._modules.get("_orig_mod") or model
     if hasattr(model, "padding_idx"):
-        found = model.padding_idx
-        return found if isinstance(found, int) else None
+        token = model.padding_idx
+        return token if isinstance(token, int) else None
     embeddings = (module.padding_idx for module in model.modules() if isinstance(module, nn.Embedding))
     return next((padding for padding in embeddings if padding is not None), None)
 

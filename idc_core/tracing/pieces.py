@@ -28,7 +28,7 @@ class Pieces:
         while begin < count:
             rows = slice(begin, min(begin + self.size, count))
             try:
-                found = work(rows)
+                result = work(rows)
             except torch.OutOfMemoryError as error:
                 tried = rows.stop - begin
                 if tried == 1:
@@ -38,6 +38,6 @@ class Pieces:
                     ) from error
                 self.size = tried // 2
                 continue
-            yield rows, found
-            del found  # the next piece needs the memory
+            yield rows, result
+            del result  # the next piece needs the memory
             begin = rows.stop

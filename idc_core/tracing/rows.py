@@ -61,7 +61,7 @@ class PassRows:
         if self._unfinished is None:
             return
         self._new.append(arrays)
-        held = sum(array.nbytes for one in self._new for array in one.values())
+        held = sum(array.nbytes for part in self._new for array in part.values())
         if held > _PIECE or time.monotonic() - self._since > _EVERY_S:
             self.keep()
 

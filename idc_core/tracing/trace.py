@@ -102,20 +102,20 @@ def trace(
     """
     layers = layer_names(layers)
     total = source(inputs)[1]
-    wanted = target if isinstance(target, str) else _targets(target, total)
-    if isinstance(wanted, str) and wanted != "predicted":
-        raise SettingError(f"target must be 'predicted', a class or one class per input, not {wanted!r}.")
+    classes = target if isinstance(target, str) else _targets(target, total)
+    if isinstance(classes, str) and classes != "predicted":
+        raise SettingError(f"target must be 'predicted', a class or one class per input, not {classes!r}.")
     end = None if of is None else check_neuron(of, target)
     watched = layers if end is None else tuple(dict.fromkeys((*layers, end[0])))
     done, pieces = skip, Pieces(sys.maxsize)
     for portion in batches(model, inputs, watched, settings, batch_size, skip, "" if end is None else end[0]):
-        for rows, found in pieces(len(portion.inputs), partial(_piece, model, portion, layers, settings, wanted, end)):
-            yield found
-            del found  # the next piece needs the memory
+        for rows, batch in pieces(len(portion.inputs), partial(_piece, model, portion, layers, settings, classes, end)):
+            yield batch
+            del batch  # the next piece needs the memory
             done = portion.start + rows.stop
             report(on_progress, done, total or done, _DOING)
-    if isinstance(wanted, Tensor) and wanted.dim() and len(wanted) != done:
-        raise DataError(f"There are {len(wanted)} target classes for {done} inputs; expected one per input.")
+    if isinstance(classes, Tensor) and classes.dim() and len(classes) != done:
+        raise DataError(f"There are {len(classes)} target classes for {done} inputs; expected one per input.")
 
 
 def collect(
@@ -255,14 +255,16 @@ def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: TokenMask) -> tu
     with torch.enable_grad():
         points = [in_full(use.value.detach()).requires_grad_() for use in uses]
         whole = _over_uses(
-            [use.rows_first(one) for use, one in zip(uses, points, strict=True)], layer, kept, torch.mean
+            [use.rows_first(value) for use, value in zip(uses, points, strict=True)], layer, kept, torch.mean
         )
         activations = neuron_activation(whole, neuron_axes(model, (layer,))[layer], kept)
     if neuron >= activations.shape[1]:
         raise no_neuron(of, activations.shape[1])
     shares = torch.autograd.grad(activations[:, neuron].sum(), points)
-    found = [use.rows_first(one.detach() * share) for use, one, share in zip(uses, points, shares, strict=True)]
-    return activations.detach(), torch.cat([one.flatten(1) for one in found], 1)
+    relevances = [
+        use.rows_first(value.detach() * share) for use, value, share in zip(uses, points, shares, strict=True)
+    ]
+    return activations.detach(), torch.cat([value.flatten(1) for value in relevances], 1)
 
 
 def _combined(
@@ -272,12 +274,12 @@ def _combined(
 
     So is each of several rows that a layer gives per input, such as the windows of a picture.
     """
-    found: dict[str, Tensor] = {}
+    combined: dict[str, Tensor] = {}
     for layer in layers:
         runs = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
         uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
-        found[layer] = _over_uses(uses, layer, kept, over)
-    return found
+        combined[layer] = _over_uses(uses, layer, kept, over)
+    return combined
 
 
 def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Any) -> Tensor:
@@ -285,8 +287,8 @@ def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Any) -> Te
     part = part_of(layer)
     if part is not None:
         uses = [(part.active if over is torch.mean else part.relevant)(use, kept) for use in uses]
-    found: Tensor = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
-    return found
+    combined: Tensor = uses[0] if len(uses) == 1 else over(torch.stack(uses), 0)
+    return combined
 
 
 def _targets(target: int | Iterable[int], total: int | None) -> Tensor:

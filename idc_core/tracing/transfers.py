@@ -27,10 +27,10 @@ def to_device(tensor: Tensor, device: torch.device, dtype: torch.dtype | None = 
         return tensor.to(device)
     working, copying = torch.cuda.current_stream(device), _copying(device)
     with torch.cuda.stream(copying):
-        found = tensor.pin_memory().to(device, non_blocking=True)
+        moved = tensor.pin_memory().to(device, non_blocking=True)
     working.wait_stream(copying)
-    found.record_stream(working)
-    return found
+    moved.record_stream(working)
+    return moved
 
 
 @cache

@@ -34,33 +34,33 @@ def _find_leak(evidence: Evidence) -> Iterator[tuple[str, str]]:
         return
     part = "" if training.read == len(evidence.train) else f" (compared with {training.read:,} of them)"
     examples = listed([f"test {test} is training input {other}" for test, other in both[:3]])
-    said = f"{count:,} of {tests.read:,} tests are training inputs, too{part}: {examples}."
+    text = f"{count:,} of {tests.read:,} tests are training inputs, too{part}: {examples}."
     if _natural(evidence, count / tests.read):
-        evidence.notes.append(said)
+        evidence.notes.append(text)
     else:
-        yield said, "Take them out of the tests: coverage and accuracy are too high with them."
+        yield text, "Take them out of the tests: coverage and accuracy are too high with them."
 
 
 @detector("duplicates", "identical inputs within a split", _windows)
 def _find_duplicates(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find inputs that are identical to others of their split."""
-    for what, data, found in (
+    for what, data, digests in (
         ("training inputs", evidence.train, evidence.training_digests),
         ("tests", evidence.test, evidence.test_digests),
     ):
-        if not found.repeated:
+        if not digests.repeated:
             continue
-        other = sum(bool(data.targets[one] != data.targets[before]) for one, before in found.repeated)
+        other = sum(bool(data.targets[row] != data.targets[before]) for row, before in digests.repeated)
         contrary = f", {other:,} of them with another target" if other else ""
-        one, before = found.repeated[0]
-        said = (
-            f"{len(found.repeated):,} of {found.read:,} {what} are identical to others{contrary}, such as {one} to "
+        row, before = digests.repeated[0]
+        text = (
+            f"{len(digests.repeated):,} of {digests.read:,} {what} are identical to others{contrary}, such as {row} to "
             f"{before}."
         )
-        if _natural(evidence, len(found.repeated) / found.read):
-            evidence.notes.append(said)
+        if _natural(evidence, len(digests.repeated) / digests.read):
+            evidence.notes.append(text)
         else:
-            yield said, "Keep one of each: they weigh more than others, and tests among them reach nothing new."
+            yield text, "Keep one of each: they weigh more than others, and tests among them reach nothing new."
 
 
 def _natural(evidence: Evidence, share: float) -> bool:
@@ -75,7 +75,7 @@ def _find_empty_class(evidence: Evidence) -> Iterator[tuple[str, str]]:
         if missing:
             yield (
                 f"{len(missing)} of {len(data.class_names)} classes have no {what}: "
-                f"{listed([data.class_names[one] for one in missing])}.",
+                f"{listed([data.class_names[label] for label in missing])}.",
                 "Draw the split so that each class is in both parts, or leave the class out of its names.",
             )
 

@@ -51,10 +51,10 @@ def detector(name: str, label: str, *needs: Need) -> Callable[[Find], Find]:
 
 def run_detectors(evidence: Evidence) -> tuple[Mistake, ...]:
     """Run all detectors that make sense, in the order of the registry, and return what they found."""
-    for done, one in enumerate(DETECTORS.values()):
-        report(evidence.on_progress, done, len(DETECTORS), f"looking for mistakes: {one.label}")
-        if all(need(evidence) for need in one.needs):
-            evidence.found += [Mistake(one.name, seen, remedy) for seen, remedy in one.find(evidence)]
+    for done, entry in enumerate(DETECTORS.values()):
+        report(evidence.on_progress, done, len(DETECTORS), f"looking for mistakes: {entry.label}")
+        if all(need(evidence) for need in entry.needs):
+            evidence.found += [Mistake(entry.name, seen, remedy) for seen, remedy in entry.find(evidence)]
     return tuple(evidence.found)
 
 

@@ -63,7 +63,7 @@ class Evidence:
 
     def has_found(self, *kinds: str) -> bool:
         """Whether a mistake of one of these kinds was found."""
-        return any(one.kind in kinds for one in self.found)
+        return any(mistake.kind in kinds for mistake in self.found)
 
     def remedy(self, code: str, file: str) -> str:
         """Return what to do for a network from code, or for one from a file."""

@@ -163,8 +163,8 @@ class NetworkCheck:
         yield "task", self.task
         if self.class_names:
             yield "classes", f"{len(self.class_names)}: {listed(self.class_names, 20)}"
-        for one in self.quality:
-            yield {"train": "training", "test": "tests"}[one.split], str(one)
+        for entry in self.quality:
+            yield {"train": "training", "test": "tests"}[entry.split], str(entry)
 
 
 def said_shape(shape: tuple[int, ...]) -> str:

@@ -234,12 +234,12 @@ def _find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
     inputs = evidence.inputs[:_TRIED].astype(np.float32)
     scores, families = evidence.scores[:_TRIED], {way.family for way in WAYS}
     for number in range(2):
-        found = _best(evidence, inputs, scores, [way for way in WAYS if way.family in families])
-        if found is None and number == 0 and not _meant(evidence, scores):
-            found = _best(evidence, inputs, scores, _PAIRS)
-        if found is None:
+        best = _best(evidence, inputs, scores, [way for way in WAYS if way.family in families])
+        if best is None and number == 0 and not _meant(evidence, scores):
+            best = _best(evidence, inputs, scores, _PAIRS)
+        if best is None:
             return
-        way, better, others = found
+        way, better, others = best
         also = f" ({'; '.join(others)})" if others else ""
         yield (
             f"With inputs {way.seen} {_said(evidence, better)} instead of {_said(evidence, scores)}{also}, "
@@ -268,10 +268,10 @@ def _best(
             good.append((_merit(evidence, tried).mean(), way, tried))
     if not good:
         return None
-    highest, way, better = max(good, key=lambda one: one[0])
+    highest, way, better = max(good, key=lambda entry: entry[0])
     near = highest - 0.02 if evidence.test.class_names else 1.05 * highest
     others = [f"{other.seen}: {_said(evidence, tried)}" for merit, other, tried in good if merit >= near]
-    return way, better, [one for one in others if not one.startswith(f"{way.seen}:")][:2]
+    return way, better, [entry for entry in others if not entry.startswith(f"{way.seen}:")][:2]
 
 
 def _fits(way: Way, inputs: Floats) -> bool:

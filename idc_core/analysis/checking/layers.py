@@ -37,13 +37,13 @@ def check_layers(
     report(on_progress, 1, 2, "relevance behind the layers")
     relevance = _tried(running, explained)
     for name in running:
-        found = relevance[name]
-        if isinstance(found, Traces) and not found.relevance[name].any():
+        result = relevance[name]
+        if isinstance(result, Traces) and not result.relevance[name].any():
             relevance[name] = _tried([name], explained)[name]  # alone it tells whether a way leads there at all
     return tuple(
-        LayerCheck(name, found.shapes[name], _stopped(relevance[name]))
-        if isinstance(found := shapes[name], Traces)
-        else LayerCheck(name, (), found)
+        LayerCheck(name, result.shapes[name], _stopped(relevance[name]))
+        if isinstance(result := shapes[name], Traces)
+        else LayerCheck(name, (), result)
         for name in layers
     )
 

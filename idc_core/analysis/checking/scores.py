@@ -45,9 +45,9 @@ def _find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
         scores = evidence.scores
         logs = what == "log-softmax"
         sums = np.exp(scores).sum(1) if logs else scores.sum(1)
-        said = f"their {'exponentials' if logs else 'values'} sum to {sums.min():.3g}..{sums.max():.3g}"
+        text = f"their {'exponentials' if logs else 'values'} sum to {sums.min():.3g}..{sums.max():.3g}"
         yield (
-            f"Scores lie in {scores.min():.3g}..{scores.max():.3g} and {said} per test: a {what} was already applied.",
+            f"Scores lie in {scores.min():.3g}..{scores.max():.3g} and {text} per test: a {what} was already applied.",
             evidence.remedy(
                 f"Return the scores before the {what} from the network's forward.",
                 f"Save the network again without the {what} at its end.",
@@ -87,10 +87,10 @@ def _find_never_predicted(evidence: Evidence) -> Iterator[tuple[str, str]]:
         return
     accuracy = float((predicted == targets).mean())
     counts = np.bincount(targets, minlength=classes)
-    never = [one for one in range(classes) if counts[one] and one not in predicted]
-    missed = [one for one in never if (1 - accuracy) ** int(counts[one]) <= _NONE_BY_CHANCE]
+    never = [label for label in range(classes) if counts[label] and label not in predicted]
+    missed = [label for label in never if (1 - accuracy) ** int(counts[label]) <= _NONE_BY_CHANCE]
     if missed:
-        names = [f"{evidence.test.class_names[one]} ({counts[one]} tests)" for one in missed]
+        names = [f"{evidence.test.class_names[label]} ({counts[label]} tests)" for label in missed]
         yield (
             f"Never predicted on {len(targets)} tests: {listed(names)}.",
             "Check that the network was trained on this class, and that the class has an output of its own.",
