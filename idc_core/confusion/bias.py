@@ -52,10 +52,10 @@ def average_bias(
     matrix, the zeros of the diagonal included, and compares strictly; and counts a triplet only where the labels show
     a confusion of c with a or b and both distances exceed 1e-5.
     """
-    known, found, gate = _prepared(distance, form, directional)
+    known, distances, gate = _prepared(distance, form, directional)
     size = len(known)
     rows, both = np.zeros((size, size)), np.zeros((size, size))
-    for third, near, values in _values(found, form, filtered, gate):
+    for third, near, values in _values(distances, form, filtered, gate):
         # Triplets with a near first class are summed by row; those with two near ones would be there twice.
         rows[near] += values
         both[np.ix_(near, near)] += values[:, near]
@@ -74,12 +74,12 @@ def most_biased(
 
     Equal ones come in the order of third class, near and far class. No labels.
     """
-    known, found, gate = _prepared(distance, form, None)
+    known, distances, gate = _prepared(distance, form, None)
     best: list[Triplet] = []
     floor = 0.0
-    for third, near, values in _values(found, form, filtered, gate):
+    for third, near, values in _values(distances, form, filtered, gate):
         # Each triplet once, from its closer class.
-        closer = found[third, near][:, None] < found[third][None, :]
+        closer = distances[third, near][:, None] < distances[third][None, :]
         once = np.where(closer, values, 0.0).ravel()
         picked = np.flatnonzero(once > floor)
         if len(picked) > most:
@@ -88,7 +88,7 @@ def most_biased(
             Triplet(int(known[near[i // len(known)]]), int(known[i % len(known)]), int(known[third]), float(once[i]))
             for i in picked.tolist()
         ]
-        best = sorted(best, key=lambda one: (-one.bias, one.third, one.near, one.far))[:most]
+        best = sorted(best, key=lambda triplet: (-triplet.bias, triplet.third, triplet.near, triplet.far))[:most]
         floor = best[-1].bias if len(best) == most else 0.0
     return best
 
@@ -99,12 +99,12 @@ def third_classes(distance: NDArray[np.floating], first: int, second: int, filte
     Positive where the third class is closer to `first`; NaN for the two themselves and for undefined classes; 0 where
     `filtered` leaves a third class out that is far from both.
     """
-    _, found, _ = _prepared(distance, "equation", None)
-    one, other = np.asarray(distance, np.float64)[[first, second]]
-    total = one + other
-    values: Floats = np.divide(other - one, total, out=np.zeros_like(total), where=total > 0)
+    _, distances, _ = _prepared(distance, "equation", None)
+    from_first, other = np.asarray(distance, np.float64)[[first, second]]
+    total = from_first + other
+    values: Floats = np.divide(other - from_first, total, out=np.zeros_like(total), where=total > 0)
     if filtered:
-        values[np.minimum(one, other) > _cut(found, "equation")] = 0.0
+        values[np.minimum(from_first, other) > _cut(distances, "equation")] = 0.0
     values[np.isnan(total)] = np.nan
     values[[first, second]] = np.nan
     return values
@@ -151,18 +151,18 @@ def _prepared(
     if whole.ndim != 2 or whole.shape[0] != whole.shape[1]:
         raise DataError(f"Expected a distance for every two classes, (classes, classes); found {whole.shape}.")
     known = np.flatnonzero(np.isfinite(np.diag(whole))).astype(np.int64)
-    found = whole[np.ix_(known, known)]
-    if not (np.isfinite(found).all() and (found >= 0).all() and np.array_equal(found, found.T)):
+    distances = whole[np.ix_(known, known)]
+    if not (np.isfinite(distances).all() and (distances >= 0).all() and np.array_equal(distances, distances.T)):
         raise DataError("Expected symmetric distances of 0 or more; an undefined class has NaN throughout.")
     if len(known) < 3:
         raise DataError(
             f"Bias compares with third classes, so it needs three or more that are predicted; there are {len(known)}."
         )
     if directional is None:
-        return known, found, None
+        return known, distances, None
     if form == "equation":
         raise SettingError("The equations use no labels: leave `directional` out, or choose form='artefact'.")
     confused = np.nan_to_num(np.asarray(directional, np.float64)) > 0
     if confused.shape != whole.shape:
         raise DataError(f"Expected confusion of {len(whole)} classes; found {confused.shape}.")
-    return known, found, (confused | confused.T)[np.ix_(known, known)]
+    return known, distances, (confused | confused.T)[np.ix_(known, known)]

@@ -36,10 +36,10 @@ def class_distance(probability: NDArray[np.floating], normalise: bool = False) -
         return distance
     # A product with all columns needs no copy of the matrix; undefined ones are left out block by block.
     squares, either = _sums(matrix, known, normalise)
-    found = np.sqrt(squares)
+    lengths = np.sqrt(squares)
     if normalise:
-        found = np.divide(found, np.sqrt(either), out=np.zeros_like(found), where=either > 0)
-    distance[np.ix_(known, known)] = found
+        lengths = np.divide(lengths, np.sqrt(either), out=np.zeros_like(lengths), where=either > 0)
+    distance[np.ix_(known, known)] = lengths
     return distance
 
 
@@ -69,14 +69,14 @@ def _sums(matrix: NDArray[np.floating], known: Ints, normalise: bool) -> tuple[F
 
 def _exact(matrix: NDArray[np.floating], known: Ints, rows: Ints, columns: Ints) -> Floats:
     """Sum the squared differences of some pairs one by one."""
-    found = np.zeros(len(rows))
+    sums = np.zeros(len(rows))
     for start in range(0, len(matrix), _BLOCK):
         block = np.ascontiguousarray(_block(matrix, start, known).T)
         for first in range(0, len(rows), _BLOCK):
             some = slice(first, first + _BLOCK)
             difference = block[rows[some]] - block[columns[some]]
-            found[some] += np.einsum("ij,ij->i", difference, difference)
-    return found
+            sums[some] += np.einsum("ij,ij->i", difference, difference)
+    return sums
 
 
 def _block(matrix: NDArray[np.floating], start: int, known: Ints) -> Floats:

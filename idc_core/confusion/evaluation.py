@@ -130,7 +130,7 @@ def evaluate(
         true = facts > fact_limit
         beyond = int(np.count_nonzero(values > limit if errors == "high" else values < limit))
     worst = int(np.ceil(share * pairs)) if errors == "high" else int(np.floor(share * pairs))
-    found = np.concatenate([[0], np.cumsum(true[order])])
+    hits = np.concatenate([[0], np.cumsum(true[order])])
     ideal = np.concatenate([[0], np.cumsum(np.sort(true)[::-1])])
     places = _places(pairs, errors)
     return Evaluation(
@@ -139,13 +139,13 @@ def evaluate(
         true_pairs=int(true.sum()),
         score_cutoff=float(limit),
         truth_cutoff=float(fact_limit),
-        at_deviations=_reported(found, beyond),
-        at_share=_reported(found, worst),
+        at_deviations=_reported(hits, beyond),
+        at_share=_reported(hits, worst),
         spearman=float(spearman(np.stack([values, facts]))[0, 1]),
-        gain=_gain(found),
+        gain=_gain(hits),
         optimal_gain=_gain(ideal),
-        gain_at_points=_gain_at(found, places),
-        gain_artefact=_gain_summed(found, places),
+        gain_at_points=_gain_at(hits, places),
+        gain_artefact=_gain_summed(hits, places),
     )
 
 
@@ -158,10 +158,10 @@ def cost_effectiveness(
     order = np.argsort(_directed(values, errors), kind="stable")
     pairs, all_true = len(values), int(true.sum())
     steps = np.unique(np.linspace(0, pairs, min(_DRAWN, pairs + 1)).round().astype(np.int64))
-    found = np.concatenate([[0], np.cumsum(true[order])])[steps]
+    hits = np.concatenate([[0], np.cumsum(true[order])])[steps]
     optimal = np.minimum(steps, all_true)
     part = max(1, all_true)
-    return Curve(steps / pairs, found / part, optimal / part)
+    return Curve(steps / pairs, hits / part, optimal / part)
 
 
 def _pairs(score: NDArray[np.floating], truth: NDArray[np.floating]) -> tuple[Floats, Floats, int]:

@@ -137,22 +137,22 @@ def _true_classes(count: int, data: Dataset, class_names: Sequence[str]) -> NDAr
 def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
     """Read groups such as ``pets: cat, dog``, one per line or separated by semicolons; SettingError for others."""
     places = {name: index for index, name in enumerate(class_names)}
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for line in text.replace(";", "\n").splitlines():
         if not line.strip():
             continue
         name, colon, members = line.partition(":")
         classes = [part.strip() for part in members.split(",") if part.strip()]
-        unknown = [one for one in classes if one not in places]
+        unknown = [class_name for class_name in classes if class_name not in places]
         if not colon or not name.strip() or not classes:
             raise SettingError(f"Expected a group as 'name: class, class', not {line.strip()!r}.")
         if unknown:
             some = ", ".join(class_names[:12]) + (" ..." if len(class_names) > 12 else "")
             raise SettingError(f"There is no class {unknown[0]!r}; the classes are {some}.")
-        if name.strip() in found:
+        if name.strip() in groups:
             raise SettingError(f"Group {name.strip()!r} is there twice.")
-        found[name.strip()] = [places[one] for one in classes]
-    return found
+        groups[name.strip()] = [places[class_name] for class_name in classes]
+    return groups
 
 
 def grouped_names(class_names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _together(
 ) -> NDArray[np.generic] | None:
     if labels is None or labels.ndim == 1:
         return None if labels is None else target[labels]
-    found = np.zeros((len(labels), classes), bool)
+    joined = np.zeros((len(labels), classes), bool)
     for old, new in enumerate(target):
-        found[:, new] |= labels[:, old]
-    return found
+        joined[:, new] |= labels[:, old]
+    return joined

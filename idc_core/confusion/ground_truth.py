@@ -28,14 +28,14 @@ def type1_confusion(true: ArrayLike, predicted: ArrayLike, classes: int, *, fewe
     predicted. NaN on the diagonal and where undefined. Raises DataError for labels out of range, of another form, or
     not of the same inputs. Tian et al., ICSE 2020, section 2, type 1 errors.
     """
-    right, said = _labels(true, predicted, classes)
+    right, predictions = _labels(true, predicted, classes)
     if right.ndim == 2:
-        return _shares(right & ~said, ~right & said, right, fewest)
-    counts = np.bincount(right * classes + said, minlength=classes * classes).reshape(classes, classes)
+        return _shares(right & ~predictions, ~right & predictions, right, fewest)
+    counts = np.bincount(right * classes + predictions, minlength=classes * classes).reshape(classes, classes)
     of_class = np.bincount(right, minlength=classes)[:, None]
-    found: Floats = np.divide(counts, of_class, out=np.full(counts.shape, np.nan), where=of_class > 0)
-    np.fill_diagonal(found, np.nan)
-    return found
+    shares: Floats = np.divide(counts, of_class, out=np.full(counts.shape, np.nan), where=of_class > 0)
+    np.fill_diagonal(shares, np.nan)
+    return shares
 
 
 def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = _FEWEST) -> Floats:
@@ -48,8 +48,8 @@ def type2_confusion(true: ArrayLike, predicted: ArrayLike, *, fewest: int = _FEW
     shape = np.shape(true)
     if len(shape) != 2:
         raise DataError("Type 2 confusion needs several labels per input: zeros and ones of shape (n, classes).")
-    right, said = _labels(true, predicted, shape[1])
-    return _shares(right & said, ~right & said, right, fewest)
+    right, predictions = _labels(true, predicted, shape[1])
+    return _shares(right & predictions, ~right & predictions, right, fewest)
 
 
 def inputs_behind(true: ArrayLike, classes: int) -> Floats:
@@ -60,8 +60,8 @@ def inputs_behind(true: ArrayLike, classes: int) -> Floats:
     right = check_labels(true, classes, "true labels")
     if right.ndim == 2:
         return _product(right, ~right)
-    found: Floats = np.repeat(count_classes(right, classes).astype(np.float64)[:, None], classes, axis=1)
-    return found
+    counts: Floats = np.repeat(count_classes(right, classes).astype(np.float64)[:, None], classes, axis=1)
+    return counts
 
 
 def pair_confusion(directional: NDArray[np.floating]) -> Floats:
@@ -69,8 +69,8 @@ def pair_confusion(directional: NDArray[np.floating]) -> Floats:
 
     Symmetric float64 (classes, classes), NaN on the diagonal, from `type1_confusion` or `type2_confusion`.
     """
-    one, other = _square(directional), _square(directional).T
-    pair = np.where(np.isnan(one), other, np.where(np.isnan(other), one, (one + other) / 2))
+    directed, other = _square(directional), _square(directional).T
+    pair = np.where(np.isnan(directed), other, np.where(np.isnan(other), directed, (directed + other) / 2))
     np.fill_diagonal(pair, np.nan)
     return pair
 
@@ -102,16 +102,16 @@ def average_disparity(directional: NDArray[np.floating], form: Form = "equation"
         there = ~np.isnan(difference)
         np.add(total, difference, out=total, where=there)
         terms += there
-    found = np.divide(total, terms, out=np.full_like(total, np.nan), where=terms > 0)
-    np.fill_diagonal(found, np.nan)
-    return found
+    disparity = np.divide(total, terms, out=np.full_like(total, np.nan), where=terms > 0)
+    np.fill_diagonal(disparity, np.nan)
+    return disparity
 
 
 def _labels(true: ArrayLike, predicted: ArrayLike, classes: int) -> tuple[NDArray[Any], NDArray[Any]]:
     right = check_labels(true, classes, "true labels")
-    said = check_labels(predicted, classes, "predictions")
-    check_together(right, said)
-    return right, said
+    predictions = check_labels(predicted, classes, "predictions")
+    check_together(right, predictions)
+    return right, predictions
 
 
 def _shares(
@@ -120,9 +120,9 @@ def _shares(
     """Return counts of inputs with both parts over those with the first class and without the second in the truth."""
     counts = _product(with_first, with_second)
     images = _product(right, ~right)
-    found: Floats = np.divide(counts, images, out=np.full(counts.shape, np.nan), where=images >= max(1, fewest))
-    np.fill_diagonal(found, np.nan)
-    return found
+    shares: Floats = np.divide(counts, images, out=np.full(counts.shape, np.nan), where=images >= max(1, fewest))
+    np.fill_diagonal(shares, np.nan)
+    return shares
 
 
 def _product(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> Floats:
@@ -131,10 +131,10 @@ def _product(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> Floats:
 
 
 def _square(directional: NDArray[np.floating]) -> Floats:
-    found = np.asarray(directional, np.float64)
-    if found.ndim != 2 or found.shape[0] != found.shape[1]:
-        raise DataError(f"Expected one value for every two classes, (classes, classes); found {found.shape}.")
-    return found
+    matrix = np.asarray(directional, np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise DataError(f"Expected one value for every two classes, (classes, classes); found {matrix.shape}.")
+    return matrix
 
 
 Ints = NDArray[np.int64]
@@ -148,7 +148,7 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
             raise DataError(f"The {what} have {array.shape[1]} columns; expected one for each of {classes} classes.")
         if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
             raise DataError(f"The {what} hold other values than 0 and 1; expected 1 where an input has the class.")
-        found: NDArray[Any] = array.astype(bool)
+        checked: NDArray[Any] = array.astype(bool)
     elif array.ndim == 1 and array.dtype.kind in "iu":
         outside = np.flatnonzero((array < 0) | (array >= classes))
         if len(outside):
@@ -156,15 +156,15 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
                 f"The {what} must lie in 0..{classes - 1}, but {len(outside):,} of {len(array):,} do not; the first "
                 f"is {array[outside[0]]}, of input {outside[0]}."
             )
-        found = array.astype(np.int64)
+        checked = array.astype(np.int64)
     else:
         raise DataError(
             f"The {what} must be whole numbers of shape (n,), or zeros and ones of shape (n, {classes}); found "
             f"{array.dtype} of shape {array.shape}."
         )
-    if not len(found):
+    if not len(checked):
         raise DataError(f"There are no {what}: expected at least one.")
-    return found
+    return checked
 
 
 def check_together(true: NDArray[np.generic], predicted: NDArray[np.generic]) -> None:

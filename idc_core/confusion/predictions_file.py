@@ -98,8 +98,8 @@ def _headers(arrays: ArrayFile, where: str) -> dict[str, ArrayHeader]:
     """Return the headers of the arrays that are there, each of the form that it must have, all of the same inputs."""
     headers = {name: arrays.header(name) for name in _FORMS if name in arrays.names}
     if ("probability" in headers) == ("activations" in headers):
-        found = ", ".join(arrays.names)[:_SHOWN] or "nothing"
-        raise DataError(f"{where}: expected an array probability, or activations with predicted; found {found}.")
+        listed = ", ".join(arrays.names)[:_SHOWN] or "nothing"
+        raise DataError(f"{where}: expected an array probability, or activations with predicted; found {listed}.")
     if "activations" in headers and "predicted" not in headers:
         raise DataError(f"{where}: activations need an array predicted with the class or classes of each input.")
     for name, header in headers.items():
@@ -108,8 +108,8 @@ def _headers(arrays: ArrayFile, where: str) -> dict[str, ArrayHeader]:
             raise DataError(f"{where}: expected {name} as {form}, found {header.kind} of shape {header.shape}.")
     inputs = {name: headers[name].shape[0] for name in _OF_INPUTS if name in headers}
     if len(set(inputs.values())) > 1:
-        found = ", ".join(f"{name} of {count:,}" for name, count in inputs.items())
-        raise DataError(f"{where}: expected arrays of the same inputs, found {found} inputs.")
+        listed = ", ".join(f"{name} of {count:,}" for name, count in inputs.items())
+        raise DataError(f"{where}: expected arrays of the same inputs, found {listed} inputs.")
     return headers
 
 
@@ -120,8 +120,8 @@ def _class_count(headers: dict[str, ArrayHeader], where: str) -> int | None:
     if "class_names" in headers:
         counts["class_names"] = headers["class_names"].shape[0]
     if len(set(counts.values())) > 1:
-        found = ", ".join(f"{name} of {count:,}" for name, count in counts.items())
-        raise DataError(f"{where}: expected arrays of the same classes, found {found} classes.")
+        listed = ", ".join(f"{name} of {count:,}" for name, count in counts.items())
+        raise DataError(f"{where}: expected arrays of the same classes, found {listed} classes.")
     return next(iter(counts.values()), None)
 
 
@@ -129,15 +129,15 @@ def _labels(arrays: ArrayFile, name: str, header: ArrayHeader) -> NDArray[Any]:
     """Read labels; what their check holds beside them is counted."""
     beside = (header.kind.itemsize + SEVERAL_BYTES if len(header.shape) == 2 else 16) * header.items
     arrays.budget.take(beside, f"checking {name}")
-    found = arrays.read(name)
+    labels = arrays.read(name)
     arrays.budget.give(beside)
-    return found
+    return labels
 
 
 def _numbered(labels: dict[str, NDArray[np.generic]], where: str) -> int:
     """Return the number of classes that labels, one class an input, are numbers of."""
-    smallest = min((int(one.min()) for one in labels.values()), default=0)
-    largest = max((int(one.max()) for one in labels.values()), default=0)
+    smallest = min((int(array.min()) for array in labels.values()), default=0)
+    largest = max((int(array.max()) for array in labels.values()), default=0)
     if smallest < 0 or largest >= MOST_CLASSES:
         raise DataError(
             f"{where}: the labels reach from {smallest:,} to {largest:,}; expected classes numbered from 0, at most "

@@ -35,7 +35,11 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Return names of classes; refuse those that are empty, there twice, too long, or cannot be seen."""
     met: set[str] = set()
     for name in names:
-        if not name.strip() or len(name) > _LONGEST_NAME or any(unicodedata.category(one) in _UNSEEN for one in name):
+        if (
+            not name.strip()
+            or len(name) > _LONGEST_NAME
+            or any(unicodedata.category(character) in _UNSEEN for character in name)
+        ):
             raise DataError(
                 f"{where}: the class name {name[:60]!r} is empty, longer than {_LONGEST_NAME} characters, or has "
                 "characters that cannot be seen."

@@ -62,8 +62,8 @@ def read_table(file: Path | bytes, where: str, scaled: bool, class_names: Sequen
     names = tuple(class_names) or check_names(_names_in(labels, where), where)
     check_size(len(names), len(columns), budget)
     several = any(_MARK in cell or not cell.strip() for column in labels for cell in column.first)
-    found = {column.name: _places(column, names, several, where, budget) for column in labels}
-    return evidence_of(where, names, found, values=scaled_over_layers(values, [len(columns)], scaled, where))
+    places = {column.name: _places(column, names, several, where, budget) for column in labels}
+    return evidence_of(where, names, places, values=scaled_over_layers(values, [len(columns)], scaled, where))
 
 
 def _matrix(rows: Rows, heading: list[str], where: str, budget: Budget) -> Evidence:
@@ -130,7 +130,7 @@ def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, 
     if not several:
         return np.array(cells, np.int64)[:, 0][np.frombuffer(column.codes, np.int64)]
     budget.take(SEVERAL_BYTES * len(column.codes) * len(names), f"{len(names):,} classes for each row")
-    found = np.zeros((len(column.codes), len(names)), bool)
+    labels = np.zeros((len(column.codes), len(names)), bool)
     for row, code in enumerate(column.codes):
-        found[row, cells[code]] = True
-    return found
+        labels[row, cells[code]] = True
+    return labels

@@ -73,11 +73,11 @@ class ActivationCounts:
 
     def together(self, target: Ints, classes: int) -> Self:
         """Return the counts with classes joined: each becomes its `target`, int64 (classes,); of one class an input."""
-        found, active = type(self)(classes, self.threshold), np.zeros((classes, len(self.active)), np.int64)
-        np.add.at(found.images, target, self.images)
+        joined, active = type(self)(classes, self.threshold), np.zeros((classes, len(self.active)), np.int64)
+        np.add.at(joined.images, target, self.images)
         np.add.at(active, target, self.active.T)
-        found._active = active
-        return found
+        joined._active = active
+        return joined
 
     def merge(self, other: Self) -> Self:
         """Add what another worker has counted; SettingError if threshold, classes or neurons differ."""

@@ -74,12 +74,12 @@ class ClassErrors:
         values = values[np.isfinite(values)]
         spread = float(values.std())
         if spread == 0:
-            found: Floats = np.zeros_like(self.distance)
-            found[~np.isfinite(self.distance)] = np.nan
+            suspicion: Floats = np.zeros_like(self.distance)
+            suspicion[~np.isfinite(self.distance)] = np.nan
         else:
-            found = (values.mean() - self.distance) / spread
-        np.fill_diagonal(found, np.nan)
-        return found
+            suspicion = (values.mean() - self.distance) / spread
+        np.fill_diagonal(suspicion, np.nan)
+        return suspicion
 
     @cached_property
     def suspected(self) -> Ints:
@@ -125,8 +125,8 @@ class ClassErrors:
         """Return how often the classes but two activate each neuron on average, float64 (neurons,); 0 without any."""
         known = np.flatnonzero(np.isfinite(np.diag(self.distance)))
         rest = self._total - self.probability[:, first] - self.probability[:, second]
-        found: Floats = np.maximum(rest, 0.0) / max(1, len(known) - 2)
-        return found if len(known) > 2 else np.zeros_like(found)
+        mean: Floats = np.maximum(rest, 0.0) / max(1, len(known) - 2)
+        return mean if len(known) > 2 else np.zeros_like(mean)
 
     @cached_property
     def _total(self) -> Floats:

@@ -71,10 +71,10 @@ def collect_statistics(
         sizes = tuple(part.shape[1] for part in parts)
         values.append(np.concatenate(parts, axis=1))
         scores.append(score)
-    found = Statistics(names, sizes, np.concatenate(values), np.concatenate(scores))
-    found.values.setflags(write=False)
-    found.scores.setflags(write=False)
-    return found
+    statistics = Statistics(names, sizes, np.concatenate(values), np.concatenate(scores))
+    statistics.values.setflags(write=False)
+    statistics.scores.setflags(write=False)
+    return statistics
 
 
 def stream_statistics(
@@ -114,15 +114,15 @@ def _scaled(
         part = batch.part(rows).inputs
         ranges = _OutputRanges(axes, len(part))
         with undisturbed(model), watching(model, list(axes), ranges), torch.no_grad():
-            found = {("scores", ""): _run(model, part).float()}
+            arrays = {("scores", ""): _run(model, part).float()}
         for layer in axes:
-            mean, found["finite", layer] = ranges.scaled(layer)
-            found["mean", layer] = mean.float()
-        return found
+            mean, arrays["finite", layer] = ranges.scaled(layer)
+            arrays["mean", layer] = mean.float()
+        return arrays
 
     for batch in batches(model, inputs, list(axes), batch_size=batch_size):
-        for rows, found in pieces(len(batch.inputs), partial(run, batch)):
-            yield batch.start + rows.stop, found
+        for rows, arrays in pieces(len(batch.inputs), partial(run, batch)):
+            yield batch.start + rows.stop, arrays
 
 
 class _OutputRanges:
@@ -135,9 +135,9 @@ class _OutputRanges:
 
     def layer_ran(self, layer: str, module: nn.Module, output: object) -> None:
         if not isinstance(output, Tensor) or output.dim() < 2 or len(output) != self._rows:
-            found = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
+            given = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
             raise UnsupportedOperationError(
-                f"Layer {layer!r} gives {found} for {self._rows} inputs; expected one row of outputs an input. Choose "
+                f"Layer {layer!r} gives {given} for {self._rows} inputs; expected one row of outputs an input. Choose "
                 "convolutions and linear layers."
             )
         others = tuple(range(1, output.dim()))

@@ -109,7 +109,7 @@ def ablate(
     cannot be run so; then they run one by one, with the same results.
     """
     inputs = whole(inputs)
-    wanted = _targets(inputs, targets, task)
+    expected = _targets(inputs, targets, task)
     check_layers(model, [layer])
     if layer == INPUT:
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
@@ -127,10 +127,10 @@ def ablate(
         return {"scores": network.run(to_network(model, inputs[rows]), silent)}
 
     for rows, arrays in brought_back(Pieces(size)(len(inputs), silenced)):
-        totals += _hits(torch.from_numpy(arrays["scores"]), wanted[rows], task)
+        totals += _hits(torch.from_numpy(arrays["scores"]), expected[rows], task)
         report(on_progress, rows.stop, len(inputs), "tests with neurons silenced")
     values = totals / len(inputs) if task == "classification" else np.sqrt(totals / len(inputs))
-    found = np.where(which >= 0, values[which], np.nan)
+    matrix = np.where(which >= 0, values[which], np.nan)
     return Ablation(
         layer,
         network.neurons,
@@ -138,9 +138,9 @@ def ablate(
         order,
         numbers,
         listed,
-        float(found[0, 0]),
-        found[0, 1:],
-        found[1:, 1:],
+        float(matrix[0, 0]),
+        matrix[0, 1:],
+        matrix[1:, 1:],
         len(inputs),
     )
 
@@ -195,10 +195,10 @@ def _plan(
 def _hits(scores: Tensor, targets: Tensor, task: str) -> NDArray[np.float64]:
     """Return correct answers, or squared errors, summed over the batch, float64 (v,), from scores (v, n, classes)."""
     if task == "classification":
-        found = (scores.argmax(2) == targets).sum(1)
+        hits = (scores.argmax(2) == targets).sum(1)
     else:
-        found = (scores[..., 0].double() - targets).square().sum(1)
-    return np.asarray(found.numpy(), np.float64)
+        hits = (scores[..., 0].double() - targets).square().sum(1)
+    return np.asarray(hits.numpy(), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +227,9 @@ class _Silenced:
         kept = kept_tokens(self.model, batch)
         with undisturbed(self.model):
             if self.together:
-                scores: Tensor = torch.vmap(lambda one: self._pass(batch, one, kept))(silent)
+                scores: Tensor = torch.vmap(lambda row: self._pass(batch, row, kept))(silent)
                 return scores
-            return torch.stack([self._pass(batch, one, kept) for one in silent])
+            return torch.stack([self._pass(batch, row, kept) for row in silent])
 
     def _pass(self, batch: Batch, silent: Tensor, kept: TokenMask) -> Tensor:
         part = part_of(self.layer)
@@ -266,7 +266,7 @@ def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
     trial = torch.tensor([[False] * neurons, [True] * neurons], device=main_of(one).device)
     expected = apart.run(one, trial)
     try:
-        found = together.run(one, trial)
+        scores = together.run(one, trial)
     except (ModelError, RuntimeError):
         return apart
-    return together if torch.allclose(found, expected, rtol=_AGREEMENT, atol=_AGREEMENT) else apart
+    return together if torch.allclose(scores, expected, rtol=_AGREEMENT, atol=_AGREEMENT) else apart

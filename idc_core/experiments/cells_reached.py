@@ -51,18 +51,21 @@ def reach_cells(
     drawn = uncovered_neighbours(tabulate(analysis.assignments, sizes), cells, seed)
     # Seeds close to a cell are chosen by activations alone.
     pool = (np.zeros(len(inputs)), np.zeros((len(inputs), 1)), analysis, None)
-    found: list[tuple[Reached, Reached]] = []
+    pairs: list[tuple[Reached, Reached]] = []
     for number, cell in enumerate(drawn):
         report(on_progress, number, len(drawn), "cells searched for")
         near = inputs[choose_seeds(Pool(*pool, cell), "cell", seeds)]
         guided = reach_cell(model, analysis, cell, near, epsilon, iterations=iterations)
         noise = noise_to_cell(model, analysis, cell, near, epsilon, iterations=iterations, seed=seed)
-        found.append((guided, noise))
+        pairs.append((guided, noise))
     return CellsReached(
         cells=tuple(drawn),
-        guided=np.array([len(one) for one, _ in found], np.int64),
-        noise=np.array([len(one) for _, one in found], np.int64),
-        closest=np.array([one.closest.min() for one, _ in found], np.float64),
-        kept=np.array([(one.predictions == one.seed_predictions[one.seed_index]).sum() for one, _ in found], np.int64),
+        guided=np.array([len(reached) for reached, _ in pairs], np.int64),
+        noise=np.array([len(reached) for _, reached in pairs], np.int64),
+        closest=np.array([reached.closest.min() for reached, _ in pairs], np.float64),
+        kept=np.array(
+            [(reached.predictions == reached.seed_predictions[reached.seed_index]).sum() for reached, _ in pairs],
+            np.int64,
+        ),
         seeds=min(seeds, len(inputs)),
     )

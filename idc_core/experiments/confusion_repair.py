@@ -65,9 +65,9 @@ class RepairPlan(RetrainingPlan):
         inputs, targets = test
         after: dict[str, Floats] = {}
         for name in ADDITIONS:
-            networks = [one for (addition, _), one in done.networks.items() if addition == name]
-            copies = [reweighted(self.model, one.weights) for one in networks]
-            values = [self._confusion(_predictions(one, inputs), targets) for one in copies]
+            networks = [network for (addition, _), network in done.networks.items() if addition == name]
+            copies = [reweighted(self.model, network.weights) for network in networks]
+            values = [self._confusion(_predictions(network, inputs), targets) for network in copies]
             after[name] = np.array(values).reshape(-1, 3)
         if not all(len(values) for values in after.values()):
             raise CancelledError("Stopped before every addition was finished once.")
@@ -114,9 +114,9 @@ def prepare_repair(
     first, other = np.sort(first), np.sort(other)
     names = tuple(test.class_names)
     evidence = Evidence(names, seen.predictions[first], test.targets[first], values=seen.values[first])
-    found = find_errors(evidence, threshold, deviations=deviations)
-    pairs = found.suspected
-    pairs = pairs[found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff]
+    errors = find_errors(evidence, threshold, deviations=deviations)
+    pairs = errors.suspected
+    pairs = pairs[errors.distance[pairs[:, 0], pairs[:, 1]] < errors.confusion_cutoff]
     rows = first[confused_in(evidence, pairs)]
     if not len(rows):
         raise DataError("No test of the half that is looked at is confused in a reported pair: nothing can be added.")

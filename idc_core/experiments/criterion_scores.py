@@ -100,7 +100,7 @@ class CriterionScores:
         self.layers = tuple(model.card.layers)
         self.layer = model.card.default_layer
         classifier = test.task == "classification"
-        self.names = [one for one in other_criteria() if classifier or not CRITERIA[one].card.needs_classes]
+        self.names = [name for name in other_criteria() if classifier or not CRITERIA[name].card.needs_classes]
         self._bases: dict[int, Original] = {}
 
     def of(self, spec: SuiteSpec) -> Record:
@@ -171,38 +171,38 @@ class CriterionScores:
         return lambda done, total, label: tell(done, max(total, spec.tests), f"{spec.name}, seed {spec.seed}: {label}")
 
     def _counts(self, layer: str, codes: list[Codes], base: Original) -> list[list[int]]:
-        sizes = [one.k for one in self._learnt[layer].clusters]
-        found = []
+        sizes = [neuron.k for neuron in self._learnt[layer].clusters]
+        counts = []
         for used, (mine, theirs) in enumerate(zip(codes, base.cells[layer], strict=True), start=1):
             together = np.union1d(mine, theirs)
-            found.append([used, total(sizes[:used]), len(mine), len(together), len(theirs)])
-        return found
+            counts.append([used, total(sizes[:used]), len(mine), len(together), len(theirs)])
+        return counts
 
     def _cells(self, traces: Traces) -> dict[str, list[Codes]]:
         """Return the cells reached, by layer, for each number of important neurons from 1."""
-        found = {}
+        reached = {}
         for layer, states in self._learnt.items():
             codes = self._codes(states, traces, range(1, len(states.important) + 1))
-            found[layer] = [np.unique(one) for one in codes]
-        return found
+            reached[layer] = [np.unique(cells) for cells in codes]
+        return reached
 
     def _codes(self, states: LayerClusters, traces: Traces, ms: Sequence[int]) -> list[Codes]:
         assignments = assign(
             traces.activations[states.layer][:, states.important],
-            [one.centroids for one in states.clusters],
-            [one.boundaries for one in states.clusters],
+            [neuron.centroids for neuron in states.clusters],
+            [neuron.boundaries for neuron in states.clusters],
         )
-        sizes = [one.k for one in states.clusters]
+        sizes = [neuron.k for neuron in states.clusters]
         return [encode(assignments[:, :m], sizes[:m]) for m in ms]
 
     def _measured(self, traces: Traces, label: str) -> dict[str, StreamedCriterion]:
         """Return the criteria after these tests alone."""
-        found = {}
+        measured = {}
         for done, (name, learnt) in enumerate(self._fitted.items()):
             report(self.on_progress, done, len(self._fitted), f"criteria on {label}")
-            found[name] = learnt.fresh()
-            update_all([found[name]], traces)
-        return found
+            measured[name] = learnt.fresh()
+            update_all([measured[name]], traces)
+        return measured
 
     def _base(self, tests: int) -> Original:
         if tests not in self._bases:
@@ -221,38 +221,38 @@ class CriterionScores:
     @cached_property
     def _learnt(self) -> dict[str, LayerClusters]:
         """The important neurons of each layer and their clusters."""
-        found = {}
+        clusters = {}
         for layer in self.layers:
             neurons = self._trained.relevance[layer].shape[1]
             ranked = RankedLayer.of(self._trained, layer, min(self.most, neurons))
-            found[layer] = cluster_layer(self.model, ranked)
-        return found
+            clusters[layer] = cluster_layer(self.model, ranked)
+        return clusters
 
     @cached_property
     def _fitted(self) -> dict[str, StreamedCriterion]:
         """The other criteria, with nothing covered."""
-        found = self._unfitted()
-        fit_all(list(found.values()), self._trained, on_progress=self.on_progress)
-        return found
+        criteria = self._unfitted()
+        fit_all(list(criteria.values()), self._trained, on_progress=self.on_progress)
+        return criteria
 
     def _unfitted(self) -> dict[str, StreamedCriterion]:
-        found = {}
+        criteria = {}
         for name in self.names:
             kind: Any = CRITERIA[name]  # each has a constructor of its own
-            found[name] = kind(self.model, (self.layer,) if kind.card.one_layer else self.layers)
-        return found
+            criteria[name] = kind(self.model, (self.layer,) if kind.card.one_layer else self.layers)
+        return criteria
 
     def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:
         subsets = random_subsets(len(self.test), sizes, orders, seed)
         states = self._learnt[self.layer]
-        found: dict[str, NDArray[np.float64]] = {}
+        growth: dict[str, NDArray[np.float64]] = {}
         for m, codes in zip(ms, self._codes(states, self._originals, ms), strict=True):
             cells = total([one.k for one in states.clusters[:m]])
-            found[f"idc{m}"] = evaluate_profiles(Profiles.of_names(codes, cells), {}).growth(subsets)
+            growth[f"idc{m}"] = evaluate_profiles(Profiles.of_names(codes, cells), {}).growth(subsets)
         criteria = self._unfitted()
         results = evaluate_criteria(
             list(criteria.values()), self._trained, self._originals, {}, on_progress=self.on_progress
         )
         for name, one in zip(criteria, results, strict=True):
-            found[name] = one.growth(subsets, on_progress=self.on_progress)
-        return {"sizes": subsets.sizes.tolist(), "scores": {name: rows_.tolist() for name, rows_ in found.items()}}
+            growth[name] = one.growth(subsets, on_progress=self.on_progress)
+        return {"sizes": subsets.sizes.tolist(), "scores": {name: rows_.tolist() for name, rows_ in growth.items()}}

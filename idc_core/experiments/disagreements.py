@@ -104,12 +104,12 @@ def prepare_disagreements(
     def search(rows: NDArray[np.int64], seed: int) -> tuple[Examples, NDArray[Any]]:
         """Return disagreements with their votes, and the true classes of the tests that they were made of."""
         places = np.random.default_rng(seed).permutation(rows)[: chosen.searched]
-        found = differential_search(
+        result = differential_search(
             models, test.inputs[places], chosen.constraint, iterations=chosen.iterations, seed=seed
         )
-        votes = majority(found.predictions)
+        votes = majority(result.predictions)
         kept = np.flatnonzero(has_majority(votes))[: chosen.added]
-        return (found.inputs[kept], votes[kept]), test.targets[places[found.seed_index[kept]]]
+        return (result.inputs[kept], votes[kept]), test.targets[places[result.seed_index[kept]]]
 
     pooled = cache(partial(search, pool))
 

@@ -133,8 +133,8 @@ def faithfulness(
         drawn = data.sample(inputs, seed=seed)
         cut = parts_of(drawn, side, colour)
         parts.append(cut.counts.mean())
-        told = part_of(on_progress, done, len(listed) * len(names))
-        curves.append(_curves(model, cut, names, seed, steps, batch_size, told))
+        progress = part_of(on_progress, done, len(listed) * len(names))
+        curves.append(_curves(model, cut, names, seed, steps, batch_size, progress))
         done += len(names)
     # (seeds, measures, methods, orders, steps + 1), the measure first and the seed behind the order.
     probability, logit = np.stack(curves).transpose(1, 2, 3, 0, 4)
@@ -152,13 +152,13 @@ def _mean_colour(pictures: NDArray[np.generic]) -> Floats:
 
 def _refusals(model: nn.Module, one: Parts, methods: Sequence[str]) -> dict[str, str]:
     """Try every method on one input, so that what cannot explain the network is known before any work."""
-    found = {}
+    refusals = {}
     for name in methods:
         try:
             _relevance(model, one, name, 0, np.zeros(1, np.int64), None)
         except UnsupportedOperationError as error:
-            found[name] = str(error)
-    return found
+            refusals[name] = str(error)
+    return refusals
 
 
 def _curves(
@@ -173,18 +173,18 @@ def _curves(
     """Return the curves of one sample, means over its inputs, (2 measures, methods, 2 orders, steps + 1)."""
     whole = collect(model, cut.inputs, [], batch_size=batch_size)
     classes = whole.predictions
-    found = np.empty((2, len(methods), len(_ORDERS), steps + 1))
+    curves = np.empty((2, len(methods), len(_ORDERS), steps + 1))
     # Both ends are the same in every order.
     for place, scores in ((0, whole.scores), (-1, _scores(model, [cut.without(cut.removable)], batch_size))):
-        found[..., place] = _measures(scores, classes)[:, None, None]
+        curves[..., place] = _measures(scores, classes)[:, None, None]
     for row, name in enumerate(methods):
         places = cut.places(_relevance(model, cut, name, seed, classes, batch_size))
         backwards = np.where(cut.removable, cut.counts[:, None] - 1 - places, places)
         for column, ranked in enumerate((places, backwards)):
             left = _scores(model, _with_less(cut, ranked, steps), batch_size).reshape(steps - 1, len(classes), -1)
-            found[:, row, column, 1:-1] = np.stack([_measures(scores, classes) for scores in left], axis=1)
+            curves[:, row, column, 1:-1] = np.stack([_measures(scores, classes) for scores in left], axis=1)
         report(on_progress, row + 1, len(methods), "methods")
-    return found
+    return curves
 
 
 def _relevance(

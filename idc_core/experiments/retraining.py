@@ -136,11 +136,11 @@ class RetrainingPlan:
         on_progress: Progress | None = None,
     ) -> Retraining:
         """Retrain with all additions, or with some of them, as `retrain`; what is in the store is not run again."""
-        wanted = {name: self.additions[name] for name in additions or self.additions}
+        chosen = {name: self.additions[name] for name in additions or self.additions}
         return retrain(
             self.model,
             self.train,
-            wanted,
+            chosen,
             self.tests,
             seeds=seeds,
             epochs=self.epochs,
@@ -201,7 +201,7 @@ class _Work:
         """Return a digest of the experiment, as far as it can be known without running it."""
         settings = (fingerprint(self.model), asdict(self.recipe), self.start, list(self.tests), _SHOWN)
         data = (self.train, *self.fixed.values())
-        return _digest(repr(settings), "", *((one.inputs, one.targets) for one in data))
+        return _digest(repr(settings), "", *((dataset.inputs, dataset.targets) for dataset in data))
 
     def run(self, addition: Addition, name: str, seed: int, on_progress: Progress | None) -> RetrainedNetwork:
         """Train and measure one copy of the network."""
@@ -232,14 +232,14 @@ class _Work:
     def measured(self, network: nn.Module) -> list[float]:
         """Return accuracy or error on every test, and leave the network in training mode."""
         network.eval()
-        found = []
+        values = []
         for name, test in self.tests.items():
             made = test(network) if callable(test) else test
             data = self.fixed.get(name) or _as_data(self.train, made, f"test {name!r}")
             (value,) = measure(network, data).values()
-            found.append(value)
+            values.append(value)
         network.train()
-        return found
+        return values
 
 
 def _with_fresh_weights(model: nn.Module) -> nn.Module:

@@ -70,8 +70,8 @@ class Difference:
     @property
     def exceeds(self) -> NDArray[np.bool_]:
         """Whether the difference is significant on each test: its interval excludes 0."""
-        found: NDArray[np.bool_] = (self.low > 0) | (self.high < 0)
-        return found
+        exceeds: NDArray[np.bool_] = (self.low > 0) | (self.high < 0)
+        return exceeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +161,11 @@ class Retraining:
                     "mean": mean[place, -1, column],
                     "deviation": deviation[place, -1, column],
                 }
-                for one in differences:
+                for difference in differences:
                     record |= {
-                        f"minus_{one.against}": one.mean[column],
-                        f"minus_{one.against}_low": one.low[column],
-                        f"minus_{one.against}_high": one.high[column],
+                        f"minus_{difference.against}": difference.mean[column],
+                        f"minus_{difference.against}_low": difference.low[column],
+                        f"minus_{difference.against}_high": difference.high[column],
                     }
                 records.append(record)
         return records

@@ -153,8 +153,8 @@ class Candidates:
 
     def _make(self, seed: int, on_progress: Progress | None) -> _CandidatePool:
         random = np.random.default_rng(seed)
-        wanted = np.sort(random.permutation(len(self.train))[:_MOST_SOURCES])
-        source = select_tests(original(self.train), wanted)
+        positions = np.sort(random.permutation(len(self.train))[:_MOST_SOURCES])
+        source = select_tests(original(self.train), positions)
         made = [
             perturbed(source, name, self.model, seed=seed, **self._settings_of(name)) for name in self.settings.kinds
         ]
@@ -189,10 +189,10 @@ class Candidates:
     def _place(self, active: NDArray[np.floating]) -> tuple[Codes, NDArray[np.float64]]:
         """Return the cell of every candidate, and its distance from the centroids of that."""
         learnt = self.learnt
-        places = assign(active, learnt.centroids, [one.boundaries for one in learnt.clusters])
+        places = assign(active, learnt.centroids, [neuron.boundaries for neuron in learnt.clusters])
         unit = spread(learnt.train_activations)
         away = to_own_cell(active, learnt.centroids, places, unit)
-        return encode(places, [len(one) for one in learnt.centroids]), away
+        return encode(places, [len(neuron) for neuron in learnt.centroids]), away
 
 
 def _in_rounds(
@@ -262,10 +262,10 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Sett
     """Return the folder of a run's finished networks; its name is a digest of network, data and settings."""
     data = [(one.fingerprint, len(one)) for one in (train, test)]
     options = settings.options
-    asked = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in options}
+    chosen = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in options}
     # Left out where they are as usual: runs from before these could be set are found again.
-    asked |= {one.name: options[one.name] for one in OPTIONS if options[one.name] != one.default}
-    return ArrayFolder(records_folder() / "rq6" / content_address(fingerprint(model), data, asked))
+    chosen |= {one.name: options[one.name] for one in OPTIONS if options[one.name] != one.default}
+    return ArrayFolder(records_folder() / "rq6" / content_address(fingerprint(model), data, chosen))
 
 
 def prepare_rq6(

@@ -55,33 +55,35 @@ def rq2(
         specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in _NOISES]
     read = _grouped(scores, specs)
     rows: list[Record] = []
-    for name, found in read.items():
+    for name, records in read.items():
         for m in ms:
-            used, row = _cells_row(found, scores.layer, m)
-            won = _won(read["U_O+S"], found, scores.layer, used) if name == "U_O+DI" else None
+            used, row = _cells_row(records, scores.layer, m)
+            won = _won(read["U_O+S"], records, scores.layer, used) if name == "U_O+DI" else None
             rows.append({"suite": name, "m": m, "used": used} | row | {"seeds_won": won})
     return rows
 
 
 def _won(random: Sequence[Record], guided: Sequence[Record], layer: str, used: int) -> int:
     pairs = zip(random, guided, strict=True)
-    return sum(two["cells"][layer][used - 1][3] > one["cells"][layer][used - 1][3] for one, two in pairs)
+    return sum(two["cells"][layer][used - 1][3] > drawn["cells"][layer][used - 1][3] for drawn, two in pairs)
 
 
 def _grouped(scores: CriterionScores, specs: Sequence[SuiteSpec]) -> dict[str, list[Record]]:
     """Score suites, and put those that differ by the seed alone together, by name."""
-    found: dict[str, list[Record]] = {}
+    groups: dict[str, list[Record]] = {}
     for spec in specs:
-        found.setdefault(spec.name, []).append(scores.of(spec))
-    return found
+        groups.setdefault(spec.name, []).append(scores.of(spec))
+    return groups
 
 
 def _cells_row(found: Sequence[Record], layer: str, m: int) -> tuple[int, Record]:
     """Return the number of neurons used, and the IDC of a layer over several draws of one suite."""
-    cells = np.array([one["cells"][layer][min(m, len(one["cells"][layer])) - 1] for one in found], dtype=object)
+    cells = np.array(
+        [record["cells"][layer][min(m, len(record["cells"][layer])) - 1] for record in found], dtype=object
+    )
     used, total, original = int(cells[0, 0]), int(cells[0, 1]), int(cells[0, 4])
     alone, together = cells[:, 2].astype(np.float64), cells[:, 3].astype(np.float64)
-    accuracies = [one["accuracy"] if one["rmse"] is None else one["rmse"] for one in found]
+    accuracies = [record["accuracy"] if record["rmse"] is None else record["rmse"] for record in found]
     return used, {
         "inputs": int(found[0]["inputs"]),
         "seeds": len(found),
@@ -173,20 +175,20 @@ def _rows(scores: CriterionScores, tests: int, specs: Sequence[SuiteSpec], ms: S
     possible = [spec for spec in specs if classifier or not spec.attacked]
     start = scores.of(SuiteSpec("U_O", "original", tests))
     rows = []
-    for name, found in _grouped(scores, possible).items():
-        achieved = _cells_row(found, scores.layer, 1)[1]
+    for name, records in _grouped(scores, possible).items():
+        achieved = _cells_row(records, scores.layer, 1)[1]
         about = {
             "tests": tests,
             "suite": name,
-            "seeds": len(found),
+            "seeds": len(records),
             "unit": achieved["unit"],
             "achieved": achieved["achieved"],
         }
         for m in ms:
-            row = _cells_row(found, scores.layer, m)[1]
+            row = _cells_row(records, scores.layer, m)[1]
             before = _cells_row([start], scores.layer, m)[1]["idc"]
             rows.append(about | _row(f"idc{m}", before, row))
-        rows += [about | _other(name, start, found) for name in other_criteria()]
+        rows += [about | _other(name, start, records) for name in other_criteria()]
     left = dict.fromkeys(spec.name for spec in specs if spec not in possible)
     return rows + [{"tests": tests, "suite": name, "note": "attacks need a classifier"} for name in left]
 
@@ -208,7 +210,7 @@ def _other(name: str, start: Record, found: Sequence[Record]) -> Record:
     if name not in start["scores"]:
         return {"criterion": name, "note": "this criterion needs a classifier"}
     before = float(start["scores"][name][0])
-    alone, together = ([float(one["scores"][name][place]) for one in found] for place in (0, 1))
+    alone, together = ([float(record["scores"][name][place]) for record in found] for place in (0, 1))
     return {
         "criterion": name,
         "original": before,
@@ -245,13 +247,13 @@ def rq4(scores: CriterionScores, ms: Sequence[int] = (6, 12), share: float = 0.0
     """
     classifier = scores.test.task == "classification"
     specs = [spec for spec in suites(len(scores.test), share) if classifier or not spec.attacked]
-    found = [scores.of(spec) for spec in specs]
-    names = [f"idc{m}" for m in ms] + [name for name in other_criteria() if name in found[0]["scores"]]
-    values = np.array([[_score(one, scores.layer, name) for one in found] for name in names])
+    records = [scores.of(spec) for spec in specs]
+    names = [f"idc{m}" for m in ms] + [name for name in other_criteria() if name in records[0]["scores"]]
+    values = np.array([[_score(record, scores.layer, name) for record in records] for name in names])
     grown = scores.growth(ms, _ORDERS)
     growth = np.array([grown["scores"][name] for name in names])
     points = {
-        f"{len(found)} suites": [correlations(values, method) for method in get_args(Method)],
+        f"{len(records)} suites": [correlations(values, method) for method in get_args(Method)],
         "random subsets": [subset_correlations(growth, method) for method in get_args(Method)],
         "random subsets of one size": [
             subset_correlations(growth, method, same_size=True) for method in get_args(Method)
@@ -295,8 +297,8 @@ def rq5(scores: CriterionScores, seeds: int = 5, ms: Sequence[int] = (4, 6), sha
     specs += _attacked(_FAST, tests) if scores.test.task == "classification" else []
     return [
         {"suite": name, "layer": layer, "m": m, "used": used} | row
-        for name, found in _grouped(scores, specs).items()
+        for name, records in _grouped(scores, specs).items()
         for layer in scores.layers
         for m in ms
-        for used, row in [_cells_row(found, layer, m)]
+        for used, row in [_cells_row(records, layer, m)]
     ]

@@ -15,5 +15,5 @@ __all__ = ["BROKEN", "COULD_NOT_RUN", "LIMITS", "PASSED", "Gate", "GateReport", 
 
 # The documents list what these enter into the registry first, and then what other files of such a name enter.
 _KINDS = ("on_coverage", "on_accuracy", "on_robustness", "on_confusion")
-for _module in (*_KINDS, *(one.name for one in iter_modules(__path__) if one.name.startswith("on_"))):
+for _module in (*_KINDS, *(module.name for module in iter_modules(__path__) if module.name.startswith("on_"))):
     import_module(f"{__name__}.{_module}")

@@ -41,10 +41,10 @@ def read_baseline(path: Path) -> Baseline:
     """Read a baseline; DataError where there is none, it is damaged, or of another format."""
     if not path.exists():
         raise DataError(f"The baseline {path} is not there: write it with --write-baseline, and commit it.")
-    found = read_json(path, f"The baseline {path}", Baseline)
-    if found.format != _FORMAT:
-        raise DataError(f"The baseline {path} has the format {found.format}; expected {_FORMAT}: {_REMEDY}.")
-    return found
+    baseline = read_json(path, f"The baseline {path}", Baseline)
+    if baseline.format != _FORMAT:
+        raise DataError(f"The baseline {path} has the format {baseline.format}; expected {_FORMAT}: {_REMEDY}.")
+    return baseline
 
 
 def write_baseline(path: Path, report: GateReport) -> None:
@@ -54,7 +54,9 @@ def write_baseline(path: Path, report: GateReport) -> None:
     """
     if report.count("could not run"):
         raise SettingError(f"The baseline {path} is not written, since not everything could run.")
-    kept = {one.name: _KeptCheck(dict(one.settings), dict(one.facts), dict(one.values)) for one in report.checks}
+    kept = {
+        check.name: _KeptCheck(dict(check.settings), dict(check.facts), dict(check.values)) for check in report.checks
+    }
     text = json.dumps(asdict(Baseline(_FORMAT, kept)), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     try:
         files.write_whole(path, f"{text}\n".encode())

@@ -109,22 +109,22 @@ class Bench:
     @property
     def decisive(self) -> Mapping[str, object]:
         """Settings that all results follow from besides network, data and limit, as plain values."""
-        one = self.settings
+        settings = self.settings
         return {
             "layer": self.layer,
-            "limit_train": one.limit_train,
-            "limit_test": one.limit_test,
+            "limit_train": settings.limit_train,
+            "limit_test": settings.limit_test,
             "m": self.m,
-            **one.idc.as_dict(),
-            "clusters": list(one.clusters),
+            **settings.idc.as_dict(),
+            "clusters": list(settings.clusters),
         }
 
     @cached_property
     def analysis(self) -> Analysis:
         """The whole method on the check's layer."""
-        one, card = self.settings, self.model.card
-        parts = one.limit_test is not None or one.limit_train != DATASETS[card.dataset].learns_from
-        plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, one.idc, parts)
+        settings, card = self.settings, self.model.card
+        parts = settings.limit_test is not None or settings.limit_train != DATASETS[card.dataset].learns_from
+        plan = PlannedAnalysis(card, self.train, self.test, self.layer, self.m, settings.idc, parts)
         return plan.planned((self.learnt, self.tests), self._shared).kept(self.on_progress)
 
     @cached_property
@@ -136,11 +136,11 @@ class Bench:
     @cached_property
     def scores(self) -> Mapping[str, float]:
         """The score of every criterion but IDC that the check limits, by the limit's label: in one pass for all."""
-        limits = [one for one in self.check.limits if isinstance(one, Coverage) and not one.is_idc]
-        criteria = [one.made(self.model, self.layer, self.model.card.layers) for one in limits]
+        limits = [limit for limit in self.check.limits if isinstance(limit, Coverage) and not limit.is_idc]
+        criteria = [limit.made(self.model, self.layer, self.model.card.layers) for limit in limits]
         fit_criteria(self.find_executor(), criteria, self.learnt, on_progress=self.on_progress)
         update_criteria(self.find_executor(), criteria, self.tests, on_progress=self.on_progress)
-        return {one.label: float(made.score) for one, made in zip(limits, criteria, strict=True)}
+        return {limit.label: float(made.score) for limit, made in zip(limits, criteria, strict=True)}
 
     def class_errors(self, layers: tuple[str, ...], threshold: float) -> ClassErrors:
         """Return the errors of pairs of classes, from activations of some layers, by default all that count."""

@@ -8,8 +8,12 @@ from idc_core.gate.verdicts import GateReport
 def to_annotations(report: GateReport) -> str:
     """Return the annotations, one per line; empty where all limits are kept."""
     return "\n".join(
-        annotation(report.file, f"{check.name}: {one.limit} {one.result}", "\n".join((one.sentence, *one.details)))
-        for check, one in report.failed()
+        annotation(
+            report.file,
+            f"{check.name}: {verdict.limit} {verdict.result}",
+            "\n".join((verdict.sentence, *verdict.details)),
+        )
+        for check, verdict in report.failed()
     )
 
 

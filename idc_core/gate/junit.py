@@ -32,8 +32,8 @@ def _add_case(suite: ET.Element, check: CheckReport, verdict: Verdict) -> None:
     case = ET.SubElement(suite, "testcase", classname=_clean(check.name), name=_clean(name))
     if verdict.result != "kept":
         kind = "failure" if verdict.result == "broken" else "error"
-        told = ET.SubElement(case, kind, message=_clean(verdict.sentence), type=verdict.result)
-        told.text = _clean("\n".join((verdict.sentence, *verdict.details)))
+        element = ET.SubElement(case, kind, message=_clean(verdict.sentence), type=verdict.result)
+        element.text = _clean("\n".join((verdict.sentence, *verdict.details)))
 
 
 def _attributes(name: str, one: GateReport | CheckReport, tests: int) -> dict[str, str]:

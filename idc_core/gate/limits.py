@@ -89,22 +89,22 @@ class NumberLimit(Limit):
         """Yield a verdict per bound."""
         value, details = _number(measured.value, self.label), measured.details
         if self.at_least is not None:
-            wanted, broken = f"at least {self.at_least:g}", _exact(value) < _exact(self.at_least)
+            bound, broken = f"at least {self.at_least:g}", _exact(value) < _exact(self.at_least)
             now = decimals(value, self.at_least)
             sentence = f"{self.label} is {now}, below its minimum of {self.at_least:g}."
-            yield _verdict(self.label, wanted, broken, now, "", sentence, details)
+            yield _verdict(self.label, bound, broken, now, "", sentence, details)
             details = () if broken else details
         if self.may_fall_by is not None:
             first = _number(before, self.label)
             fall = _exact(first) - _exact(value)
-            wanted, broken = f"fallen by at most {self.may_fall_by:g}", fall > _exact(self.may_fall_by)
+            bound, broken = f"fallen by at most {self.may_fall_by:g}", fall > _exact(self.may_fall_by)
             now, then = decimals(value, first), decimals(first, value)
             by = decimals(float(fall), self.may_fall_by)
             sentence = (
                 f"{self.label} has fallen by {by}, from {then} in the baseline to {now}; at most {self.may_fall_by:g} "
                 "is allowed."
             )
-            yield _verdict(self.label, wanted, broken, now, then, sentence, details)
+            yield _verdict(self.label, bound, broken, now, then, sentence, details)
 
 
 def _verdict(

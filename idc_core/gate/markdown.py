@@ -19,13 +19,13 @@ def _lines(report: GateReport) -> Iterator[str]:
     yield from (f"## IDC Studio: {report.headline}", "")
     yield from ("| check | limit | value | wanted | baseline | result |", "|---|---|---|---|---|---|")
     for check in report.checks:
-        for one in check.verdicts:
-            cells = (check.name, one.limit, one.value, one.wanted, one.before)
-            yield f"| {' | '.join(map(_plain, cells))} | {_SIGNS[one.result]} |"
-    for check, one in report.failed():
-        yield from ("", f"**{_plain(check.name)}**: {_plain(one.sentence)}")
-        if one.details:
-            yield from ("", *(f"    {line}" for line in one.details))
+        for verdict in check.verdicts:
+            cells = (check.name, verdict.limit, verdict.value, verdict.wanted, verdict.before)
+            yield f"| {' | '.join(map(_plain, cells))} | {_SIGNS[verdict.result]} |"
+    for check, verdict in report.failed():
+        yield from ("", f"**{_plain(check.name)}**: {_plain(verdict.sentence)}")
+        if verdict.details:
+            yield from ("", *(f"    {line}" for line in verdict.details))
     yield ""
     for check in report.checks:
         if check.facts:

@@ -79,10 +79,10 @@ class ConfusedPairs(Limit):
 
     def measure(self, bench: Bench) -> Measured:
         """Return the confused pairs, by the names of their classes."""
-        found = bench.class_errors(self.layers, self.threshold)
-        pairs = WAYS[self.by](found)
-        names = found.class_names
-        counted = found.verdicts(pairs)
+        errors = bench.class_errors(self.layers, self.threshold)
+        pairs = WAYS[self.by](errors)
+        names = errors.class_names
+        counted = errors.verdicts(pairs)
         lines = []
         if counted is not None:
             for (a, b), wrong, tests in zip(pairs.tolist(), counted.confused, counted.inputs, strict=True):
@@ -95,11 +95,11 @@ class ConfusedPairs(Limit):
             raise DataError(f"The baseline holds no pairs for {self.label}: write it again with --write-baseline.")
         known = {frozenset(pair) for pair in before}
         new = [pair for pair in measured.value if frozenset(pair) not in known]
-        wanted = f"at most {self.at_most_new} new"
+        bound = f"at most {self.at_most_new} new"
         shown = f"{len(measured.value)}, {len(new)} new"
         if len(new) <= self.at_most_new:
-            yield Verdict(self.label, wanted, "kept", shown, str(len(before)))
+            yield Verdict(self.label, bound, "kept", shown, str(len(before)))
             return
         listed = "; ".join(f"{a} and {b}" for a, b in new)
         sentence = f"{shown} {self.label}; at most {self.at_most_new} may be new: {listed}."
-        yield Verdict(self.label, wanted, "broken", shown, str(len(before)), sentence, measured.details)
+        yield Verdict(self.label, bound, "broken", shown, str(len(before)), sentence, measured.details)

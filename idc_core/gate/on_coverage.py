@@ -72,8 +72,12 @@ class Coverage(NumberLimit):
         """Return the score; of IDC with the first uncovered cells."""
         if not self.is_idc:
             return Measured(bench.scores[self.label])
-        found = bench.analysis
+        analysis = bench.analysis
         missing = find_uncovered(
-            found.test_activations, found.assignments, found.centroids, found.important, found.train_activations
+            analysis.test_activations,
+            analysis.assignments,
+            analysis.centroids,
+            analysis.important,
+            analysis.train_activations,
         )
-        return Measured(found.score, tuple(missing.lines()))
+        return Measured(analysis.score, tuple(missing.lines()))

@@ -37,17 +37,17 @@ class RobustAccuracy(NumberLimit):
     @property
     def label(self) -> str:
         """What is limited."""
-        defaults = {one.name: one.default for one in ATTACKS[self.attack].parameters}
+        defaults = {parameter.name: parameter.default for parameter in ATTACKS[self.attack].parameters}
         more = (f"on {self.inputs} tests", *([f"seed={self.seed}"] if self.seed else []))
         return labelled(f"accuracy under {self.attack}", self.parameters, defaults, more)
 
     def measure(self, bench: Bench) -> Measured:
         """Attack the tests; return the share that is correct before and after."""
         bench.check_classes("robust-accuracy")
-        found = bench.attack(self.attack, self.inputs, self.seed, self.parameters)
-        if not found.complete:
-            raise CancelledError(f"Stopped on request after {found.done:,} of {found.total:,} tests were attacked.")
-        right = found.before == found.targets
-        robust = right & (found.predictions == found.targets)
+        result = bench.attack(self.attack, self.inputs, self.seed, self.parameters)
+        if not result.complete:
+            raise CancelledError(f"Stopped on request after {result.done:,} of {result.total:,} tests were attacked.")
+        right = result.before == result.targets
+        robust = right & (result.predictions == result.targets)
         line = f"{int((right & ~robust).sum()):,} of {int(right.sum()):,} correctly classified tests are misclassified."
         return Measured(float(robust.mean()), (line,))

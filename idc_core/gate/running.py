@@ -88,8 +88,8 @@ def _run_check(
         verdicts = tuple(_unjudged(limit, error) for limit in check.limits)
         return CheckReport(check.name, verdicts=verdicts, seconds=time.perf_counter() - started)
     values: dict[str, Value] = {}
-    found = [one for limit in check.limits for one in _judged(limit, bench, baseline, values)]
-    return CheckReport(check.name, facts, tuple(found), values, settings, time.perf_counter() - started)
+    judged = [verdict for limit in check.limits for verdict in _judged(limit, bench, baseline, values)]
+    return CheckReport(check.name, facts, tuple(judged), values, settings, time.perf_counter() - started)
 
 
 def _judged(limit: Limit, bench: Bench, baseline: Baseline | None, values: dict[str, Value]) -> Iterator[Verdict]:

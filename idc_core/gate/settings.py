@@ -87,8 +87,8 @@ class Check:
 
     def enter(self, folder: Path) -> tuple[str, str]:
         """Enter what is named by a path from a folder; return the names of the network and of its tests."""
-        one = self.settings
-        return open_named(one.model, one.data, one, folder, one.architecture)
+        settings = self.settings
+        return open_named(settings.model, settings.data, settings, folder, settings.architecture)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
     limits = tuple(_limit(table, f"{where}, limit {number}") for number, table in enumerate(tables, start=1))
     if not limits:
         raise DataError(f"{where} has no limits: expected at least one table [[check.limit]].")
-    _check_different([one.label for one in limits], f"{where}: two limits are on", "give both bounds in one")
+    _check_different([limit.label for limit in limits], f"{where}: two limits are on", "give both bounds in one")
     with named_errors(where):
         if settings.scaling:
             _fitted(settings.scaling, "scaling", Scaling)
@@ -188,15 +188,15 @@ def _fitted(plain: Mapping[str, Any], where: str, kind: type[T]) -> T:
 
 def _check_keys(plain: Mapping[str, Any], where: str, kind: Any) -> None:
     """Refuse unknown and missing keys by name."""
-    known = [one for one in fields(kind) if one.init]
-    unknown = next((key for key in plain if key not in {one.name for one in known}), None)
+    known = [entry for entry in fields(kind) if entry.init]
+    unknown = next((key for key in plain if key not in {entry.name for entry in known}), None)
     if unknown is not None:
         own = vars(kind).get("__annotations__", ())  # before those that it inherits
-        keys = ", ".join(one.name for one in sorted(known, key=lambda one: one.name not in own))
+        keys = ", ".join(entry.name for entry in sorted(known, key=lambda entry: entry.name not in own))
         raise DataError(f"{where} has the unknown key {shown(unknown)}; expected {keys}.")
-    for one in known:
-        if one.default is MISSING and one.default_factory is MISSING and one.name not in plain:
-            raise DataError(f"{where} has no key {one.name}, which is needed.")
+    for entry in known:
+        if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in plain:
+            raise DataError(f"{where} has no key {entry.name}, which is needed.")
 
 
 def _check_different(names: list[str], begin: str, remedy: str) -> None:

@@ -66,7 +66,7 @@ class CheckReport:
 
     def count(self, result: Result) -> int:
         """Return how many verdicts have a result."""
-        return sum(one.result == result for one in self.verdicts)
+        return sum(verdict.result == result for verdict in self.verdicts)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class GateReport:
     @property
     def seconds(self) -> float:
         """How long all checks took."""
-        return sum(one.seconds for one in self.checks)
+        return sum(check.seconds for check in self.checks)
 
     @property
     def headline(self) -> str:
@@ -101,7 +101,7 @@ class GateReport:
 
     def failed(self) -> Iterator[tuple[CheckReport, Verdict]]:
         """Yield every verdict that is not kept, with its check."""
-        return ((check, one) for check in self.checks for one in check.verdicts if one.result != "kept")
+        return ((check, verdict) for check in self.checks for verdict in check.verdicts if verdict.result != "kept")
 
 
 _ARE: Mapping[Result, str] = {"broken": "broken", "could not run": "could not be judged"}

@@ -78,8 +78,8 @@ class Task:
     def predictions(self, scores: Sequence[Tensor]) -> Tensor:
         """Return classes or values, (n, models)."""
         if self.bound is None:
-            return torch.stack([one.argmax(1) for one in scores], 1)
-        return torch.stack([one[:, 0] for one in scores], 1)
+            return torch.stack([output.argmax(1) for output in scores], 1)
+        return torch.stack([output[:, 0] for output in scores], 1)
 
     def disagree(self, predictions: Tensor) -> Tensor:
         """Return which rows of predictions disagree, bool (n,)."""
@@ -131,7 +131,7 @@ class JointAscent:
             for model, guide in zip(models, self.guides, strict=True)
         ]
         scores = [model.scores(seeds) for model in self.models]
-        shapes = {one.shape[1] for one in scores}
+        shapes = {output.shape[1] for output in scores}
         if len(shapes) > 1:
             raise ModelError(f"The models have {sorted(shapes)} outputs; expected models for one task.")
         self.task = Task(settings.bound if shapes == {1} else None)
@@ -153,12 +153,12 @@ class JointAscent:
 
     def run(self, on_progress: Progress | None, publish: Callable[[], None] | None) -> bool:
         """Take steps until every seed is done or the steps are used up; return whether the caller stopped it."""
-        told, iterations = 0, self.settings.iterations
+        published, iterations = 0, self.settings.iterations
         try:
             while len(self.active) and self.taken < iterations:
                 self.step()
-                if publish is not None and self.count > told:
-                    told = self.count
+                if publish is not None and self.count > published:
+                    published = self.count
                     publish()
                 report(on_progress, self.taken, iterations, said_steps(self.count, len(self.seeds)))
         except CancelledError:
@@ -187,7 +187,7 @@ class JointAscent:
         self._advance()
         pictures = self.rule.picture(self.seeds[self.active], self.state[self.active])
         if self.rule.steers_once or self.taken == self.settings.iterations:
-            left = self._keep(pictures, self.task.predictions([one.scores(pictures) for one in self.models]))
+            left = self._keep(pictures, self.task.predictions([model.scores(pictures) for model in self.models]))
             self.gradient = None if self.gradient is None else self.gradient[left]
         else:
             self._look(pictures, True)
@@ -259,13 +259,13 @@ class JointAscent:
     def arrived(self) -> Arrived:
         """Return the disagreements so far, in the order of the seeds."""
         some = self.disagreements
-        rows = torch.cat([self.active[:0], *(one[0] for one in some)])
+        rows = torch.cat([self.active[:0], *(part[0] for part in some)])
         order = torch.argsort(rows)
-        taken = [np.full(len(one[0]), one[3], np.int64) for one in some]
+        taken = [np.full(len(part[0]), part[3], np.int64) for part in some]
         return Arrived(
-            inputs=torch.cat([self.seeds[:0], *(one[1] for one in some)])[order].numpy(),
+            inputs=torch.cat([self.seeds[:0], *(part[1] for part in some)])[order].numpy(),
             seed_index=rows[order].numpy(),
-            predictions=torch.cat([self.predictions[:0], *(one[2] for one in some)])[order].numpy(),
+            predictions=torch.cat([self.predictions[:0], *(part[2] for part in some)])[order].numpy(),
             seed_predictions=self.predictions.numpy(),
             iterations=np.concatenate([np.zeros(0, np.int64), *taken])[order.numpy()],
             turned=self.turned,

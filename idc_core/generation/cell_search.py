@@ -42,7 +42,7 @@ class CellSpace:
             raise SettingError(f"Cells come from a fitted IDC or an analysis, not from {type(source).__name__}.")
         original = source.idc.original if isinstance(source, IDC) else source.settings["original"]
         middles = tuple((values[:-1] + values[1:]) / 2 for values in source.centroids)
-        boundaries = middles if original else tuple(one.boundaries for one in source.clusters)
+        boundaries = middles if original else tuple(neuron.boundaries for neuron in source.clusters)
         return cls(source.layer, source.important, tuple(source.centroids), boundaries)
 
     @property
@@ -254,14 +254,14 @@ class _CellSearch:
 
     def _result(self, first: NDArray[np.int64], stopped: bool) -> Reached:
         some = self.arrived
-        rows = torch.cat([one[0] for one in some])
+        rows = torch.cat([part[0] for part in some])
         order = torch.argsort(rows)
-        taken = np.concatenate([np.full(len(one[0]), one[3], np.int64) for one in some])
+        taken = np.concatenate([np.full(len(part[0]), part[3], np.int64) for part in some])
         return Reached(
             cell=self.cell,
-            inputs=torch.cat([one[1] for one in some])[order].numpy(),
+            inputs=torch.cat([part[1] for part in some])[order].numpy(),
             seed_index=rows[order].numpy(),
-            predictions=torch.cat([one[2] for one in some])[order].numpy(),
+            predictions=torch.cat([part[2] for part in some])[order].numpy(),
             seed_predictions=first,
             iterations=taken[order.numpy()],
             closest=self.closest,

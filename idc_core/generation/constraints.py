@@ -122,8 +122,8 @@ def towards(seeds: Tensor, pictures: Tensor) -> Tensor:
 
 def as_seeds(seeds: Any) -> Tensor:
     """Return a tensor, array or Dataset of pictures in 0..1, at least one, as 8 bits, float32 (n, C, H, W)."""
-    found = getattr(seeds, "inputs", seeds)
-    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+    values = getattr(seeds, "inputs", seeds)
+    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     if array.ndim != 4 or array.dtype.kind != "f" or not len(array):
         raise DataError(
             "A search starts from pictures: expected at least one, numbers in 0..1 of shape (n, channels, height, "

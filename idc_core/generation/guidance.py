@@ -117,7 +117,11 @@ class _CellGuide:
         chosen = np.empty_like(own)
         for row, cell in enumerate(own):
             beside = np.array(adjacent(sizes, tuple(cell)), np.uint8).reshape(-1, len(sizes))
-            left = [one for one, code in zip(beside, encode(beside, sizes), strict=True) if code not in self.covered]
+            left = [
+                candidate
+                for candidate, code in zip(beside, encode(beside, sizes), strict=True)
+                if code not in self.covered
+            ]
             chosen[row] = left[int(draws[row] * len(left))] if left else cell
         goals = np.stack([values[chosen[:, rank]] for rank, values in enumerate(self.space.centroids)], 1)
         shape = (len(draws), len(sizes))
@@ -213,13 +217,13 @@ def make_guidance(
         if name == "idc":
             layer = layers[number] if layers is not None else _usual_layer(model, hidden)
             neurons = collect(model, getattr(train, "inputs", train)[:1], [layer]).activations[layer].shape[1]
-            one: Criterion = kind(model, layer, m=min(m, neurons))
+            criterion: Criterion = kind(model, layer, m=min(m, neurons))
         else:
-            one = kind(model, hidden)
-        learns = not isinstance(one, StreamedCriterion) or one.learns
+            criterion = kind(model, hidden)
+        learns = not isinstance(criterion, StreamedCriterion) or criterion.learns
         if learns or covered is not None:
-            one.fit(train, on_progress=on_progress)
-        made.append(one if covered is None else one.update(covered, on_progress=on_progress))
+            criterion.fit(train, on_progress=on_progress)
+        made.append(criterion if covered is None else criterion.update(covered, on_progress=on_progress))
     return made
 
 

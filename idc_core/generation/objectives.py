@@ -135,17 +135,17 @@ class SearchedNetwork:
                 slopes = given.new_zeros(0) if raised is None else self._gradient(raised(outputs, active, rows), given)
             return {"scores": outputs.float(), "slopes": slopes.float(), "active": active.float()}
 
-        found = [arrays for _, arrays in brought_back(self._pieces(len(pictures), run))]
+        pieces = [arrays for _, arrays in brought_back(self._pieces(len(pictures), run))]
         scores, slopes, active = (
-            torch.cat([torch.from_numpy(one[name]) for one in found]) for name in ("scores", "slopes", "active")
+            torch.cat([torch.from_numpy(part[name]) for part in pieces]) for name in ("scores", "slopes", "active")
         )
         return scores, slopes, active
 
     def _gradient(self, value: Tensor, given: Tensor) -> Tensor:
-        found = torch.autograd.grad(value.sum(), given, allow_unused=True)[0] if value.requires_grad else None
-        if found is None:
+        gradient = torch.autograd.grad(value.sum(), given, allow_unused=True)[0] if value.requires_grad else None
+        if gradient is None:
             raise without_gradient(self.model)
-        return found.contiguous()
+        return gradient.contiguous()
 
     def _active(self, layer: str, value: Tensor, given: Tensor) -> Tensor:
         """Return one activation per neuron from a layer's output."""

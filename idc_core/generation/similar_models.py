@@ -16,7 +16,9 @@ _MOST = 3
 def companions(name: str) -> tuple[str, ...]:
     """Return a network and others that were trained here for the same task on the same data, at most `_MOST`."""
     own = find_entry(name)
-    others = [key for key, one in MODELS.items() if key != name and one.dataset == own.dataset and not one.published]
+    others = [
+        key for key, entry in MODELS.items() if key != name and entry.dataset == own.dataset and not entry.published
+    ]
     return (name, *others[: _MOST - 1])
 
 

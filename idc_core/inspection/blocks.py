@@ -146,7 +146,7 @@ class BlockStore:
         """Return what was kept under a key."""
         if key in self._memory:
             return self._memory[key]
-        return [torch.from_numpy(one.read()) for one in self._files[key]]
+        return [torch.from_numpy(spilled.read()) for spilled in self._files[key]]
 
     def _file(self, index: int, number: int) -> Path:
         if self._folder is None:
@@ -178,7 +178,7 @@ class UnitRows:
     def moments(self) -> NDArray[np.float64]:
         """Sums of the moved values and of their squares: float64 (2, units)."""
         moved = self.moved()
-        return np.stack([one.double().numpy() for one in (moved.sum(0), moved.square_().sum(0))])
+        return np.stack([total.double().numpy() for total in (moved.sum(0), moved.square_().sum(0))])
 
 
 def pieces(records: int, rows: int, places: int) -> list[tuple[slice, int]]:
@@ -226,8 +226,8 @@ def _behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: 
 
 def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
     if hypothesis.kind == "classes":
-        for axis, (size, wanted) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
-            middle = ((np.arange(wanted) + 0.5) * size / wanted).astype(np.int64)
+        for axis, (size, target) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
+            middle = ((np.arange(target) + 0.5) * size / target).astype(np.int64)
             values = values.take(middle, axis)
         return values
     given = torch.from_numpy(values.astype(np.float32, copy=False))[:, None]

@@ -77,8 +77,8 @@ class ScoresByEpoch:
 def scores_by_epoch(found: Mapping[int, Grid]) -> ScoresByEpoch:
     """Stack the scores of several epochs of the same hypotheses and units, in the last one's order of hypotheses."""
     epochs = tuple(sorted(found))
-    shapes = {one.score.shape for one in found.values()}
-    if len(shapes) != 1 or len({frozenset(one.names) for one in found.values()}) != 1:
+    shapes = {grid.score.shape for grid in found.values()}
+    if len(shapes) != 1 or len({frozenset(grid.names) for grid in found.values()}) != 1:
         raise DataError("Epochs can only be compared, one at least, on the same hypotheses and the same units.")
     names = found[epochs[-1]].names
     order = [[found[epoch].names.index(name) for name in names] for epoch in epochs]

@@ -54,8 +54,8 @@ class UnitSums:
     def merge(self, other: UnitSums) -> None:
         """Take in the sums over the records that come next."""
         self.about = {**other.about, **self.about}
-        for place, found in other.moments.items():
-            self.moments[place] = self.moments[place] + found if place in self.moments else found
+        for place, moments in other.moments.items():
+            self.moments[place] = self.moments[place] + moments if place in self.moments else moments
 
 
 @dataclass(eq=False)
@@ -183,11 +183,11 @@ class Stream:
 
     def units(self) -> dict[Place, NDArray[np.float64]]:
         """Return mean and standard deviation of every unit over what was read, float64 (units, 2)."""
-        found = {}
+        units = {}
         for place, (n, x, xx) in self._moments.items():
             mean, spread = self._about[place].double().numpy() + x / n, np.sqrt(np.maximum(xx / n - (x / n) ** 2, 0))
-            found[place] = np.stack([mean, spread], 1)
-        return found
+            units[place] = np.stack([mean, spread], 1)
+        return units
 
     def _count(self, block: Block) -> None:
         """Add a block's rows to their units' moments."""
@@ -276,13 +276,13 @@ class _EvaluatedBlocks:
     @cached_property
     def somewhere(self) -> NDArray[np.bool_]:
         """Whether each hypothesis is true somewhere in a record, and false somewhere: bool (2, hypotheses, records)."""
-        found = np.empty((2, len(self.values), len(self.records)), bool)
+        occurs = np.empty((2, len(self.values), len(self.records)), bool)
         for at, value in enumerate(self.values):
             flat = (value > 0).astype(np.float32).reshape(len(value), -1)
             # A product with ones counts much faster than `any` does along so short an axis.
             count = flat @ np.ones(flat.shape[1], np.float32)
-            found[0, at], found[1, at] = count > 0, count < flat.shape[1]
-        return found
+            occurs[0, at], occurs[1, at] = count > 0, count < flat.shape[1]
+        return occurs
 
 
 @dataclass(eq=False)
@@ -301,7 +301,7 @@ class Evaluation:
     evaluated: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._small = all(one.kind != "number" and one.classes <= 256 for one in self.hypotheses)
+        self._small = all(hypothesis.kind != "number" and hypothesis.classes <= 256 for hypothesis in self.hypotheses)
         self._span: _EvaluatedBlocks | None = None
         self._support: dict[int, NDArray[np.int64]] = {}
 

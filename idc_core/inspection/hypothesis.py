@@ -38,8 +38,8 @@ class Records:
     @cached_property
     def inputs(self) -> NDArray[Any]:
         """The inputs, (n, ...)."""
-        found: NDArray[Any] = self.dataset.inputs[self.positions]
-        return found
+        inputs: NDArray[Any] = self.dataset.inputs[self.positions]
+        return inputs
 
     @cached_property
     def tokens(self) -> NDArray[np.generic]:
@@ -49,14 +49,14 @@ class Records:
     @cached_property
     def targets(self) -> NDArray[Any]:
         """The targets, (n,)."""
-        found: NDArray[Any] = self.dataset.targets[self.positions]
-        return found
+        targets: NDArray[Any] = self.dataset.targets[self.positions]
+        return targets
 
     @property
     def ids(self) -> NDArray[np.int64]:
         """The inputs' positions in their split's own order, (n,)."""
-        found: NDArray[np.int64] = self.dataset.ids[self.positions]
-        return found
+        ids: NDArray[np.int64] = self.dataset.ids[self.positions]
+        return ids
 
     @property
     def is_text(self) -> bool:
@@ -125,17 +125,17 @@ class Hypothesis:
 
     def values(self, records: Records) -> NDArray[np.bool_] | NDArray[np.float32]:
         """Return the same as a call, but bool where the behaviour is true or false: a quarter of the memory."""
-        found = np.asarray(self.behave(records))
-        if found.shape not in ((len(records),), (len(records), *records.symbols)):
+        array = np.asarray(self.behave(records))
+        if array.shape not in ((len(records),), (len(records), *records.symbols)):
             raise DataError(
-                f"Hypothesis {self.name!r} gave an array of shape {found.shape} for {len(records)} records; expected "
+                f"Hypothesis {self.name!r} gave an array of shape {array.shape} for {len(records)} records; expected "
                 f"({len(records)},) or {(len(records), *records.symbols)}."
             )
-        if found.dtype.kind not in "biuf":
-            raise DataError(f"Hypothesis {self.name!r} gave values of type {found.dtype}; expected numbers.")
-        if found.dtype == bool and self.kind != "classes":
-            return found
-        values: NDArray[np.float32] = found.astype(np.float32)
+        if array.dtype.kind not in "biuf":
+            raise DataError(f"Hypothesis {self.name!r} gave values of type {array.dtype}; expected numbers.")
+        if array.dtype == bool and self.kind != "classes":
+            return array
+        values: NDArray[np.float32] = array.astype(np.float32)
         highest = {"binary": 1, "classes": self.classes - 1}.get(self.kind, np.inf)
         whole = self.kind == "number" or bool((values == np.floor(values)).all() and (values >= 0).all())
         if not np.isfinite(values).all() or not whole or (values.size and values.max() > highest):
@@ -170,8 +170,8 @@ def register_family(name: str, label: str, help: str) -> Callable[[Callable[[Dat
 
 def library(dataset: Dataset, families: Iterable[str] | None = None) -> tuple[Hypothesis, ...]:
     """Return the ready-made hypotheses of some families, or of all of `FAMILIES`, for a data set."""
-    wanted = [FAMILIES[name] for name in (FAMILIES if families is None else families)]
-    return tuple(one for family in wanted for one in family.offer(dataset))
+    chosen = [FAMILIES[name] for name in (FAMILIES if families is None else families)]
+    return tuple(hypothesis for family in chosen for hypothesis in family.offer(dataset))
 
 
 def shuffled(hypothesis: Hypothesis, seed: int) -> Hypothesis:

@@ -94,8 +94,8 @@ def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
 
 def _overlap(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     """Return intersection over union of "the unit is among its highest" and "the hypothesis is true"."""
-    found = sums["both"] / (sums["true"] + sums["active"] - sums["both"])
-    return np.asarray(np.where(sums["true"] > 0, found, np.nan))
+    overlap = sums["both"] / (sums["true"] + sums["active"] - sums["both"])
+    return np.asarray(np.where(sums["true"] > 0, overlap, np.nan))
 
 
 def beyond_place(sums: Sums) -> NDArray[np.float64]:
@@ -131,15 +131,15 @@ def _cells(sums: Sums) -> NDArray[np.float64]:
     of_bins, both = _between(sums["y"], 0), _between(sums["xy"], 0)
     in_place = "x_place" in sums
     places = _between(sums["y_place"], 0) if in_place else None
-    found = []
+    cells = []
     for level, bins in enumerate(both):
         for edge, shared in enumerate(bins):
             x, y = sums["x"][edge], of_bins[level]
             moments = {"n": sums["n"], "x": x, "xx": x, "y": y, "yy": y, "xy": shared}
             if places is not None:
                 moments |= {"x_place": sums["x_place"][edge], "y_place": places[level]}
-            found.append(beyond_place(moments))
-    return np.stack(found)
+            cells.append(beyond_place(moments))
+    return np.stack(cells)
 
 
 def information(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
@@ -157,8 +157,8 @@ def information(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     terms = np.where(table > 0, table * np.log(np.where(table > 0, table / np.where(expected > 0, expected, 1), 1)), 0)
     share = y / n
     entropy = -np.where(share > 0, share * np.log(np.where(share > 0, share, 1)), 0).sum(0)
-    told = terms.sum((0, 1)) / n
-    return np.where(entropy > 0, np.maximum(told, 0) / np.where(entropy > 0, entropy, 1), np.nan)
+    shared = terms.sum((0, 1)) / n
+    return np.where(entropy > 0, np.maximum(shared, 0) / np.where(entropy > 0, entropy, 1), np.nan)
 
 
 def _between(above: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
@@ -175,8 +175,8 @@ _DEEPBASE = "T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIG
 _DISSECTION = "D. Bau et al., Network Dissection, CVPR 2017"
 
 PAIR_MEASURES: dict[str, PairMeasure] = {
-    one.name: one
-    for one in (
+    measure.name: measure
+    for measure in (
         PairMeasure(
             "pearson",
             "Pearson correlation",

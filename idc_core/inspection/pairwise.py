@@ -171,17 +171,17 @@ class PairRun:
         if sure.error is None or len(self.sums.groups) < FEWEST_GROUPS:
             return sure.records
         read, groups = self.sums.count, len(self.sums.groups)
-        found = []
+        scored = []
         for measure in self.measures:
             score, spread = jackknife(self.sums, lambda sums, m=measure: m.statistic(sums, self.encoder))  # type: ignore[misc]
-            found.append((measure, score, spread, sure.margins(spread, groups, read)))
+            scored.append((measure, score, spread, sure.margins(spread, groups, read)))
         done = np.ones(len(self.which), bool)
         hopeless = sure.rare(self._met(), read)[:, None]
-        for *_, margins in found:
+        for *_, margins in scored:
             done &= ((margins <= sure.error) | (np.isnan(margins) & hopeless)).all(1)
-        worst = np.max([margins[~done].max(initial=0) for *_, margins in found])
+        worst = np.max([margins[~done].max(initial=0) for *_, margins in scored])
         if done.any():
-            for measure, score, spread, margins in found:
+            for measure, score, spread, margins in scored:
                 self._write(measure, score, spread, margins, np.flatnonzero(done), sure, lines)
             self._drop(~done)
         return sure.needed(float(worst), read) if len(self.which) else 0
@@ -261,11 +261,11 @@ class PairRun:
             return np.full(score.shape, np.nan)
         if measure.association is not beyond_place or measure.statistic is not correlation or self._has_places():
             score, spread = jackknife(self.sums.only(rows, len(self.which)), measure.association)
-        found = no_association(score, spread, groups, self.sums.count)
+        p_value = no_association(score, spread, groups, self.sums.count)
         which = self.which[rows]
         binary = np.array([self.hypotheses[int(at)].kind == "binary" for at in which])
         few = binary & (self.support[:, which].min(0) < FEWEST_SUPPORT)
-        return np.where(few[:, None], np.nan, found)
+        return np.where(few[:, None], np.nan, p_value)
 
     def _has_places(self) -> bool:
         return "x_place" in self.sums.groups[0]
@@ -274,6 +274,6 @@ class PairRun:
 def _side_by_side(single: list[Sums], example: Sums) -> Sums:
     """Join the sums of single hypotheses along their axis; what is no hypothesis's is the same in all."""
     return {
-        name: np.concatenate([one[name] for one in single], -2) if value.shape[-2] > 1 else single[0][name]
+        name: np.concatenate([sums[name] for sums in single], -2) if value.shape[-2] > 1 else single[0][name]
         for name, value in example.items()
     }

@@ -74,8 +74,8 @@ def find_measure(measure: str | Measure) -> Measure:
         return measure
     if measure not in MEASURES:
         raise SettingError(f"Unknown measure {measure!r}: expected one of {', '.join(MEASURES)}.")
-    found: Measure = MEASURES[measure]
-    return found
+    known: Measure = MEASURES[measure]
+    return known
 
 
 def plan(
@@ -93,37 +93,37 @@ def plan(
 ) -> Job:
     """Check what is asked of `inspect`, and return everything that it needs; nothing is read yet."""
     speed = speed or Speed()
-    found = _models(models)
+    networks = _models(models)
     if not isinstance(measures, Sequence) or isinstance(measures, str):
         raise SettingError(f"Expected a list of measures, not {shown(measures)}.")
     if groups is not None and not (isinstance(groups, Mapping) and all(map(_is_group, groups.values()))):
         raise SettingError(f"Expected lists of units by name as groups, not {shown(groups)}.")
     chosen = [find_measure(measure) for measure in measures]
     _check(dataset, hypotheses, chosen)
-    asked = InspectOptions(**options)
-    order = np.random.default_rng(asked.seed).permutation(len(dataset))[: asked.records].astype(np.int64)
-    chosen_layers = _layers(found, layers)
+    settings = InspectOptions(**options)
+    order = np.random.default_rng(settings.seed).permutation(len(dataset))[: settings.records].astype(np.int64)
+    chosen_layers = _layers(networks, layers)
     about = {
         "dataset": dataset.name,
         "split": dataset.split,
         "dataset_fingerprint": dataset.fingerprint,
         "dataset_records": len(dataset),
         "records": len(order),
-        **{name: getattr(asked, name) for name in ("seed", "error", "confidence", "pilot")},
-        "models": {name: fingerprint(model) for name, model in found.items()},
+        **{name: getattr(settings, name) for name in ("seed", "error", "confidence", "pilot")},
+        "models": {name: fingerprint(model) for name, model in networks.items()},
         "layers": {name: list(names) for name, names in chosen_layers.items()},
-        "measures": {one.name: _settings(one) for one in chosen},
+        "measures": {chosen_measure.name: _settings(chosen_measure) for chosen_measure in chosen},
         "groups": {} if groups is None else {name: list(map(int, group)) for name, group in groups.items()},
         "speed": asdict(speed),
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
     }
     return Job(
-        found,
+        networks,
         chosen_layers,
         dataset,
         order,
         groups,
-        asked if speed.early else replace(asked, error=None),
+        settings if speed.early else replace(settings, error=None),
         speed,
         on_progress,
         on_scores,
@@ -152,14 +152,14 @@ def _models(models: object) -> dict[str, nn.Module]:
         return {getattr(getattr(models, "card", None), "name", "model"): models}
     if not isinstance(models, Mapping | Sequence) or not models:
         raise SettingError(f"Expected a model to inspect, or the names of several, not {shown(models)}.")
-    found = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
-    for model in found.values():
+    networks = dict(models) if isinstance(models, Mapping) else {name: load_model(name) for name in models}
+    for model in networks.values():
         named_layers(model)  # refuses what is no network
-    return found
+    return networks
 
 
 def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str, ...]]:
-    found = {}
+    chosen = {}
     for name, model in models.items():
         own = layers.get(name) if isinstance(layers, Mapping) else layers
         if own is None:
@@ -167,20 +167,20 @@ def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str
             if card is None:
                 raise SettingError(f"{name} has no default layer: name the layers to inspect.")
             own = (card.default_layer,)
-        found[name] = layer_names(own)
-        if not found[name]:
+        chosen[name] = layer_names(own)
+        if not chosen[name]:
             raise SettingError(f"No layer of {name} is named: name at least one, or leave layers out.")
-    return found
+    return chosen
 
 
 def _check(dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> None:
-    if not isinstance(hypotheses, Sequence) or not all(isinstance(one, Hypothesis) for one in hypotheses):
+    if not isinstance(hypotheses, Sequence) or not all(isinstance(hypothesis, Hypothesis) for hypothesis in hypotheses):
         raise SettingError(f"Expected a list of hypotheses, as of idc_core.Hypothesis, not {shown(hypotheses)}.")
     if not isinstance(dataset, Dataset):
         raise DataError(f"Expected a data set, as load_dataset gives it, not {shown(dataset)}.")
     if not len(dataset):
         raise DataError("The data set has no records to inspect on.")
-    names = [one.name for one in hypotheses]
+    names = [hypothesis.name for hypothesis in hypotheses]
     twice = sorted({name for name in names if names.count(name) > 1})
     if not names or twice:
         raise SettingError(
@@ -188,7 +188,7 @@ def _check(dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequenc
             if twice
             else "There is no hypothesis to inspect: give at least one."
         )
-    if not any(one.kind in measure.kinds for one in hypotheses for measure in measures):
+    if not any(hypothesis.kind in measure.kinds for hypothesis in hypotheses for measure in measures):
         raise SettingError("No measure can see any of these hypotheses; choose measures for their kinds.")
 
 

@@ -74,12 +74,12 @@ class GroupMeasure:
 
 def _f1(sums: Sums) -> NDArray[np.float64]:
     """Return F1, the harmonic mean of precision and recall, averaged over classes where there are several."""
-    found = 2 * sums["hit"] / (sums["said"] + sums["true"])
-    found = np.where(sums["said"] + sums["true"] > 0, found, 0.0)
-    if len(found) > 1:
+    scores = 2 * sums["hit"] / (sums["said"] + sums["true"])
+    scores = np.where(sums["said"] + sums["true"] > 0, scores, 0.0)
+    if len(scores) > 1:
         seen = sums["true"] + sums["said"] > 0
-        return np.asarray(np.where(seen, found, 0).sum(0) / np.maximum(seen.sum(0), 1))
-    return np.where(sums["true"][0] > 0, found[0], np.nan)
+        return np.asarray(np.where(seen, scores, 0).sum(0) / np.maximum(seen.sum(0), 1))
+    return np.where(sums["true"][0] > 0, scores[0], np.nan)
 
 
 def _determination(sums: Sums) -> NDArray[np.float64]:
@@ -94,20 +94,20 @@ def agreement(sums: Sums) -> NDArray[np.float64]:
     J. Gorodkin, Comparing two K-category assignments by a K-category correlation coefficient, Computational Biology and
     Chemistry 28, 2004, equation 4; Pearson's for two classes.
     """
-    n, said, true = sums["n"], sums["said"], sums["true"]
-    shared = (sums["hit"] - said * true / n).sum(0)
-    said, true = ((counts - counts**2 / n).sum(0) for counts in (said, true))
-    return np.where(true > 0, shared / np.sqrt(np.where(said * true > 0, said * true, 1)), np.nan)
+    n, predicted, true = sums["n"], sums["said"], sums["true"]
+    shared = (sums["hit"] - predicted * true / n).sum(0)
+    predicted, true = ((counts - counts**2 / n).sum(0) for counts in (predicted, true))
+    return np.where(true > 0, shared / np.sqrt(np.where(predicted * true > 0, predicted * true, 1)), np.nan)
 
 
 def followed(sums: Sums) -> NDArray[np.float64]:
     """Return Pearson's correlation of what the probe predicts and what is there."""
     n = sums["n"]
-    said, true = (sums[name + name] - sums[name] ** 2 / n for name in ("p", "y"))
+    varies, true = (sums[name + name] - sums[name] ** 2 / n for name in ("p", "y"))
     both = (sums["pp"] + sums["yy"] - sums["missed"]) / 2 - sums["p"] * sums["y"] / n
-    still = said <= 1e-12 * sums["pp"]
-    found = np.where(still, 0.0, both / np.sqrt(np.where(still, 1, said) * np.where(true > 0, true, 1)))
-    return np.where(true > 1e-12 * sums["yy"], np.clip(found, -1, 1), np.nan)
+    still = varies <= 1e-12 * sums["pp"]
+    correlation = np.where(still, 0.0, both / np.sqrt(np.where(still, 1, varies) * np.where(true > 0, true, 1)))
+    return np.where(true > 1e-12 * sums["yy"], np.clip(correlation, -1, 1), np.nan)
 
 
 def _always(sums: Sums) -> NDArray[np.float64]:
@@ -124,8 +124,8 @@ def _by_chance(sums: Sums) -> NDArray[np.float64]:
 _DEEPBASE = "T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019"
 
 GROUP_MEASURES: dict[str, GroupMeasure] = {
-    one.name: one
-    for one in (
+    measure.name: measure
+    for measure in (
         GroupMeasure(
             "logistic",
             "Logistic probe",
@@ -242,7 +242,7 @@ class ProbeRun:
         shape = (len(self.which), columns, len(self.units) + 1)
         weights = torch.zeros(shape, dtype=torch.float64)
         left = np.arange(len(self.which))
-        found = _Probed.empty(len(left), len(self.units))
+        probed = _Probed.empty(len(left), len(self.units))
         before = np.full(len(left), np.nan)
         stages = self._stages(sure)
         for stage, upto in enumerate(stages):
@@ -262,15 +262,15 @@ class ProbeRun:
             hopeless = np.isnan(score) & sure.rare(np.zeros(len(left), np.int64), sums.count)
             enough = np.ones(len(left), bool) if last or sure.error is None else (margin <= sure.error) | hopeless
             rows = left[enough]
-            found.score[rows], found.margin[rows], found.records[rows] = score[enough], margin[enough], read
-            found.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
-            found.p_value[rows] = self._probabilities(sums, left, upto)[enough]
-            found.weights[rows] = _unit_weights(weights[torch.from_numpy(enough)])
+            probed.score[rows], probed.margin[rows], probed.records[rows] = score[enough], margin[enough], read
+            probed.half_width[rows] = sure.half_widths(spread, len(sums.groups))[enough]
+            probed.p_value[rows] = self._probabilities(sums, left, upto)[enough]
+            probed.weights[rows] = _unit_weights(weights[torch.from_numpy(enough)])
             before[left] = score
             left, weights = left[~enough], weights[torch.from_numpy(~enough)]
             if not len(left):
                 break
-        return found
+        return probed
 
     def _probabilities(self, sums: GroupedSums, left: NDArray[np.int64], upto: int) -> NDArray[np.float64]:
         """Return the p values of the correlation of predictions and truth on held-out records.
@@ -280,9 +280,9 @@ class ProbeRun:
         shape = self.stream.block(0).shapes[self.place]
         if self.measure.association is None or len(sums.groups) < FEWEST_GROUPS or len(shape) == 2:
             return np.full(len(left), np.nan)
-        found = no_association(*jackknife(sums, self.measure.association), len(sums.groups), sums.count)[:, 0]
+        p_value = no_association(*jackknife(sums, self.measure.association), len(sums.groups), sums.count)[:, 0]
         binary, support = self._support(left, upto)
-        return np.where(binary & (support.min(0) < FEWEST_SUPPORT), np.nan, found)
+        return np.where(binary & (support.min(0) < FEWEST_SUPPORT), np.nan, p_value)
 
     def _unseen(self, sure: StoppingRule, left: NDArray[np.int64], upto: int, read: int) -> NDArray[np.float64]:
         """Return how far a score may be off although no held-out record says so: of few, all may be told by luck."""
@@ -308,8 +308,8 @@ class ProbeRun:
         if sure.error is None:
             return [whole]
         records = len(self.stream.order)
-        wanted = {max(self.stream.blocks_of(int(records * share)), min(_FEWEST_BLOCKS, whole)) for share in _STAGES}
-        return sorted(wanted)
+        stages = {max(self.stream.blocks_of(int(records * share)), min(_FEWEST_BLOCKS, whole)) for share in _STAGES}
+        return sorted(stages)
 
     def _blocks(self, upto: int, held_out: bool) -> Iterator[tuple[Block, Tensor, Tensor]]:
         units = torch.tensor(self.units)
@@ -355,10 +355,10 @@ class ProbeRun:
             scores = None
             if scale is not None:
                 scores = (scale.apply(units, torch.float64) @ flat).reshape(len(units), len(left), -1)
-            wanted = behaviours.T.index_select(0, hypotheses).T
+            targets = behaviours.T.index_select(0, hypotheses).T
             for rows, count in pieces(len(block.positions), len(units), int(np.prod(block.shapes[self.place]))):
                 part = None if scores is None else scores[rows]
-                sums.add(_sums(part, wanted[rows].double(), self.classes, loss is SQUARE), count)
+                sums.add(_sums(part, targets[rows].double(), self.classes, loss is SQUARE), count)
         return sums
 
 
@@ -373,21 +373,21 @@ def _sums(scores: Tensor | None, wanted: Tensor, classes: int, square: bool) -> 
     rows = {"n": np.full((1, 1), float(len(wanted)))}
     if square and scores is not None:
         missed = ((scores[..., 0] - wanted) ** 2).sum(0)
-        said = scores[..., 0]
+        predicted = scores[..., 0]
         parts = {
             "missed": missed,
             "y": wanted.sum(0),
             "yy": (wanted**2).sum(0),
-            "p": said.sum(0),
-            "pp": (said**2).sum(0),
+            "p": predicted.sum(0),
+            "pp": (predicted**2).sum(0),
         }
         return rows | {name: value.numpy()[:, None] for name, value in parts.items()}
     if scores is None:
         return rows | {"true": wanted.sum(0).numpy()[None, :, None]}
     if scores.shape[2] == 1:
-        said, true = (scores[..., 0] > 0)[None], (wanted > 0)[None]
+        predicted, true = (scores[..., 0] > 0)[None], (wanted > 0)[None]
     else:
         each = torch.arange(classes)[:, None, None]
-        said, true = scores.argmax(2)[None] == each, wanted[None] == each
-    counts = {"said": said, "true": true, "hit": said & true}
+        predicted, true = scores.argmax(2)[None] == each, wanted[None] == each
+    counts = {"said": predicted, "true": true, "hit": predicted & true}
     return rows | {name: value.sum(1).double().numpy()[..., None] for name, value in counts.items()}

@@ -105,10 +105,10 @@ class Inspection:
         mask &= column["unit"] != WHOLE_GROUP
         names = tuple(dict.fromkeys(column["hypothesis"][mask].tolist()))
         row = {name: at for at, name in enumerate(names)}
-        found = np.full((len(names), len(self.units[model, layer])), np.nan)
+        scores = np.full((len(names), len(self.units[model, layer])), np.nan)
         rows = [row[name] for name in column["hypothesis"][mask].tolist()]
-        found[rows, column["unit"][mask]] = column["score"][mask]
-        return names, found
+        scores[rows, column["unit"][mask]] = column["score"][mask]
+        return names, scores
 
 
 @dataclass(eq=False)
@@ -135,7 +135,7 @@ class ScoreRows:
 
 def names_of(hypotheses: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:
     """Return name, family and kind of every hypothesis."""
-    return tuple((one.name, one.family, one.kind) for one in hypotheses)
+    return tuple((hypothesis.name, hypothesis.family, hypothesis.kind) for hypothesis in hypotheses)
 
 
 def discoveries(inspection: Inspection, rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
@@ -143,12 +143,12 @@ def discoveries(inspection: Inspection, rate: float = 0.05, *, dependent: bool =
 
     All scores of one measure are one family of tests; `rate` and `dependent` as in `passing`.
     """
-    found = np.zeros(len(inspection), bool)
+    passed = np.zeros(len(inspection), bool)
     measures = inspection.table["measure"]
     for measure in dict.fromkeys(measures.tolist()):
         lines = np.flatnonzero(measures == measure)
-        found[lines] = passing(inspection.table["p_value"][lines], rate, dependent=dependent)
-    return found
+        passed[lines] = passing(inspection.table["p_value"][lines], rate, dependent=dependent)
+    return passed
 
 
 _DRAWS = 5000
@@ -217,12 +217,12 @@ def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 
     lines = np.flatnonzero(mask & (column["unit"] != WHOLE_GROUP))
     if not len(lines):
         raise DataError(f"There are no scores of single units by {measure!r} for layer {layer!r} of {model!r}.")
-    told = column["hypothesis"][lines].tolist()
+    scored = column["hypothesis"][lines].tolist()
     known = {name: family for name, family, _ in found.hypotheses}
-    present = set(told)
+    present = set(scored)
     names = tuple(name for name in known if name in present)
     row = {name: at for at, name in enumerate(names)}
-    rows, units = np.array([row[name] for name in told]), column["unit"][lines]
+    rows, units = np.array([row[name] for name in scored]), column["unit"][lines]
     shape = (len(names), len(found.units[model, layer]))
 
     def laid(values: NDArray[np.float64]) -> NDArray[np.float64]:

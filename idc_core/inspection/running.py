@@ -154,23 +154,23 @@ def _run(job: Job, part: ExtractionState, measures: Sequence[Measure], lines: Sc
 def state_of(job: Job, hypotheses: Sequence[Hypothesis], measures: Sequence[Measure]) -> ExtractionState:
     """Return the state of what shares one extraction, before anything is read."""
     store = None
-    if any(isinstance(one, GroupMeasure) for one in measures):
+    if any(isinstance(measure, GroupMeasure) for measure in measures):
         store = BlockStore((1 << 62) if job.speed.memory is None else job.speed.memory)
     stream = Stream(job.models, job.layers, job.dataset, hypotheses, job.order, store, job.speed.cache)
-    single = [one for one in measures if isinstance(one, PairMeasure)]
+    single = [measure for measure in measures if isinstance(measure, PairMeasure)]
     return ExtractionState(stream, _pair_runs(job, stream, single))
 
 
 def _same_kind(hypotheses: Sequence[Hypothesis], measures: Iterable[Measure]) -> list[tuple[int, NDArray[np.int64]]]:
     """Group the hypotheses that measures can see by their number of classes."""
     kinds = {kind for measure in measures for kind in measure.kinds}
-    found: dict[tuple[str, int], list[int]] = {}
-    for at, one in enumerate(hypotheses):
-        if one.kind in kinds:
-            found.setdefault((one.kind, one.classes), []).append(at)
+    groups: dict[tuple[str, int], list[int]] = {}
+    for at, hypothesis in enumerate(hypotheses):
+        if hypothesis.kind in kinds:
+            groups.setdefault((hypothesis.kind, hypothesis.classes), []).append(at)
     return [
         ({"binary": 2, "classes": classes}.get(kind, 0), np.array(which, np.int64))
-        for (kind, classes), which in found.items()
+        for (kind, classes), which in groups.items()
     ]
 
 
@@ -206,7 +206,7 @@ def _run_probes(job: Job, stream: Stream, measure: GroupMeasure, lines: ScoreRow
 
 
 def _write_probes(run: ProbeRun, group: str, sure: StoppingRule, lines: ScoreRows) -> None:
-    found = run.run(sure)
+    probed = run.run(sure)
     for at, column in enumerate(run.which):
         common: dict[str, object] = {
             "model": run.place[0],
@@ -214,20 +214,20 @@ def _write_probes(run: ProbeRun, group: str, sure: StoppingRule, lines: ScoreRow
             "group": group,
             "measure": run.measure.name,
             "hypothesis": run.stream.hypotheses[int(column)].name,
-            "records": found.records[at],
-            "remark": run.unscored(int(column)) if np.isnan(found.score[at]) else "",
+            "records": probed.records[at],
+            "remark": run.unscored(int(column)) if np.isnan(probed.score[at]) else "",
         }
-        score, half = found.score[at], found.half_width[at]
+        score, half = probed.score[at], probed.half_width[at]
         lines.add(
             1,
             unit=WHOLE_GROUP,
             score=score,
             low=score - half,
             high=score + half,
-            margin=found.margin[at],
-            p_value=found.p_value[at],
+            margin=probed.margin[at],
+            p_value=probed.p_value[at],
             **common,
         )
         if run.measure.loss is not None:
             nothing = dict.fromkeys(("low", "high", "margin", "p_value"), np.nan)
-            lines.add(len(run.units), unit=np.array(run.units), score=found.weights[at], **nothing, **common)
+            lines.add(len(run.units), unit=np.array(run.units), score=probed.weights[at], **nothing, **common)

@@ -48,22 +48,22 @@ class RecordBehaviour:
     def by_class(self, classes: int) -> list[NDArray[np.float32]]:
         """Return the unit's values in each class: at every place of it, or the mean over every record of it."""
         if self.behaviour.shape == self.activations.shape == self.present.shape:
-            values, found = self.activations[self.present], self.behaviour[self.present]
+            values, labels = self.activations[self.present], self.behaviour[self.present]
         else:
             # A class at each place of a record that has one value: where it occurs at all.
             flat = self.behaviour.reshape(len(self.behaviour), -1)
             if flat.shape[1] > 1:
                 return [self.mean[(flat == number).any(1)] for number in range(classes)]
-            values, found = self.mean, flat[:, 0]
-        return [np.asarray(values[found == number], np.float32) for number in range(classes)]
+            values, labels = self.mean, flat[:, 0]
+        return [np.asarray(values[labels == number], np.float32) for number in range(classes)]
 
     def over(self, index: int) -> NDArray[np.float32]:
         """Return one record's activations at every pixel, float32 (height, width), repeated for a coarser layer."""
-        wanted = self.present.shape[1:]
+        shape = self.present.shape[1:]
         values = self.activations[index]
-        if values.ndim != len(wanted):
-            return np.full(wanted, values.mean(), np.float32)
-        for axis, (size, target) in enumerate(zip(values.shape, wanted, strict=True)):
+        if values.ndim != len(shape):
+            return np.full(shape, values.mean(), np.float32)
+        for axis, (size, target) in enumerate(zip(values.shape, shape, strict=True)):
             values = values.take(np.arange(target) * size // target, axis)
         return np.asarray(values, np.float32)
 

@@ -120,13 +120,13 @@ class Problem:
         scaled = flat[:, :-1] / deviation
         factors, constant = scaled.to(self.kind), (flat[:, -1] - scaled @ mean).to(self.kind)[:, None]
         slope, rests, rows = torch.zeros_like(scaled), torch.zeros_like(flat[:, -1]), 0
-        asked = self.hypotheses[which]
+        columns_left = self.hypotheses[which]
         for units, behaviours in self.blocks():
-            x, wanted = units.to(self.kind), behaviours.T
+            x, targets = units.to(self.kind), behaviours.T
             # Picked no sooner: fewer are left from pass to pass.
-            wanted = wanted if len(asked) == len(wanted) else wanted.index_select(0, asked)
+            targets = targets if len(columns_left) == len(targets) else targets.index_select(0, columns_left)
             scores = torch.addmm(constant, factors, x.T).reshape(count, columns, -1)
-            gradient = self.loss.slope(scores, wanted.to(self.kind)).reshape(-1, len(x))
+            gradient = self.loss.slope(scores, targets.to(self.kind)).reshape(-1, len(x))
             slope += gradient @ x
             rests += gradient.sum(1)
             rows += len(x)
@@ -172,7 +172,7 @@ def minimise(
 
 def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progress | None, label: str) -> Tensor:
     preconditioner = _preconditioner(problem)
-    found, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
+    best, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
     slope = problem.slope(here, left)
     steps: list[Step] = []
     length = torch.ones(len(left), dtype=torch.float64)
@@ -183,11 +183,11 @@ def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Pr
         open_ = slope.abs().amax((1, 2)) > stop.tolerance
         # A step too short to change the weights: rounding has the last word.
         open_ &= length > 1e-8
-        found[left[~open_]] = here[~open_]
+        best[left[~open_]] = here[~open_]
         if not bool(open_.any()):
-            return found
+            return best
         if not bool(open_.all()):
-            left, here, slope, length = (one[open_] for one in (left, here, slope, length))
+            left, here, slope, length = (tensor[open_] for tensor in (left, here, slope, length))
             whitened, way = whitened[open_], way[open_]
             steps = [step.of(open_) for step in steps]
         moved = length[:, None, None] * way
@@ -203,8 +203,8 @@ def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Pr
         way = torch.where(chosen, _direction(whitened, steps), way)
         # Too far: where a straight slope would have met 0.
         length = torch.where(good, 1.0, length * (falls / (falls - still_falls)).clamp(0.1, 0.5))
-    found[left] = here
-    return found
+    best[left] = here
+    return best
 
 
 def _preconditioner(problem: Problem) -> Tensor:
@@ -242,14 +242,14 @@ def _direction(slope: Tensor, steps: list[Step]) -> Tensor:
     """Return minus the inverse Hessian's guess times the slope, problem by problem (the two-loop recursion)."""
     way = -slope
     shares = []
-    for one in reversed(steps):
-        share = one.rate * _dot(one.step, way)
-        way.addcmul_(share[:, None, None], one.change, value=-1)
+    for step in reversed(steps):
+        share = step.rate * _dot(step.step, way)
+        way.addcmul_(share[:, None, None], step.change, value=-1)
         shares.append(share)
     if steps:
         way *= steps[-1].size[:, None, None]
-    for one, share in zip(steps, reversed(shares), strict=True):
-        way.addcmul_((share - one.rate * _dot(one.change, way))[:, None, None], one.step)
+    for step, share in zip(steps, reversed(shares), strict=True):
+        way.addcmul_((share - step.rate * _dot(step.change, way))[:, None, None], step.step)
     return way
 
 
@@ -262,7 +262,7 @@ def _proximal(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progre
     gram, rows = problem.gram()
     steepest = float(torch.linalg.eigvalsh(gram)[-1]) * problem.loss.curvature + problem.l2 / rows
     size, cut = 1 / steepest, problem.l1 / rows / steepest
-    found, left = weights.clone(), torch.arange(len(weights))
+    best, left = weights.clone(), torch.arange(len(weights))
     here, ahead = weights.clone(), weights.clone()
     pace = torch.ones(len(left), dtype=torch.float64)
     for done in range(stop.passes):
@@ -278,8 +278,8 @@ def _proximal(problem: Problem, weights: Tensor, stop: Stop, on_progress: Progre
         following = (1 + (1 + 4 * pace**2).sqrt()) / 2
         ahead = shrunk + ((pace - 1) / following)[:, None, None] * (shrunk - here)
         here, pace = shrunk, following
-        found[left] = here
+        best[left] = here
         if bool(still.all()):
-            return found
+            return best
         left, here, ahead, pace = left[~still], here[~still], ahead[~still], pace[~still]
-    return found
+    return best

@@ -86,7 +86,7 @@ class GroupedSums:
         most = int(np.clip(_GROUP_BYTES // max(size, 1), FEWEST_GROUPS, MOST_GROUPS))
         while len(self.groups) > most:
             # Equal groups make the jackknife most efficient: the smallest neighbours are joined first.
-            pairs = [one + two for one, two in zip(self.records, self.records[1:], strict=False)]
+            pairs = [count + two for count, two in zip(self.records, self.records[1:], strict=False)]
             at = int(np.argmin(pairs))
             second = self.groups.pop(at + 1)
             self.groups[at] = {name: value + second[name] for name, value in self.groups[at].items()}
@@ -139,10 +139,10 @@ def no_association(
     What two rare things do together in few records understates how it varies. Behaviours dealt out to other records
     correlate with variance 1 / (records - 1) at most.
     """
-    found = _two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
-    if found.ndim == 2:
-        return found
-    least = np.nan_to_num(found, nan=np.inf).min(0) * len(found)
+    p_value = _two_sided(score, np.maximum(error, 1 / np.sqrt(max(records - 1, 1))), groups)
+    if p_value.ndim == 2:
+        return p_value
+    least = np.nan_to_num(p_value, nan=np.inf).min(0) * len(p_value)
     return np.where(np.isfinite(least), np.minimum(least, 1), np.nan)
 
 
@@ -301,13 +301,13 @@ class Binned:
         y = torch.cat([behaviours > level for level in self.levels], 1).float()
         above = [(units.values > edge).float() for edge in self.edges]
         both = [_products(x, y).reshape(count, wide, -1) for x in above]
-        found = [_by_place(x, y, places) for x in above]
+        by_place = [_by_place(x, y, places) for x in above]
         in_place = (
             {}
             if places == 1
             else {
-                "x_place": np.stack([one["x_place"] for one in found]),
-                "y_place": found[0]["y_place"].reshape(places, count, wide, 1).swapaxes(0, 1),
+                "x_place": np.stack([sums["x_place"] for sums in by_place]),
+                "y_place": by_place[0]["y_place"].reshape(places, count, wide, 1).swapaxes(0, 1),
             }
         )
         return {

@@ -107,8 +107,8 @@ def verify(
         raise SettingError("Expected at least one unit.")
     draws = np.random.default_rng(seed)
     tried = _rewritten(dataset, hypothesis, seed) if by_grammar else _swapped(dataset, hypothesis, draws)
-    found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)
-    changes = [_changes(model, layer, *some, whole_records=not by_grammar) for some in found]
+    pairs_found = _find_pairs(tried, hypothesis, pairs, tries, on_progress)
+    changes = [_changes(model, layer, *some, whole_records=not by_grammar) for some in pairs_found]
     count = changes[0].shape[1]
     chosen = np.array(units, np.int64)
     if chosen.min() < 0 or chosen.max() >= count or len(set(units)) != len(units) or 2 * len(units) > count:
@@ -169,12 +169,12 @@ def _rewritten(dataset: Dataset, hypothesis: Hypothesis, seed: int) -> Iterator[
     while True:
         made = REWRITERS[dataset.name](dataset, _BATCH, source)
         each = np.arange(_BATCH)
-        one, other = (_of_symbols(hypothesis, side)[each, made.places] for side in (made.before, made.after))
+        holds, other = (_of_symbols(hypothesis, side)[each, made.places] for side in (made.before, made.after))
         # The two are alike but for the choices after the place: what holds of the second only is read backwards.
-        first = np.where(one[:, None], made.before.inputs, made.after.inputs)
-        second = np.where(one[:, None], made.after.inputs, made.before.inputs)
-        kept = one | other
-        yield first[kept], second[kept], made.places[kept], (one & other)[kept]
+        first = np.where(holds[:, None], made.before.inputs, made.after.inputs)
+        second = np.where(holds[:, None], made.after.inputs, made.before.inputs)
+        kept = holds | other
+        yield first[kept], second[kept], made.places[kept], (holds & other)[kept]
 
 
 def _of_symbols(hypothesis: Hypothesis, records: Records) -> NDArray[np.bool_]:
@@ -194,8 +194,8 @@ def _find_pairs(
     for attempt in range(tries):
         report(on_progress, attempt, tries, "batches of swaps, at most")
         before, after, places, still = next(tried)
-        for kind, wanted in enumerate((still, ~still)):
-            picked = np.flatnonzero(wanted)[: pairs - counts[kind]]
+        for kind, mask in enumerate((still, ~still)):
+            picked = np.flatnonzero(mask)[: pairs - counts[kind]]
             kept[kind].append((before[picked], after[picked], places[picked]))
             counts[kind] += len(picked)
         if min(counts) == pairs:
@@ -276,16 +276,16 @@ def _rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> _Rewrit
     places: list[int] = []
     while len(begins) < count:
         first = _Replay((), source)
-        one = make_sentence(first)
+        written = make_sentence(first)
         other = make_sentence(_Replay(first.taken[: int(source.random() * len(first.taken))], source))
-        shorter = min(len(one.text), len(other.text))
-        place = next((at for at in range(shorter) if one.text[at] != other.text[at]), shorter)
+        shorter = min(len(written.text), len(other.text))
+        place = next((at for at in range(shorter) if written.text[at] != other.text[at]), shorter)
         lowest, highest = max(0, place - SYMBOLS + 1), min(place, shorter - SYMBOLS)
         if place == shorter or highest < lowest:
             continue
         begins.append(lowest + int(source.random() * (highest - lowest + 1)))
         places.append(place - begins[-1])
-        for side, sentence in zip(sides, (one, other), strict=True):
+        for side, sentence in zip(sides, (written, other), strict=True):
             side.append(sentence)
     starts = np.array(begins, np.int64)
     made = []

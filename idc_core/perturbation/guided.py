@@ -60,8 +60,8 @@ def guided_noise(
         places = relevant_pixels(batch.relevance[INPUT], chosen).cpu().numpy()
         for row, where in enumerate(places, batch.start):
             values = noise_values(stream(seed, int(ids[row])), chosen, channels, spread)
-            found = np.flatnonzero(where)
-            flat[row][:, found] += values[:, : len(found)]
+            marked = np.flatnonzero(where)
+            flat[row][:, marked] += values[:, : len(marked)]
     return np.clip(noisy, 0, 1, out=noisy)
 
 

@@ -24,9 +24,9 @@ def as_pictures(inputs: object) -> Pictures:
 
     The array is perhaps the caller's own memory: not to be written into.
     """
-    found = getattr(inputs, "inputs", inputs)
-    check_tensor(found)
-    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+    pictures = getattr(inputs, "inputs", inputs)
+    check_tensor(pictures)
+    array = pictures.detach().cpu().numpy() if isinstance(pictures, Tensor) else np.asarray(pictures)
     if array.ndim != 4 or array.dtype.kind != "f":
         raise DataError(
             f"Only pictures can be perturbed: expected numbers in 0..1 of shape (n, channels, height, width), not "

@@ -137,8 +137,8 @@ def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
     values = torch.tensor(pictures)
     theta = torch.tensor(matrix, dtype=torch.float32).expand(len(values), 2, 3)
     grid = F.affine_grid(theta, list(values.shape), align_corners=False)
-    found: Pictures = F.grid_sample(values, grid, padding_mode="border", align_corners=False).numpy()
-    return found
+    sampled: Pictures = F.grid_sample(values, grid, padding_mode="border", align_corners=False).numpy()
+    return sampled
 
 
 @register_transform(
@@ -176,8 +176,8 @@ def _blur(pictures: Pictures, streams: _Streams, width: float) -> Pictures:
     values = torch.tensor(pictures).reshape(count * channels, 1, *sides)
     values = F.pad(values, (reach,) * 4, mode="replicate")
     values = F.conv2d(F.conv2d(values, bell.view(1, 1, 1, -1)), bell.view(1, 1, -1, 1))
-    found: Pictures = values.reshape(count, channels, *sides).numpy()
-    return found
+    blurred: Pictures = values.reshape(count, channels, *sides).numpy()
+    return blurred
 
 
 @register_transform(

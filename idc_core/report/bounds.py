@@ -24,5 +24,5 @@ NOTES, LONGEST_NOTE = 4, 300
 
 def cut(text: str, most: int) -> str:
     """Return a text on one line, cut where it is longer; blanks for what cannot be printed."""
-    line = " ".join("".join(one if one.isprintable() else " " for one in text[: 4 * most]).split())
+    line = " ".join("".join(character if character.isprintable() else " " for character in text[: 4 * most]).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

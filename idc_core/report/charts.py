@@ -40,7 +40,9 @@ class Chart:
 def grid_chart(material: Material) -> Chart:
     """Draw the grid of combinations."""
     table, errors = material.table, material.correct is not None
-    grid = lay_out(table, [str(one) for one in material.analysis.important], default_axes(table.sizes, most=_TILES))
+    grid = lay_out(
+        table, [str(neuron) for neuron in material.analysis.important], default_axes(table.sizes, most=_TILES)
+    )
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
     colouring, height = ("errors" if errors else "covered"), min(620, grid_height(grid))
 
@@ -61,8 +63,8 @@ def histogram_chart(material: Material) -> Chart:
     analysis, sizes = material.analysis, material.sizes
     ranks = range(min(analysis.m, NEURONS))
     few, many = min(sizes), max(sizes)
-    found = plural(few, "cluster") if few == many else f"{few} to {many} clusters"
-    title = f"The activations of each important neuron form {found}"
+    clusters = plural(few, "cluster") if few == many else f"{few} to {many} clusters"
+    title = f"The activations of each important neuron form {clusters}"
 
     def draw(dark: bool) -> go.Figure:
         return histograms(
@@ -86,5 +88,5 @@ def histogram_chart(material: Material) -> Chart:
 
 
 def _chart(name: str, title: str, read: str, light: go.Figure, dark: go.Figure, picture: Markup) -> Chart:
-    in_light, in_dark = (json.loads(one.to_json()) for one in (light, dark))
+    in_light, in_dark = (json.loads(figure.to_json()) for figure in (light, dark))
     return Chart(name, title, read, int(light.layout.height), in_light, in_dark, picture)

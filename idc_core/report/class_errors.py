@@ -28,8 +28,8 @@ def find_class_errors(material: Material) -> ClassErrors:
     if len(names) > _MOST_CLASSES:
         why = f"Pairs of {len(names):,} classes are not compared; up to {_MOST_CLASSES:,} classes are."
         return ClassErrors(why, None, 0, (), worst)
-    limit, pairs, found = _judged(true, predicted, len(names))
-    listed = tuple(_pair(names, pair, found, place) for place, pair in enumerate(pairs[:PAIRS].tolist()))
+    limit, pairs, verdicts = _judged(true, predicted, len(names))
+    listed = tuple(_pair(names, pair, verdicts, place) for place, pair in enumerate(pairs[:PAIRS].tolist()))
     return ClassErrors("", limit, len(pairs), listed, worst)
 
 
@@ -47,7 +47,7 @@ def _judged(
 
 
 def _pair(names: tuple[str, ...], pair: list[int], found: Verdicts, place: int) -> ConfusedPair:
-    said = "confused" if found.confirmed[place] else "not confused"
+    verdict = "confused" if found.confirmed[place] else "not confused"
     return ConfusedPair(
         first=cut(names[pair[0]], LONGEST_NAME),
         second=cut(names[pair[1]], LONGEST_NAME),
@@ -56,7 +56,7 @@ def _pair(names: tuple[str, ...], pair: list[int], found: Verdicts, place: int) 
         rate=float(found.rate[place]),
         low=float(found.low[place]),
         high=float(found.high[place]),
-        verdict=said if found.clear[place] else f"{said}, uncertain",
+        verdict=verdict if found.clear[place] else f"{verdict}, uncertain",
     )
 
 

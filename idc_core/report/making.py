@@ -79,7 +79,7 @@ def make_report(
         filter=cut(material.conditions.words, LONGEST_TEXT),
         coverage=_coverage(material),
         neurons=_neurons(material),
-        sketch=sketch_sentence([one.sketch for one in analysis.clusters], len(analysis.train_activations)),
+        sketch=sketch_sentence([neuron.sketch for neuron in analysis.clusters], len(analysis.train_activations)),
         uncovered=uncovered,
         class_errors=find_class_errors(material),
         criteria=criteria,
@@ -104,7 +104,7 @@ def _data(data: Dataset) -> Data:
         inputs=len(data),
         classes=len(data.class_names),
         fingerprint=data.fingerprint,
-        notes=tuple(cut(one, LONGEST_TEXT) for one in data.notes[:10]),
+        notes=tuple(cut(note, LONGEST_TEXT) for note in data.notes[:10]),
     )
 
 

@@ -80,7 +80,7 @@ class Material:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Clusters of each important neuron."""
-        return tuple(found.k for found in self.analysis.clusters)
+        return tuple(neuron.k for neuron in self.analysis.clusters)
 
     @property
     def correct(self) -> NDArray[np.bool_] | None:

@@ -17,13 +17,13 @@ def notes_on(notes: Sequence[Note], model: str, data: str, layer: str) -> list[N
     """Return the notes about one network, its tests and a layer, from the latest on."""
     entry = MODELS[model]
     usual = {"model": _USUAL, "data": entry.dataset, "layer": entry.default_layer}
-    wanted = {"model": model, "data": data, "layer": layer}
-    return [one for one in notes if all((one.place.get(part) or usual[part]) == wanted[part] for part in wanted)]
+    setup = {"model": model, "data": data, "layer": layer}
+    return [note for note in notes if all((note.place.get(part) or usual[part]) == setup[part] for part in setup)]
 
 
 def remarks(notes: Sequence[Note]) -> tuple[Remark, ...]:
     """Return the first notes as a report shows them."""
     return tuple(
-        Remark(one.written, cut(one.subject, LONGEST_TEXT), cut(one.setup, LONGEST_TEXT), one.text)
-        for one in notes[:NOTES]
+        Remark(note.written, cut(note.subject, LONGEST_TEXT), cut(note.setup, LONGEST_TEXT), note.text)
+        for note in notes[:NOTES]
     )

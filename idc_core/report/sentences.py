@@ -80,5 +80,5 @@ def relevance(result: Overview) -> str:
 def finding(result: Overview) -> tuple[str, str, str]:
     """Return the three sentences that a reviewer reads first."""
     ways = (missed, in_training, only_errors, lowest_coverage, rarest_cluster, relevance)
-    first, second, third, *_ = [said for way in ways if (said := way(result))]
+    first, second, third, *_ = [sentence for way in ways if (sentence := way(result))]
     return first, second, third

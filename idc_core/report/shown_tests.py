@@ -29,11 +29,11 @@ def show(material: Material, position: int, distance: float) -> Test:
     named = bool(test.class_names)
     target, confidence = test.targets[position], float(analysis.confidence[position])
     true = test.class_names[int(target)] if named else amount(test, float(target), unit=False)
-    said = material.train.class_names[analysis.predictions[position]] if named else amount(test, confidence)
+    predicted = material.train.class_names[analysis.predictions[position]] if named else amount(test, confidence)
     return Test(
         number=int(test.ids[position]),
         true=cut(true, LONGEST_NAME),
-        predicted=cut(said, LONGEST_NAME),
+        predicted=cut(predicted, LONGEST_NAME),
         confidence=confidence if named else None,
         correct=None if material.correct is None else bool(material.correct[position]),
         cell=cell_name(analysis.assignments[position]),
@@ -52,8 +52,8 @@ def _picture(material: Material, position: int) -> str:
     """Return the address of a picture, or of a drawing of a time series; empty for other inputs."""
     if not is_pictured(material):
         return ""
-    one = np.asarray(material.test.inputs[position : position + 1])
-    drawn = _small(input_images.pictures(one, 1)[0]) if one.ndim == 4 else input_images.lines(one)[0]
+    inputs = np.asarray(material.test.inputs[position : position + 1])
+    drawn = _small(input_images.pictures(inputs, 1)[0]) if inputs.ndim == 4 else input_images.lines(inputs)[0]
     return f"data:image/webp;base64,{base64.b64encode(input_images.webp(drawn, _MOST_BYTES)).decode()}"
 
 

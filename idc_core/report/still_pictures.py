@@ -30,13 +30,15 @@ _TOP = 250.0  # per cent at the upper end of a histogram
 
 def grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Markup:
     """Draw the grid of combinations, coloured and marked as `coverage_grid` does."""
-    found = grid_rows(grid, table, colouring)
-    category = found["category"].to_numpy()
+    squares = grid_rows(grid, table, colouring)
+    category = squares["category"].to_numpy()
     rows, columns = len(grid.row_labels), len(grid.column_labels)
     left = 24 + _LETTER * len(grid.row_labels[-1])
     wide, tall = (_WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
     x, y = left + wide * (np.arange(grid.tiles) % columns), tall * (np.arange(grid.tiles) // columns)
-    pieces = [one for one in categories(colouring, LIGHT, (), grid.cells_per_tile) if one["value"] in {0, *category}]
+    pieces = [
+        entry for entry in categories(colouring, LIGHT, (), grid.cells_per_tile) if entry["value"] in {0, *category}
+    ]
     parts = []
     for piece in pieces:
         tiles = "".join(
@@ -45,7 +47,7 @@ def grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Ma
         )
         parts.append(f'<path d="{tiles}" fill="{piece["color"]}" stroke="{LIGHT.line}" stroke-width="0.5"/>')
     size = min(10.0, 0.8 * tall, wide)
-    marks = zip(x, y, found["mark"], strict=True)
+    marks = zip(x, y, squares["mark"], strict=True)
     parts += [_text(a + wide / 2, b + tall / 2 + size / 3, mark, size, ON_FILL) for a, b, mark in marks if mark]
     bottom = rows * tall
     for label, place in _some(grid.row_labels, 9 / tall):
@@ -60,7 +62,7 @@ def grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Ma
     bottom += (16 + _LETTER * len(grid.column_labels[-1])) if turned else 16
     parts.append(_text((left + _WIDTH) / 2, bottom + 10, grid.column_title))
     parts.append(_text(10, rows * tall / 2, grid.row_title, turn=True))
-    legend, height = _legend([(one["label"], one["color"]) for one in pieces], bottom + 22)
+    legend, height = _legend([(entry["label"], entry["color"]) for entry in pieces], bottom + 22)
     return _picture([*parts, *legend], height, title)
 
 

@@ -21,13 +21,13 @@ def find_uncovered(material: Material) -> Uncovered:
     if table.covered == table.total:
         return Uncovered(0, None if training is None else 0, ())
     counts = _in_training(material)
-    wanted = [cell for cell, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
-    if len(wanted) < UNCOVERED:
-        wanted += [cell for cell in map(tuple, bordering(table)[0].tolist()) if cell not in counts]
+    cells = [cell for cell, _ in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
+    if len(cells) < UNCOVERED:
+        cells += [cell for cell in map(tuple, bordering(table)[0].tolist()) if cell not in counts]
     return Uncovered(
         cells=table.total - table.covered,
         in_training=None if training is None else training.missed,
-        listed=tuple(_listed(material, cell, counts.get(cell, 0)) for cell in wanted[:UNCOVERED]),
+        listed=tuple(_listed(material, cell, counts.get(cell, 0)) for cell in cells[:UNCOVERED]),
     )
 
 

@@ -41,10 +41,10 @@ def make_files(
     material: Material, *, date: str, command: str = "", notes: Sequence[Note] = (), on_progress: Progress | None = None
 ) -> ReportFiles:
     """Make the files of a report; arguments and errors as `make_report`."""
-    found = make_report(material, date=date, command=command, notes=notes, on_progress=on_progress)
+    content = make_report(material, date=date, command=command, notes=notes, on_progress=on_progress)
     report(on_progress, 0, 1, "drawing the charts of the report")
-    page = _write_page(found, [grid_chart(material), histogram_chart(material)])
-    return ReportFiles(page, found.to_json().encode("utf-8", errors="replace"))
+    page = _write_page(content, [grid_chart(material), histogram_chart(material)])
+    return ReportFiles(page, content.to_json().encode("utf-8", errors="replace"))
 
 
 def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
@@ -71,7 +71,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
     page = environment.get_template("report.html").render(
         report=content,
         longest_note=LONGEST_NOTE,
-        charts={one.name: one for one in charts},
+        charts={drawn.name: drawn for drawn in charts},
         figure=lambda chart: Markup(figure.render(chart=chart)),
         style=Markup(style),
         script=Markup(script),

@@ -63,9 +63,9 @@ class ErrorSettings:
     @property
     def told(self) -> dict[str, Any]:
         """What a list of runs says of them."""
-        told = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
-        told["counted_layers"] = told.pop("layers")
-        return {name: value for name, value in told.items() if value not in (None, "")}
+        settings = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
+        settings["counted_layers"] = settings.pop("layers")
+        return {name: value for name, value in settings.items() if value not in (None, "")}
 
 
 CLASS_ERRORS = options_among(ErrorSettings)
@@ -93,8 +93,8 @@ def class_evidence(
         if isinstance(executor, Here):
             statistics = planned_statistics(model.card, lambda: model, data, layers).kept(on_progress)
             return network_evidence(statistics, data, class_names)
-        found = count_classes(executor, source, layers, threshold, on_progress=on_progress)
-    return counted_evidence(found.counts, found.predicted.joined(), data, class_names)
+        counted = count_classes(executor, source, layers, threshold, on_progress=on_progress)
+    return counted_evidence(counted.counts, counted.predicted.joined(), data, class_names)
 
 
 def planned_class_errors(
@@ -119,7 +119,7 @@ def planned_class_errors(
     def make(on_progress: Progress | None) -> ClassErrors:
         from idc_core.confusion import find_errors
 
-        options = {one.name: getattr(settings, one.name) for one in CLASS_ERRORS}
+        options = {parameter.name: getattr(settings, parameter.name) for parameter in CLASS_ERRORS}
         return find_errors(gather(on_progress), kind=settings.kind, on_progress=on_progress, **options)
 
     return Planned("class-errors", (*key, settings), make, run)

@@ -41,7 +41,7 @@ def differing_settings(runs: Sequence[Run], aside: Sequence[str] = ()) -> dict[s
     """
     names = dict.fromkeys(name for run in runs for name in run.facts.settings)
     rows = {name: [run.facts.settings.get(name) for run in runs] for name in names if name not in (*LABELS, *aside)}
-    return {name: values for name, values in rows.items() if any(one != values[0] for one in values)}
+    return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}
 
 
 def figures(runs: Sequence[Run]) -> dict[str, list[float | None]]:
@@ -88,15 +88,15 @@ def _analysis(run: Run) -> Analysis:
     if run.facts.kind != "analysis":
         raise SettingError("Only analyses have cells to compare.")
     try:
-        found = store.read(store.results_folder() / f"{run.id}{store.ENDING}")
+        result = store.read(store.results_folder() / f"{run.id}{store.ENDING}")
     except DataError as error:
         raise DataError(
             "The cells of a run cannot be read: another version of the program made it, or its file is damaged. "
             "Open it, and it is computed again."
         ) from error
-    if not isinstance(found, Analysis):
+    if not isinstance(result, Analysis):
         raise DataError("A run of this kind holds something else than an analysis. Delete it.")
-    return found
+    return result
 
 
 def _listed(neurons: NDArray[np.int64]) -> str:

@@ -65,22 +65,22 @@ def import_runs(paths: Sequence[Path]) -> Imported:
     DataError
         If a path does not exist or holds no results, or they cannot be kept.
     """
-    found = Imported()
+    imported = Imported()
     folder = store.results_folder()
     for file in [file for path in paths for file in _files(path)]:
         if (folder / file.name).exists():
-            found.known.append(file.stem)
+            imported.known.append(file.stem)
             continue
         if _is_part(file):
-            found.left_out += 1
+            imported.left_out += 1
             continue
         try:
             _take(file, folder)
         except DataError as error:
-            found.refused.append(str(error))
+            imported.refused.append(str(error))
         else:
-            found.taken.append(file.stem)
-    return found
+            imported.taken.append(file.stem)
+    return imported
 
 
 def _is_part(file: Path) -> bool:
@@ -95,10 +95,10 @@ def _is_part(file: Path) -> bool:
 def _files(path: Path) -> list[Path]:
     """Return the files of results at a path."""
     if path.is_dir():
-        found = sorted(path.glob(f"*{store.ENDING}")) or sorted((path / "results").glob(f"*{store.ENDING}"))
-        if not found:
+        files = sorted(path.glob(f"*{store.ENDING}")) or sorted((path / "results").glob(f"*{store.ENDING}"))
+        if not files:
             raise DataError(f"{path} holds no results: files ending in {store.ENDING} were expected there.")
-        return found
+        return files
     if why := unreadable(path):
         raise DataError(f"{path} {why}.")
     return [path]
@@ -158,14 +158,14 @@ def _is_plain(value: object) -> bool:
 
 def _check_value(facts: store.Facts, value: Any) -> None:
     """Refuse a result of another class than its kind's, or whose fields hold something else than theirs."""
-    wanted = RUN_KINDS[facts.kind].result if facts.kind in RUN_KINDS else _INTERMEDIATE[facts.kind]
-    if f"{type(value).__module__}:{type(value).__qualname__}" != wanted:
-        raise DataError(f"it holds a {type(value).__qualname__}, where {wanted.partition(':')[2]} was expected.")
+    class_name = RUN_KINDS[facts.kind].result if facts.kind in RUN_KINDS else _INTERMEDIATE[facts.kind]
+    if f"{type(value).__module__}:{type(value).__qualname__}" != class_name:
+        raise DataError(f"it holds a {type(value).__qualname__}, where {class_name.partition(':')[2]} was expected.")
     hints = get_type_hints(type(value))
-    for one in fields(value):
-        held, hint = getattr(value, one.name), hints[one.name]
+    for entry in fields(value):
+        held, hint = getattr(value, entry.name), hints[entry.name]
         if not _fits(held, hint):
-            raise DataError(f"its {one.name} is a {type(held).__qualname__}, where {hint} was expected.")
+            raise DataError(f"its {entry.name} is a {type(held).__qualname__}, where {hint} was expected.")
     if facts.kind in RUN_KINDS:
         try:
             again = RUN_KINDS[facts.kind].figures(value, facts.settings)
@@ -178,8 +178,8 @@ def _check_value(facts: store.Facts, value: Any) -> None:
 def _fits(held: object, hint: object) -> bool:
     """Whether a value is of the type that a field is annotated with; what is in it is not looked at."""
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
-        return any(_fits(held, one) for one in get_args(hint))
-    wanted = get_origin(hint) or hint
-    if wanted in (int, float):
-        return isinstance(held, (int, np.integer) if wanted is int else (int, float, np.number))
-    return not isinstance(wanted, type) or isinstance(held, wanted)
+        return any(_fits(held, option) for option in get_args(hint))
+    kind = get_origin(hint) or hint
+    if kind in (int, float):
+        return isinstance(held, (int, np.integer) if kind is int else (int, float, np.number))
+    return not isinstance(kind, type) or isinstance(held, kind)

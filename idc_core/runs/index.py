@@ -71,17 +71,17 @@ def find_runs(
     -------
     list of Run
     """
-    said = marks(owner)
-    found = [_run(row, said.get(row[0], Mark())) for row in _rows(kind, network)]
-    return [one for one in found if one.holds(text) and (sees is None or one.shared or _all_seen(one, sees))]
+    marked = marks(owner)
+    runs = [_run(row, marked.get(row[0], Mark())) for row in _rows(kind, network)]
+    return [run for run in runs if run.holds(text) and (sees is None or run.shared or _all_seen(run, sees))]
 
 
 def find_run(id: str) -> Run:
     """Return one run; SettingError where there is none of this id."""
-    found = next((one for one in find_runs() if one.id == id), None)
-    if found is None:
+    run = next((known for known in find_runs() if known.id == id), None)
+    if run is None:
         raise SettingError("There is no such run: it was deleted, or made room for newer ones.")
-    return found
+    return run
 
 
 def _all_seen(run: Run, sees: Callable[[str], bool]) -> bool:
@@ -127,8 +127,8 @@ def _on_disk(path: Path) -> Iterator[DuckDBPyConnection]:
     known = _digest(path)
     # A log beside it was left by a process that was killed.
     if not known or log_file.exists() or not seal.exists() or seal.read_text(errors="replace") != known:
-        for one in (seal, path, log_file):
-            one.unlink(missing_ok=True)
+        for file in (seal, path, log_file):
+            file.unlink(missing_ok=True)
     index = connect(str(path))
     try:
         index.execute(_TABLE)
@@ -162,7 +162,7 @@ def _update(index: DuckDBPyConnection) -> None:
 
 def _there() -> dict[str, tuple[int, int]]:
     """Return what tells one file of a result from another, by id."""
-    found = {}
+    files = {}
     try:
         with os.scandir(results_folder()) as entries:
             for entry in entries:
@@ -171,10 +171,10 @@ def _there() -> dict[str, tuple[int, int]]:
                         about = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:  # it made room meanwhile
                         continue
-                    found[entry.name.removesuffix(ENDING)] = (about.st_ino, about.st_size)
+                    files[entry.name.removesuffix(ENDING)] = (about.st_ino, about.st_size)
     except FileNotFoundError:
         return {}
-    return found
+    return files
 
 
 def _header(id: str) -> tuple[str, str, str, float, str, str, str]:

@@ -61,8 +61,10 @@ class RunKind:
 
     def figures(self, value: object, settings: Settings) -> dict[str, float]:
         """Return the figures of a result that are defined and finite."""
-        found = {name: _number(one) for name, one in self.measure(value, settings).items() if one is not None}
-        return {name: one for name, one in found.items() if math.isfinite(one)}
+        figures = {
+            name: _number(figure) for name, figure in self.measure(value, settings).items() if figure is not None
+        }
+        return {name: figure for name, figure in figures.items() if math.isfinite(figure)}
 
 
 RUN_KINDS: Registry[RunKind] = Registry("kind of run")
@@ -77,7 +79,7 @@ def register_run_kind(kind: RunKind) -> None:
 def score_of(kind: str, name: str) -> Score:
     """Return what is known of a figure; one that this program does not know is a number of its own name."""
     known = RUN_KINDS[kind].scores if kind in RUN_KINDS else ()
-    return next((one for one in known if one.name == name), Score(name, name.replace("_", " "), "number"))
+    return next((score for score in known if score.name == name), Score(name, name.replace("_", " "), "number"))
 
 
 def _number(value: float) -> float:
@@ -103,8 +105,8 @@ def _of_analysis(found: Analysis, settings: Settings) -> Figures:
 def _of_comparison(found: SuiteComparison, settings: Settings) -> Figures:
     m = settings.get("m")
     m = m if m in found.ms else found.ms[0]
-    added = [len(one.cells[m].added) for one in found.suites[1:]]
-    together = set().union(*(set(one.cells[m].codes.tolist()) for one in found.suites))
+    added = [len(suite.cells[m].added) for suite in found.suites[1:]]
+    together = set().union(*(set(suite.cells[m].codes.tolist()) for suite in found.suites))
     first = found.suites[0].cells[m]
     return {
         "added": max(added, default=0),
@@ -138,7 +140,7 @@ def _of_inspection(found: Inspection, settings: Settings) -> Figures:
     return {
         "strongest": scores[np.isfinite(scores)].max(initial=0.0),
         "hypotheses": len(found.hypotheses),
-        "units": sum(len(one) for one in found.units.values()),
+        "units": sum(len(units) for units in found.units.values()),
         "records": int(found.table["records"].max(initial=0)),
     }
 

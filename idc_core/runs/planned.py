@@ -51,7 +51,7 @@ class Planned(Generic[T]):
         on_problem: Callable[[DataError], None] | None = None,
     ) -> T:
         """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
-        found: T = store.kept(
+        result: T = store.kept(
             self.kind,
             self.key,
             lambda: self.make(on_progress),
@@ -61,12 +61,12 @@ class Planned(Generic[T]):
             on_progress=on_progress,
             on_problem=on_problem,
         )
-        return found
+        return result
 
     def found(self) -> T | None:
         """Return the result if it is kept."""
-        found = store.find(store.place(self.kind, self.key))
-        return None if found is store.MISSING else found
+        result = store.find(store.place(self.kind, self.key))
+        return None if result is store.MISSING else result
 
     def _figures(self, value: T) -> dict[str, float]:
         return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)

@@ -38,7 +38,7 @@ class Run:
     @property
     def main(self) -> tuple[Score, float] | None:
         """Its most telling figure; None where it has none."""
-        known = [one.name for one in RUN_KINDS[self.facts.kind].scores] if self.facts.kind in RUN_KINDS else []
+        known = [score.name for score in RUN_KINDS[self.facts.kind].scores] if self.facts.kind in RUN_KINDS else []
         name = next((name for name in (*known, *self.facts.scores) if name in self.facts.scores), None)
         return None if name is None else (score_of(self.facts.kind, name), self.facts.scores[name])
 
@@ -53,7 +53,7 @@ class Run:
 
     def _texts(self, name: str) -> list[str]:
         value = self.facts.settings.get(name)
-        return [str(one) for one in value] if isinstance(value, list) else []
+        return [str(item) for item in value] if isinstance(value, list) else []
 
     def holds(self, text: str) -> bool:
         """Whether its name, kind, id and settings hold all words of a text."""

@@ -33,15 +33,17 @@ def versions(runs: Sequence[Run], aside: Sequence[str] = ()) -> list[VersionLine
         Settings that follow from others.
     """
     lines: dict[str, dict[str, Run]] = {}
-    for run in sorted(runs, key=lambda one: one.facts.made):
+    for run in sorted(runs, key=lambda entry: entry.facts.made):
         same = {name: value for name, value in run.facts.settings.items() if name not in (*LABELS, *aside, VERSION)}
         # A later run of the same version takes the place of the earlier one.
         lines.setdefault(json.dumps(same, sort_keys=True), {})[run.said(VERSION)] = run
-    found = [tuple(line.values()) for line in lines.values()]
-    told = differing_settings([line[0] for line in found], aside) if found else {}
-    told.pop(VERSION, None)
-    labels = [", ".join(f"{_words(name)} {row[place]}" for name, row in told.items()) for place in range(len(found))]
-    made = [VersionLine(line, label) for line, label in zip(found, labels, strict=True)]
+    groups = [tuple(line.values()) for line in lines.values()]
+    differing = differing_settings([line[0] for line in groups], aside) if groups else {}
+    differing.pop(VERSION, None)
+    labels = [
+        ", ".join(f"{_words(name)} {row[place]}" for name, row in differing.items()) for place in range(len(groups))
+    ]
+    made = [VersionLine(line, label) for line, label in zip(groups, labels, strict=True)]
     return sorted(made, key=lambda line: (-len(line.runs), line.label))
 
 

@@ -37,13 +37,13 @@ def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fre
         raise SettingError(f"The kind of a record names a folder; expected one word, not {kind!r}.")
     written = _text(dict(key), f"the key of kind {kind!r}")
     path = records_folder() / kind / f"{hashlib.sha256(written.encode()).hexdigest()[:32]}.json"
-    found = None if fresh else _read(path, json.loads(written))
-    if found is None:
+    record = None if fresh else _read(path, json.loads(written))
+    if record is None:
         text = _text({"key": dict(key), "record": make()}, f"the record of kind {kind!r}")
         with keeping(path.parent, "Finished work"):
             write_whole(path, seal_text(text))
-        found = json.loads(text)["record"]
-    return found
+        record = json.loads(text)["record"]
+    return record
 
 
 def records_folder() -> Path:
@@ -66,13 +66,13 @@ class ArrayFolder(MutableMapping[str, Arrays]):
             raise KeyError(key)
         try:
             check_sealed_zip(path, str(path))
-            found = read_arrays(path, str(path))
+            arrays = read_arrays(path, str(path))
         except DataError as error:
             damaged(path, error)
             raise KeyError(key) from error
         if self._limit is not None:
             os.utime(path)
-        return found
+        return arrays
 
     def __setitem__(self, key: str, arrays: Arrays) -> None:
         content = seal_zip(pack_arrays(arrays))

@@ -105,13 +105,13 @@ class Documents(Generic[D]):
 
     def state(self) -> tuple[tuple[Path, int, int, int], ...]:
         """Return the files by id, each with its inode, time and size: equal as long as none has changed."""
-        found = []
+        files = []
         for path in sorted(self.folder.glob(f"*{self.ending}"), key=lambda path: path.stem):
             if self.is_id(path.stem):
                 with suppress(OSError):  # it was deleted meanwhile
                     about = path.stat() if path.exists() else path.lstat()
-                    found.append((path, about.st_ino, about.st_mtime_ns, about.st_size))
-        return tuple(found)
+                    files.append((path, about.st_ino, about.st_mtime_ns, about.st_size))
+        return tuple(files)
 
     def listed(self, asker: str | None = None) -> dict[str, D]:
         """Return by id, in their order, the documents that can be read and that somebody may see."""
@@ -133,22 +133,22 @@ class Documents(Generic[D]):
         DataError
             If it is damaged.
         """
-        found: D | str | None = next(
+        document: D | str | None = next(
             (_read(self, path, *changed) for path, *changed in self.state() if path.stem == id), None
         )
-        if isinstance(found, str):
-            raise DataError(found)
-        if found is None or not may_see(found.owner, asker, shared=found.shared):
+        if isinstance(document, str):
+            raise DataError(document)
+        if document is None or not may_see(document.owner, asker, shared=document.shared):
             raise self._missing(id)
-        return found
+        return document
 
     def own(self, id: str, asker: str | None) -> D:
         """Return a document that somebody may change; raises as `find`, also where they only see it."""
-        found = self.find(id, asker)
-        if not may_change(found.owner, asker, shared=found.shared):
-            label = getattr(found, "label", "This")
+        document = self.find(id, asker)
+        if not may_change(document.owner, asker, shared=document.shared):
+            label = getattr(document, "label", "This")
             raise SettingError(f"{label} is somebody else's, who shares it: only they can change it.")
-        return found
+        return document
 
     def delete(self, id: str, asker: str | None = None, *, missing_ok: bool = False) -> None:
         """Delete a document; a damaged one tells not whose it is, and goes for None alone.

@@ -58,21 +58,21 @@ def marks(owner: str = "") -> dict[str, Mark]:
     """
     ours: dict[str, Mark] = {}
     others: dict[str, Mark] = {}
-    for name, said in _MARKS.listed(owner).items():  # everybody's come before those of owners
+    for name, entry in _MARKS.listed(owner).items():  # everybody's come before those of owners
         id = name.partition("-")[0]
-        if said.owner in ("", owner):
-            ours[id] = said
+        if entry.owner in ("", owner):
+            ours[id] = entry
         else:
-            others[id] = replace(said, pinned=False)
+            others[id] = replace(entry, pinned=False)
     for name, reason in _MARKS.damaged().items():
         damaged(_MARKS.path(name), DataError(reason))
-    shared = {id: replace(ours.get(id, said), shared=True) for id, said in others.items()}
+    shared = {id: replace(ours.get(id, entry), shared=True) for id, entry in others.items()}
     return {**ours, **shared}
 
 
 def pinned() -> set[str]:
     """Return the ids of results that are never removed to make room."""
-    return {name.partition("-")[0] for name, said in _MARKS.listed().items() if said.pinned}
+    return {name.partition("-")[0] for name, entry in _MARKS.listed().items() if entry.pinned}
 
 
 def forget(id: str) -> None:

@@ -153,4 +153,4 @@ def _line(text: str) -> str:
 
 def _printable(text: str) -> str:
     """Return a text with blanks for what cannot be printed, but for ends of lines."""
-    return "".join(one if one == "\n" or one.isprintable() else " " for one in text)
+    return "".join(character if character == "\n" or character.isprintable() else " " for character in text)

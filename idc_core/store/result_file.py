@@ -111,21 +111,21 @@ def find(path: Path) -> Any:
     if not path.exists():
         return MISSING
     try:
-        found = read(path)
+        result = read(path)
     except DataError as error:
         log.warning("%s is made again: %s", path, error)
         return MISSING
     with suppress(OSError):  # it went meanwhile, or the folder is read-only: then no file ever goes
         os.utime(path)
-    return found
+    return result
 
 
 def read_facts(path: Path) -> Facts:
     """Return what is said of the result in a file, without its arrays; raises as `read`."""
     texts, _ = _opened(path, with_arrays=False)
     # Until November 2026 the version was a digest of the program's source.
-    said = texts.get("facts", "").replace('"edition": "', '"version": "', 1)
-    return read_json(said.encode(errors="replace"), f"What {path} says of its result", Facts)
+    facts = texts.get("facts", "").replace('"edition": "', '"version": "', 1)
+    return read_json(facts.encode(errors="replace"), f"What {path} says of its result", Facts)
 
 
 def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:

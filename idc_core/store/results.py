@@ -103,8 +103,8 @@ def kept(
     """
     path = place(kind, key)
     with _turn(path, on_progress):
-        if not fresh and (found := find(path)) is not MISSING:
-            return found
+        if not fresh and (result := find(path)) is not MISSING:
+            return result
         if fresh:
             forget_pieces(path)
         began = time.monotonic()

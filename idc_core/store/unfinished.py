@@ -45,7 +45,7 @@ class Unfinished:
         path, made = self._path(start), datetime.now(UTC).isoformat(timespec="seconds")
         with keeping(path.parent, "What a pass has found so far"):
             write(path, piece, Facts("piece", version_of("piece"), made, 0.0, {}, {}))
-            own = {one.name for one in path.parent.glob(f"{self.result.stem}-*{ENDING}")}
+            own = {file.name for file in path.parent.glob(f"{self.result.stem}-*{ENDING}")}
             make_room(path.parent, f"*{ENDING}", config().store, own)
 
     def _path(self, start: int) -> Path:

@@ -94,7 +94,7 @@ class _Packing:
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, list):
-            return [self.tree(one) for one in value]
+            return [self.tree(item) for item in value]
         kind = _kind(value)
         return {kind: self._parts(kind, value)}
 
@@ -102,9 +102,9 @@ class _Packing:
         if kind == "dict":
             return [[self.tree(key), self.tree(held)] for key, held in value.items()]
         if kind in ("set", "frozenset"):
-            return [self.tree(one) for one in sorted(value, key=repr)]
+            return [self.tree(item) for item in sorted(value, key=repr)]
         if kind == "tuple":
-            return [self.tree(one) for one in value]
+            return [self.tree(item) for item in value]
         if kind == "bytes":
             return base64.b64encode(value).decode()
         if kind == "number":
@@ -113,13 +113,13 @@ class _Packing:
             return [value.str]
         if kind == "member":
             return [_name(type(value)), value.name]
-        names = value._fields if kind == "named" else [one.name for one in fields(value) if one.init]
+        names = value._fields if kind == "named" else [item.name for item in fields(value) if item.init]
         return [_name(type(value)), {name: self.tree(getattr(value, name)) for name in names}]
 
     def _array(self, value: NDArray[Any]) -> Tree:
         if value.dtype.hasobject or value.dtype.kind in "USMm":
             # Cells of many neurons have numbers beyond 64 bits; labels are text.
-            return {"items": [value.dtype.str, list(value.shape), [self.tree(one) for one in value.ravel().tolist()]]}
+            return {"items": [value.dtype.str, list(value.shape), [self.tree(item) for item in value.ravel().tolist()]]}
         if id(value) not in self._names:
             name = str(len(self.arrays))
             self._names[id(value)], self.arrays[name] = name, value
@@ -155,20 +155,20 @@ def _named(name: str) -> Any:
     module, _, path = MOVED.get(name, name).partition(":")
     if module.partition(".")[0] not in PACKAGES or module.endswith("__main__"):
         raise ValueError(f"{name} is none of the project's classes")
-    found: Any = importlib.import_module(module)
+    kind: Any = importlib.import_module(module)
     for part in path.split("."):
-        found = getattr(found, part)
-    known = isinstance(found, type) and (is_dataclass(found) or issubclass(found, (Enum, tuple)))
-    if not known or found.__module__ != module:
+        kind = getattr(kind, part)
+    known = isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, (Enum, tuple)))
+    if not known or kind.__module__ != module:
         raise ValueError(f"{name} is no class of results")
-    return found
+    return kind
 
 
 def _made(tree: Tree, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if isinstance(tree, (*_PLAIN, float)):
         return tree
     if isinstance(tree, list):
-        return [_made(one, arrays) for one in tree]
+        return [_made(item, arrays) for item in tree]
     ((kind, parts),) = tree.items()
     if kind == "array":
         return arrays[parts]
@@ -187,13 +187,13 @@ def _made(tree: Tree, arrays: Mapping[str, NDArray[Any]]) -> Any:
             raise ValueError(f"{len(parts[2])} values are no array of shape {parts[1]}")
         if np.dtype(parts[0]).itemsize * len(parts[2]) > _MOST_TEXT:
             raise ValueError(f"an array of {parts[0]} is longer than any that is kept")
-        found = np.empty(parts[1], dtype=parts[0])
-        found.ravel()[:] = _made(parts[2], arrays)
-        return found
+        array = np.empty(parts[1], dtype=parts[0])
+        array.ravel()[:] = _made(parts[2], arrays)
+        return array
     if kind == "member":
         return _named(parts[0])[parts[1]]
     if kind in ("object", "named"):
-        return _named(parts[0])(**{name: _made(one, arrays) for name, one in parts[1].items()})
+        return _named(parts[0])(**{name: _made(item, arrays) for name, item in parts[1].items()})
     if kind == "dict":
         return {_made(key, arrays): _made(held, arrays) for key, held in parts}
-    return _MANY[kind](_made(one, arrays) for one in parts)
+    return _MANY[kind](_made(item, arrays) for item in parts)

@@ -38,11 +38,11 @@ def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[n
     digest.update(np.ascontiguousarray(inputs).data)
     folder = ArrayFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
     name = digest.hexdigest()[:32]
-    found: NDArray[np.float32] | None = folder.get(name, {}).get("inputs")
-    if found is None or found.shape != inputs.shape or found.dtype != np.float32:
-        found = make()
-        folder[name] = {"inputs": found}
-    return found
+    block: NDArray[np.float32] | None = folder.get(name, {}).get("inputs")
+    if block is None or block.shape != inputs.shape or block.dtype != np.float32:
+        block = make()
+        folder[name] = {"inputs": block}
+    return block
 
 
 def attack_block(
@@ -66,12 +66,12 @@ def attack_block(
     inputs, targets, numbers = test.inputs[positions], test.targets[positions], test.ids[positions]
 
     def make() -> NDArray[np.float32]:
-        found = attack(
+        result = attack(
             model, inputs, targets, name, goal=goal, seed=seed, numbers=numbers, on_progress=on_progress, **values
         )
-        if not found.complete:
+        if not result.complete:
             raise CancelledError(f"Stopped on request while {len(inputs)} inputs were attacked by {chosen.label}.")
-        return found.inputs
+        return result.inputs
 
     key = ("block", name, tuple(values.items()), seed, goal, fingerprint(model), targets.tolist(), numbers.tolist())
     made = cached_block(inputs, key, make)

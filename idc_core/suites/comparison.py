@@ -100,7 +100,7 @@ class SuiteComparison:
 
     def marginal(self, m: int, order: Sequence[int] | None = None) -> NDArray[np.int64]:
         """Count the cells that each suite adds to those before it, int64 (s,), in the order given (or their own)."""
-        numbers = list(range(len(self.suites))) if order is None else [int(one) for one in order]
+        numbers = list(range(len(self.suites))) if order is None else [int(place) for place in order]
         if sorted(numbers) != list(range(len(self.suites))):
             raise SettingError(f"order must name each suite of 0..{len(self.suites) - 1} once, not {order!r}.")
         reached: set[Any] = set()
@@ -211,12 +211,12 @@ class _Clusters:
         rounded = learnt.idc.original if isinstance(learnt, IDC) else bool(learnt.settings["original"])
         most = max(ms)
         # Rounded centroids have boundaries of their own, half way between them.
-        boundaries = None if rounded else tuple(one.boundaries for one in learnt.clusters[:most])
+        boundaries = None if rounded else tuple(neuron.boundaries for neuron in learnt.clusters[:most])
         return _Clusters(learnt.centroids[:most], boundaries, ms)
 
     @property
     def sizes(self) -> list[int]:
-        return [len(one) for one in self.centroids]
+        return [len(centroids) for centroids in self.centroids]
 
     def cells(self, responses: PartResponses) -> dict[int, Codes]:
         """Return the cell of every input, for each number of neurons."""
@@ -269,8 +269,8 @@ def _cells(m: int, codes: Codes, base: Codes, cells: int) -> SuiteCells:
 
 
 def _shared(cells: Sequence[SuiteCells]) -> NDArray[np.int64]:
-    reached = [np.unique(one.codes) for one in cells]
-    return np.array([[int(among(one, other).sum()) for other in reached] for one in reached], np.int64)
+    reached = [np.unique(suite.codes) for suite in cells]
+    return np.array([[int(among(suite, other).sum()) for other in reached] for suite in reached], np.int64)
 
 
 def _check(suites: tuple[Suite, ...], least: int) -> None:

@@ -48,11 +48,11 @@ def read_tests(
     """Read inputs, targets and other arrays; shapes and types are compared with `form` before anything is read."""
     with open_arrays(file, where) as arrays:
         arrays.require(("inputs", "targets", *others))
-        header, wanted = arrays.header("inputs"), arrays.header("targets")
+        header, targets = arrays.header("inputs"), arrays.header("targets")
         _check_form(header.shape, header.kind, form, where)
-        if wanted.shape != header.shape[:1]:
+        if targets.shape != header.shape[:1]:
             raise DataError(
-                f"{where}: expected one target for each of {header.shape[0]} inputs, found the shape {wanted.shape}."
+                f"{where}: expected one target for each of {header.shape[0]} inputs, found the shape {targets.shape}."
             )
         # Converted while they are read, so that no second copy is ever held.
         inputs = arrays.read("inputs", np.int64 if form.kind == "tokens" else np.float32)
@@ -163,8 +163,8 @@ def _check_form(found: tuple[int, ...], kind: np.dtype[Any], form: SuiteFormat, 
     """Refuse inputs of another shape or type, before any of them is looked at."""
     shape = form.shape
     if found[1:] != shape or not found or not found[0]:
-        wanted = ", ".join(map(str, shape))
-        raise DataError(f"{where}: expected inputs of shape (n, {wanted}) with n at least 1, found {found}.")
+        expected = ", ".join(map(str, shape))
+        raise DataError(f"{where}: expected inputs of shape (n, {expected}) with n at least 1, found {found}.")
     if form.kind == "numbers" and kind.kind not in "fiu":
         raise DataError(f"{where}: expected inputs that are numbers, not {kind}.")
     if form.kind == "tokens" and kind.kind not in "iu":
@@ -183,6 +183,6 @@ def fitting_targets(array: NDArray[Any], count: int, form: SuiteFormat, where: s
         return np.ascontiguousarray(array, np.float32)
     classes = len(form.class_names)
     if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= classes:
-        found = f"{array.min()} to {array.max()}" if array.dtype.kind in "iu" else str(array.dtype)
-        raise DataError(f"{where}: expected targets that are classes, whole numbers in 0..{classes - 1}, not {found}.")
+        values = f"{array.min()} to {array.max()}" if array.dtype.kind in "iu" else str(array.dtype)
+        raise DataError(f"{where}: expected targets that are classes, whole numbers in 0..{classes - 1}, not {values}.")
     return np.ascontiguousarray(array, np.int64)

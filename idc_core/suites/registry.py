@@ -155,8 +155,8 @@ class _SuiteKinds(Mapping[str, SuiteKind]):
     """Kinds of suites by name, in the order of menus: original, noise, all transforms, all attacks."""
 
     def _all(self) -> Registry[SuiteKind]:
-        transforms = {name: _of_transform(one) for name, one in TRANSFORMS.items()}
-        attacks = {name: _of_attack(one) for name, one in ATTACKS.items()}
+        transforms = {name: _of_transform(entry) for name, entry in TRANSFORMS.items()}
+        attacks = {name: _of_attack(entry) for name, entry in ATTACKS.items()}
         return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **attacks})
 
     def __getitem__(self, name: str) -> SuiteKind:
@@ -277,7 +277,7 @@ def _maker(
         return apply(positions, source.take(positions), on_progress)
 
     def make_or_read(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
-        found = np.empty((len(positions), *source.shape), np.float32)
+        pictures = np.empty((len(positions), *source.shape), np.float32)
         for block in np.unique(positions // _SLOW_BLOCK):
             first = int(block) * _SLOW_BLOCK
             rows = np.arange(first, min(first + _SLOW_BLOCK, len(source)), dtype=np.int64)
@@ -285,7 +285,7 @@ def _maker(
             key = (_key(step), source.targets[rows].tolist(), numbers[rows].tolist())
             made = cached_block(inputs, key, partial(apply, rows, inputs, on_progress))
             mine = np.flatnonzero(positions // _SLOW_BLOCK == block)
-            found[mine] = made[positions[mine] - first]
-        return found
+            pictures[mine] = made[positions[mine] - first]
+        return pictures
 
     return make_or_read if kind.family == "attack" else make

@@ -46,7 +46,7 @@ def part_responses(
     """
     axis = neuron_axes(model, [layer])[layer]
     neurons = np.asarray(important, np.int64)
-    found: list[Predictions] = []
+    predictions: list[Predictions] = []
     activations: list[NDArray[np.float32]] = []
     reduced = (
         (
@@ -59,9 +59,9 @@ def part_responses(
         for positions, batch in trace_part(model, part, [layer], on_progress)
     )
     for positions, arrays in brought_back(reduced):
-        found.append(predict(arrays["scores"], targets[positions], task))
+        predictions.append(predict(arrays["scores"], targets[positions], task))
         activations.append(arrays["active"][:, neurons])
-    return PartResponses(join_predictions(found), np.concatenate(activations))
+    return PartResponses(join_predictions(predictions), np.concatenate(activations))
 
 
 def responses_from_traces(

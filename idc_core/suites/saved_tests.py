@@ -23,13 +23,15 @@ def enter_saved(own: DatasetEntry, asker: str | None = None) -> list[str]:
 
     They have tests alone. A suite that was deleted is not returned any more; what was read of it stays valid.
     """
-    wanted = (own.input_shape, own.class_names, own.task)
-    found = [
-        one for one in SAVED.listed(asker).values() if (one.form.shape, one.form.class_names, one.form.task) == wanted
+    form = (own.input_shape, own.class_names, own.task)
+    fitting = [
+        saved
+        for saved in SAVED.listed(asker).values()
+        if (saved.form.shape, saved.form.class_names, saved.form.task) == form
     ]
-    for one in found:
-        DATASETS[one.name] = _entry(one, own)
-    return [one.name for one in found]
+    for saved in fitting:
+        DATASETS[saved.name] = _entry(saved, own)
+    return [saved.name for saved in fitting]
 
 
 def _entry(saved: SavedSuite, own: DatasetEntry) -> DatasetEntry:

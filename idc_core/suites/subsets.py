@@ -44,18 +44,18 @@ def find_tests(
     settings: dict[str, Any] = {}
     if classes is not None:
         inside &= np.isin(suite.targets, _checked(classes, suite))
-        settings["classes"] = tuple(sorted(int(one) for one in classes))
+        settings["classes"] = tuple(sorted(int(number) for number in classes))
     network = ""
     if correct is not None or confidence is not None:
         if model is None:
             raise SettingError("Correctness and confidence are the network's: pass model.")
-        found, network = _predict_suite(model, suite, on_progress=on_progress), fingerprint_of(model)
+        predictions, network = _predict_suite(model, suite, on_progress=on_progress), fingerprint_of(model)
         if correct is not None:
-            inside &= found.correct == bool(correct)
+            inside &= predictions.correct == bool(correct)
             settings["correct"] = bool(correct)
         if confidence is not None:
             low, high = _range(confidence)
-            inside &= (found.confidence >= low) & (found.confidence <= high)
+            inside &= (predictions.confidence >= low) & (predictions.confidence <= high)
             settings["confidence"] = (low, high)
     conditions = ", ".join(f"{name} {value}" for name, value in settings.items())
     return np.flatnonzero(inside), ProvenanceStep("subset", f"only {conditions}", settings, model=network)
@@ -67,25 +67,25 @@ def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: Prove
     `step` is noted in the provenance; by default that positions were chosen. Raises SettingError if a position is
     outside the suite or comes twice, DataError if there is none.
     """
-    wanted = np.sort(np.asarray(positions, np.int64).reshape(-1))
-    if not len(wanted):
+    chosen = np.sort(np.asarray(positions, np.int64).reshape(-1))
+    if not len(chosen):
         raise DataError(f"No test of {suite.label!r} is left{f': {step.label}' if step else ''}. Choose more.")
-    if wanted[0] < 0 or wanted[-1] >= len(suite) or (np.diff(wanted) == 0).any():
+    if chosen[0] < 0 or chosen[-1] >= len(suite) or (np.diff(chosen) == 0).any():
         raise SettingError(f"Expected different positions in 0..{len(suite) - 1} of suite {suite.label!r}.")
     parts = []
     for start, part in zip(suite.starts, suite.parts, strict=True):
-        mine = wanted[(wanted >= start) & (wanted < start + part.count)] - start
+        mine = chosen[(chosen >= start) & (chosen < start + part.count)] - start
         if len(mine) == part.count:
             parts.append(part)
         elif len(mine):
             parts.append(_piece(part, mine))
-    positions_of = {"positions": content_address(wanted.tolist())}
-    note = step or ProvenanceStep("chosen", f"{len(wanted):,} chosen tests", positions_of)
+    positions_of = {"positions": content_address(chosen.tolist())}
+    note = step or ProvenanceStep("chosen", f"{len(chosen):,} chosen tests", positions_of)
     return replace(
         suite,
         label=f"{suite.label}, {note.label}",
-        targets=suite.targets[wanted],
-        origin=suite.origin[wanted],
+        targets=suite.targets[chosen],
+        origin=suite.origin[chosen],
         provenance=(*suite.provenance, note),
         parts=tuple(parts),
     )
@@ -122,14 +122,14 @@ def _piece(part: SuitePart, positions: Positions) -> SuitePart:
 
 
 def _checked(classes: Collection[int], suite: Suite) -> list[int]:
-    wanted = list(classes)
-    if not wanted or not all(is_whole(one, 0, len(suite.class_names) - 1) for one in wanted):
+    numbers = list(classes)
+    if not numbers or not all(is_whole(number, 0, len(suite.class_names) - 1) for number in numbers):
         raise SettingError(f"classes must be some of 0..{len(suite.class_names) - 1}, not {classes!r}.")
-    return [int(one) for one in wanted]
+    return [int(number) for number in numbers]
 
 
 def _range(confidence: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(one) for one in confidence)
+    low, high = (float(bound) for bound in confidence)
     if not 0 <= low <= high <= 1:
         raise SettingError(f"confidence must be a least and a most value within 0..1, not {confidence!r}.")
     return low, high

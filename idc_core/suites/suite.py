@@ -90,19 +90,19 @@ class Suite:
 
     def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> NDArray[Any]:
         """Make some inputs (k, ...), at positions (k,) in 0..n - 1, in any order."""
-        wanted = np.asarray(positions, np.int64).reshape(-1)
-        if len(wanted) and not (wanted.min() >= 0 and wanted.max() < len(self)):
+        places = np.asarray(positions, np.int64).reshape(-1)
+        if len(places) and not (places.min() >= 0 and places.max() < len(self)):
             raise SettingError(f"Expected positions in 0..{len(self) - 1} of suite {self.label!r}.")
-        found: NDArray[Any] | None = None
+        inputs: NDArray[Any] | None = None
         for start, part in zip(self.starts, self.parts, strict=True):
-            mine = np.flatnonzero((wanted >= start) & (wanted < start + part.count))
-            if len(mine) or found is None:
-                made = part.make(wanted[mine] - start, on_progress)
-                found = np.empty((len(wanted), *self.shape), made.dtype) if found is None else found
-                found[mine] = made
-        if found is None:
+            mine = np.flatnonzero((places >= start) & (places < start + part.count))
+            if len(mine) or inputs is None:
+                made = part.make(places[mine] - start, on_progress)
+                inputs = np.empty((len(places), *self.shape), made.dtype) if inputs is None else inputs
+                inputs[mine] = made
+        if inputs is None:
             raise DataError(f"Suite {self.label!r} has no parts, so that it has no inputs.")
-        return found
+        return inputs
 
     def blocks(
         self, size: int | None = None, on_progress: Progress | None = None
@@ -171,11 +171,11 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
                 f"shapes {first.shape} and {other.shape}, with {len(first.class_names)} and "
                 f"{len(other.class_names)} classes."
             )
-    found: dict[str, tuple[SuitePart, NDArray[Any], NDArray[np.int64]]] = {}
+    distinct: dict[str, tuple[SuitePart, NDArray[Any], NDArray[np.int64]]] = {}
     for suite in suites:
         for start, (part, targets) in zip(suite.starts, suite.parts_with_targets, strict=True):
-            found.setdefault(part.fingerprint, (part, targets, suite.origin[start : start + part.count]))
-    parts, all_targets, origins = zip(*found.values(), strict=True)
+            distinct.setdefault(part.fingerprint, (part, targets, suite.origin[start : start + part.count]))
+    parts, all_targets, origins = zip(*distinct.values(), strict=True)
     provenance: list[ProvenanceStep] = []
     for step in (step for suite in suites for step in suite.provenance):  # settings may not be hashable
         if step not in provenance:

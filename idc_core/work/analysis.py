@@ -75,7 +75,7 @@ def analyze_tests(
     with timed(seconds, "run the training inputs and cluster"):
         ranked = cast("RankedLayer", fit_idc(executor, criterion, train, batch_size, on_progress, rows=True))
     with timed(seconds, "run the tests"):
-        found = trace_inputs(
+        traced = trace_inputs(
             executor,
             tests,
             (layer,),
@@ -84,5 +84,5 @@ def analyze_tests(
             batch_size=batch_size,
             on_progress=on_progress,
         )
-    measured = Measured(found.scores, found.activations[layer], found.relevance[layer])
+    measured = Measured(traced.scores, traced.activations[layer], traced.relevance[layer])
     return assembled(criterion, ranked, opened.data, measured, seconds)

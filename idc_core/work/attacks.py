@@ -34,8 +34,8 @@ def attack_inputs(
     """
     cutting = executor.cut(source, Cut(partial(_at_once, name=name), batch_size, most))
     work = _Attack(name, {"goal": goal, "preset": preset, "seed": seed, **settings}, cutting.batch_size)
-    found = executor.run(source, work, cutting.blocks, on_progress)
-    return join_results(found.parts, cutting.count)
+    merged = executor.run(source, work, cutting.blocks, on_progress)
+    return join_results(merged.parts, cutting.count)
 
 
 def _at_once(opened: Opened, name: str) -> int:
@@ -53,7 +53,7 @@ class _Attack(Work[Parts[AttackResult]]):
     def __call__(self, opened: Opened, block: Block) -> Parts[AttackResult]:
         """Attack a block of inputs."""
         rows, data = slice(*block), opened.data
-        found = attack(
+        result = attack(
             opened.model,
             opened.inputs(block),
             data.targets[rows],
@@ -63,4 +63,4 @@ class _Attack(Work[Parts[AttackResult]]):
             on_progress=opened.on_progress,
             **self.settings,
         )
-        return Parts([found])
+        return Parts([result])

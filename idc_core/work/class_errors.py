@@ -56,15 +56,15 @@ class _Count(Work[_ClassCounts]):
 
     def __call__(self, opened: Opened, block: Block) -> _ClassCounts:
         """Count a block of inputs."""
-        found: _ClassCounts | None = None
+        counted: _ClassCounts | None = None
         batches = stream_statistics(
             opened.model, opened.inputs(block), self.layers, batch_size=self.batch_size, on_progress=opened.on_progress
         )
         for parts, scores in batches:
             predicted = np.asarray(scores.argmax(1), np.int64)
-            if found is None:
-                found = _ClassCounts(ActivationCounts(scores.shape[1], self.threshold), BlockRows([]))
-            found.counts.update(np.concatenate(parts, axis=1), predicted)
-            found.predicted.parts.append(predicted)
-        assert found is not None  # a block has inputs, or the pass has refused it
-        return found
+            if counted is None:
+                counted = _ClassCounts(ActivationCounts(scores.shape[1], self.threshold), BlockRows([]))
+            counted.counts.update(np.concatenate(parts, axis=1), predicted)
+            counted.predicted.parts.append(predicted)
+        assert counted is not None  # a block has inputs, or the pass has refused it
+        return counted

@@ -37,16 +37,16 @@ def fit_criteria(
 ) -> None:
     """Fit criteria as `fit_all` does, on the inputs that a source names; each IDC makes a pass of its own."""
     with all_or_nothing(*criteria):
-        streamed = [one for one in criteria if isinstance(one, StreamedCriterion)]
+        streamed = [criterion for criterion in criteria if isinstance(criterion, StreamedCriterion)]
         if streamed:
             cutting = find_blocks(executor, source, _layers(streamed), None, batch_size)
-            learns = any(one.learns for one in streamed)
+            learns = any(criterion.learns for criterion in streamed)
             blocks = cutting.blocks if learns else cutting.blocks[:1]
-            work = _Learn([without(one, "model") for one in streamed], cutting.batch_size)
+            work = _Learn([without(criterion, "model") for criterion in streamed], cutting.batch_size)
             adopt_all(streamed, executor.run(source, work, blocks, on_progress))
-        for one in criteria:
-            if isinstance(one, IDC):
-                fit_idc(executor, one, source, batch_size or one.batch_size, on_progress)
+        for criterion in criteria:
+            if isinstance(criterion, IDC):
+                fit_idc(executor, criterion, source, batch_size or criterion.batch_size, on_progress)
 
 
 def fit_idc(
@@ -114,7 +114,11 @@ def _own(criterion: Criterion) -> set[str]:
 
 
 def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
-    named = (layer for one in criteria for layer in ((one.layer,) if isinstance(one, IDC) else one.layers))
+    named = (
+        layer
+        for criterion in criteria
+        for layer in ((criterion.layer,) if isinstance(criterion, IDC) else criterion.layers)
+    )
     return tuple(dict.fromkeys(named))
 
 
@@ -143,7 +147,7 @@ class _Learn(Work[Learned]):
 
     def __call__(self, opened: Opened, block: Block) -> Learned:
         """Learn from a block of the training inputs."""
-        criteria = [with_model(one, opened.model) for one in self.criteria]
+        criteria = [with_model(criterion, opened.model) for criterion in self.criteria]
         return learn_all(criteria, opened.inputs(block), batch_size=self.batch_size, on_progress=opened.on_progress)
 
 
@@ -169,12 +173,12 @@ class _Update(Work[_Seen]):
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
         """Account for a block of the tests."""
-        criteria = [with_model(one, opened.model) for one in self.criteria]
-        for one in criteria:
-            if isinstance(one, IDC):
-                one.batch_size = self.batch_size
+        criteria = [with_model(criterion, opened.model) for criterion in self.criteria]
+        for criterion in criteria:
+            if isinstance(criterion, IDC):
+                criterion.batch_size = self.batch_size
         update_all(criteria, opened.inputs(block), batch_size=self.batch_size, on_progress=opened.on_progress)
-        return _Seen([without(one, *one.unmerged) for one in criteria])
+        return _Seen([without(criterion, *criterion.unmerged) for criterion in criteria])
 
 
 @dataclass(frozen=True)

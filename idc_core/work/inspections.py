@@ -93,7 +93,7 @@ class _Sum(Work[StateSums]):
     def planned(self, opened: Opened, on_progress: Progress | None = None) -> Job:
         """Return the plan of the inspection."""
         known = library(opened.data, self.families)
-        hypotheses = [one for one in known if self.only in (None, one.name)]
+        hypotheses = [hypothesis for hypothesis in known if self.only in (None, hypothesis.name)]
         return plan(
             opened.model,
             opened.data,

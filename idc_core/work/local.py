@@ -68,9 +68,9 @@ class ByBlocks(Executor):
         opened, total = self._open(source), blocks[-1][1]
         while (node := tree.take(0, {0})) is not None:
             if node.level:
-                tree.done(node, reduce(lambda one, other: one.merge(other), tree.states(node)))
+                tree.done(node, reduce(lambda state, other: state.merge(other), tree.states(node)))
             else:
                 tree.done(node, work(opened, blocks[node.index]))
                 report(on_progress, blocks[node.index][1], total, "inputs done")
-        found: Found = tree.found[tree.top]
-        return found
+        merged: Found = tree.found[tree.top]
+        return merged

@@ -65,7 +65,7 @@ class _Worker:
     def merge(self, *states: Any) -> tuple[Any, None]:
         """Return states merged in their order."""
         with one_thread():
-            return reduce(lambda one, other: one.merge(other), map(_own, states)), None
+            return reduce(lambda state, other: state.merge(other), map(_own, states)), None
 
 
 def _own(thing: Any) -> Any:
@@ -143,15 +143,17 @@ class RayCluster(Executor):
         self._looked, self._served = float("-inf"), time.monotonic()
         errors = self.ray.exceptions
         try:
-            found: Found = _Run(self, source, work, blocks, on_progress, moving).result()
+            merged: Found = _Run(self, source, work, blocks, on_progress, moving).result()
         except BaseException as error:
-            self.dismiss([one for one in self.workers.values() if one.job is not None])  # they would go on with it
+            self.dismiss(
+                [worker for worker in self.workers.values() if worker.job is not None]
+            )  # they would go on with it
             if isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError):
                 raise EngineError(
                     f"The Ray cluster fails ({_said(error)}). Look at its log, then start again."
                 ) from error
             raise
-        return found
+        return merged
 
     def close(self) -> None:
         """End the workers, and the connection where it was made here."""
@@ -174,7 +176,7 @@ class RayCluster(Executor):
         self._looked = now
         if not self._reaches_head(now):
             return
-        if any(not one.starting for one in self.workers.values()):
+        if any(not worker.starting for worker in self.workers.values()):
             self._served = now
         elif now > self._served + _NOBODY_S:
             raise EngineError(
@@ -182,7 +184,7 @@ class RayCluster(Executor):
                 "its machines cannot start this program. Look at `ray status`, then start again."
             )
         there = self.ray.cluster_resources()
-        late = [one for one in self.workers.values() if one.starting and now > one.hired + _START_S]
+        late = [worker for worker in self.workers.values() if worker.starting and now > worker.hired + _START_S]
         if late and self.ray.available_resources().get(self._kind, 0) >= 1:
             self.dismiss(late)
         needs = {"num_cpus": 1, "num_gpus": int(self._kind == "GPU"), "max_restarts": 0}
@@ -268,7 +270,7 @@ class _Run:
 
     def _hear(self) -> None:
         """Wait until a worker answers, but not for long."""
-        awaited = {one.signal: one for one in self._executor.workers.values() if one.signal is not None}
+        awaited = {worker.signal: worker for worker in self._executor.workers.values() if worker.signal is not None}
         if not awaited:
             time.sleep(_LOOK_S)
             return

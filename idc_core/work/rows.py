@@ -61,11 +61,11 @@ class ColumnSketches:
 
     def _sketch(self) -> None:
         if self.rows:
-            found = [Sketch.of(column) for column in np.concatenate(self.rows).T]
-            self.rows, self.sketches = [], _merged(self.sketches, found)
+            sketches = [Sketch.of(column) for column in np.concatenate(self.rows).T]
+            self.rows, self.sketches = [], _merged(self.sketches, sketches)
 
 
 def _merged(some: list[Sketch], others: list[Sketch]) -> list[Sketch]:
     if not some or not others:
         return some or others
-    return [one.merge(other) for one, other in zip(some, others, strict=True)]
+    return [sketch.merge(other) for sketch, other in zip(some, others, strict=True)]

@@ -194,7 +194,9 @@ class _Step(Work[_Seen]):
         return opened.kept.of(self.keeps, lambda: _Ascents(self._models(opened)))
 
     def _begun(self, models: list[Network], opened: Opened, block: Block) -> JointAscent:
-        guidance = None if self.guidance is None else [with_model(one, models[at]) for at, one in self.guidance]
+        guidance = (
+            None if self.guidance is None else [with_model(criterion, models[at]) for at, criterion in self.guidance]
+        )
         seeds = as_seeds(opened.data.inputs[self.positions[slice(*block)]])
         return JointAscent(models, seeds, self.settings, guidance, first=block[0])
 

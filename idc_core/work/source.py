@@ -67,11 +67,11 @@ class Source:
 
     def check(self, opened: Opened) -> None:
         """Refuse a network or data that are not those of the caller."""
-        found = (("network", self.model, opened.model.card.fingerprint), ("data", self.data, opened.data.fingerprint))
-        for (kind, name, one), expected in zip(found, self.prints, strict=True):
-            if expected and one != expected:
+        actual = (("network", self.model, opened.model.card.fingerprint), ("data", self.data, opened.data.fingerprint))
+        for (kind, name, own), expected in zip(actual, self.prints, strict=True):
+            if expected and own != expected:
                 raise DataError(
-                    f"{socket.gethostname()} has another {kind} {name!r}: fingerprint {one}, not {expected}. Give "
+                    f"{socket.gethostname()} has another {kind} {name!r}: fingerprint {own}, not {expected}. Give "
                     "every machine the same files."
                 )
 

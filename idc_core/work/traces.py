@@ -36,10 +36,10 @@ def trace_inputs(
     """
     cutting = find_blocks(executor, source, layers, settings, batch_size)
     work = _Trace(tuple(layers), settings, only, cutting.batch_size, unfinished)
-    found = Traces.joined(*executor.run(source, work, cutting.blocks, on_progress).parts)
-    for values in (found.scores, *found.activations.values(), *found.relevance.values()):
+    traces = Traces.joined(*executor.run(source, work, cutting.blocks, on_progress).parts)
+    for values in (traces.scores, *traces.activations.values(), *traces.relevance.values()):
         values.setflags(write=False)
-    return found
+    return traces
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Trace(Work[Parts[Traces]]):
 
     def __call__(self, opened: Opened, block: Block) -> Parts[Traces]:
         """Trace a block of inputs."""
-        found = collect(
+        traces = collect(
             opened.model,
             opened.inputs(block),
             self.layers,
@@ -66,7 +66,7 @@ class _Trace(Work[Parts[Traces]]):
         if self.only is not None:
             activations, relevance = (
                 {layer: values[:, self.only] for layer, values in held.items()}
-                for held in (found.activations, found.relevance)
+                for held in (traces.activations, traces.relevance)
             )
-            found = replace(found, activations=activations, relevance=relevance)
-        return Parts([found])
+            traces = replace(traces, activations=activations, relevance=relevance)
+        return Parts([traces])

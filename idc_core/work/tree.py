@@ -64,11 +64,11 @@ class Tree(Generic[State]):
         """Return the next job of a worker: a merge, else a block of its own or of nobody alive."""
         if self._merges:
             return self._merges.popleft()
-        found = self._block(worker, alive)
-        if found is None and self._moving and worker not in self._homes.values():
+        node = self._block(worker, alive)
+        if node is None and self._moving and worker not in self._homes.values():
             self._move(worker, len(alive))
-            found = self._block(worker, alive)
-        return found
+            node = self._block(worker, alive)
+        return node
 
     def _block(self, worker: int, alive: set[int]) -> Node | None:
         for place, node in enumerate(self._blocks):
@@ -82,7 +82,7 @@ class Tree(Generic[State]):
         """Make a worker the home of its share of the blocks that wait, taken from the homes of most."""
         held, waiting = Counter(self._homes.values()), [node.index for node in self._blocks]
         for _ in range(max(1, self.sizes[0] // workers)):
-            index = max(waiting, key=lambda one: held[self._homes[one]], default=None)
+            index = max(waiting, key=lambda block: held[self._homes[block]], default=None)
             if index is None or held[self._homes[index]] < 2:
                 return
             waiting.remove(index)
@@ -109,7 +109,7 @@ class Tree(Generic[State]):
     def redo(self, node: Node) -> list[int]:
         """Note that what a merge takes, or the result of a job, is lost; return the blocks that run again."""
         again = list(self._leaves(node))
-        for place in [one for one in self.found if one == node or self._is_below(one, node)]:
+        for place in [known for known in self.found if known == node or self._is_below(known, node)]:
             del self.found[place]
         self._blocks.extendleft(Node(0, index) for index in reversed(again))
         return again

@@ -64,8 +64,8 @@ def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tu
         def make() -> NDArray[Any]:
             return np.concatenate([batch.scores.argmax(1).cpu().numpy() for batch in trace(model, records.inputs, [])])
 
-        found: NDArray[Any] = records.once(("answers", id(model)), make)
-        return found
+        values: NDArray[Any] = records.once(("answers", id(model)), make)
+        return values
 
     each = tuple(
         Hypothesis(f"{name} says {label}", "predictions", "binary", partial(_equal, answers, at))

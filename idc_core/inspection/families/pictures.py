@@ -31,8 +31,8 @@ _FOUR[1] = [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
 
 def _grey(records: Records) -> NDArray[np.float32]:
     """Return brightness in 0..1, float32 (n, H, W): the mean over channels."""
-    found: NDArray[np.float32] = records.once("grey", lambda: records.inputs.mean(1, dtype=np.float32))
-    return found
+    grey: NDArray[np.float32] = records.once("grey", lambda: records.inputs.mean(1, dtype=np.float32))
+    return grey
 
 
 def _ink(records: Records) -> NDArray[np.bool_]:
@@ -51,14 +51,14 @@ def _holes(records: Records) -> NDArray[np.bool_]:
             outside[np.unique(border)] = True
         return np.asarray(free & ~outside[regions])
 
-    found: NDArray[np.bool_] = records.once("holes", make)
-    return found
+    holes: NDArray[np.bool_] = records.once("holes", make)
+    return holes
 
 
 def _hole_count(records: Records) -> NDArray[np.int64]:
     """Return how many holes each picture has, int64 (n,)."""
     regions, _ = ndimage.label(_holes(records), _FOUR)
-    return np.array([len(np.unique(one[one > 0])) for one in regions], np.int64)
+    return np.array([len(np.unique(region[region > 0])) for region in regions], np.int64)
 
 
 def _edges(records: Records) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -70,8 +70,8 @@ def _edges(records: Records) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         along = np.degrees(np.arctan2(right, down)) % 180
         return np.hypot(right, down), along
 
-    found: tuple[NDArray[np.float32], NDArray[np.float32]] = records.once("edges", make)
-    return found
+    edges: tuple[NDArray[np.float32], NDArray[np.float32]] = records.once("edges", make)
+    return edges
 
 
 def _edge_at(records: Records, angle: float) -> NDArray[np.bool_]:

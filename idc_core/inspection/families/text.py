@@ -45,8 +45,8 @@ def _codes(dataset: Dataset, wanted: Callable[[str], bool]) -> NDArray[np.int64]
 
 def _are(records: Records, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which symbols are among some, bool (n, symbols)."""
-    found: NDArray[np.bool_] = records.once(("symbols", codes.tobytes()), lambda: _look_up(records.tokens, codes))
-    return found
+    among: NDArray[np.bool_] = records.once(("symbols", codes.tobytes()), lambda: _look_up(records.tokens, codes))
+    return among
 
 
 def _look_up(tokens: NDArray[np.generic], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -71,8 +71,8 @@ def _characters(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis per class of characters of which the vocabulary has some, but not all."""
     if not _is_of_characters(dataset):
         return
-    for name, wanted in _CLASSES.items():
-        codes = _codes(dataset, wanted)
+    for name, characters in _CLASSES.items():
+        codes = _codes(dataset, characters)
         if 0 < len(codes) < len(dataset.vocabulary) - len(set(dataset.special)):
             yield _one_of(f"is {name}", "characters", codes)
 
@@ -107,15 +107,15 @@ def runs(dataset: Dataset) -> Iterator[Hypothesis]:
 
 def run_of(codes: Sequence[int], shown: str) -> Hypothesis:
     """Return the hypothesis that a symbol ends a run of symbols."""
-    wanted = tuple(int(code) for code in codes)
+    ending = tuple(int(code) for code in codes)
 
     def behave(records: Records) -> NDArray[np.generic]:
         inputs = records.tokens
-        found = np.ones(inputs.shape, bool)
-        for back, code in enumerate(reversed(wanted)):
-            found[:, back:] &= inputs[:, : inputs.shape[1] - back] == code
-            found[:, :back] = False
-        return found
+        ends = np.ones(inputs.shape, bool)
+        for back, code in enumerate(reversed(ending)):
+            ends[:, back:] &= inputs[:, : inputs.shape[1] - back] == code
+            ends[:, :back] = False
+        return ends
 
     return Hypothesis(f"ends {_shown(shown)}", "runs", "binary", behave)
 
@@ -125,25 +125,25 @@ def keyword(dataset: Dataset, word: str) -> Hypothesis:
     if not _is_of_characters(dataset):
         return _one_of(f"word {_shown(word)}", "words", _codes(dataset, lambda symbol: symbol == word))
     codes = {symbol: code for code, symbol in enumerate(dataset.vocabulary)}
-    wanted = [codes.get(character, -1) for character in word]
+    word_codes = [codes.get(character, -1) for character in word]
     letters = _codes(dataset, str.isalpha)
 
     def behave(records: Records) -> NDArray[np.generic]:
         inputs = records.tokens
-        count, length, size = len(inputs), inputs.shape[1], len(wanted)
-        found = np.zeros(inputs.shape, bool)
+        count, length, size = len(inputs), inputs.shape[1], len(word_codes)
+        inside = np.zeros(inputs.shape, bool)
         if size > length:
-            return found
+            return inside
         places = length - size + 1
         here = np.ones((count, places), bool)
-        for at, code in enumerate(wanted):
+        for at, code in enumerate(word_codes):
             here &= inputs[:, at : at + places] == code
         letter = _are(records, letters)
         here[:, 1:] &= ~letter[:, : places - 1]
         here[:, :-1] &= ~letter[:, size:]
         for at in range(size):
-            found[:, at : at + places] |= here
-        return found
+            inside[:, at : at + places] |= here
+        return inside
 
     return Hypothesis(f"word {_shown(word)}", "words", "binary", behave)
 
@@ -197,8 +197,8 @@ def _grammar(dataset: Dataset) -> Iterator[Hypothesis]:
         return records.once(PARSES, lambda: parses(records.dataset.split, records.ids))
 
     def of_rule(records: Records, part: str, number: int) -> NDArray[np.generic]:
-        found: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
-        return found
+        values: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
+        return values
 
     for number, rule in enumerate(RULES):
         if rule == "query":  # everything is inside, and no record has the end of it

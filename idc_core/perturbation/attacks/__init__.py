@@ -21,5 +21,5 @@ __all__ = [
 
 # Menus show what these enter into the registry first, and then what all other files of this folder enter.
 _FIRST = ("foolbox_attacks", "pgd_l2", "ddn", "jsma", "boundary", "hop_skip_jump")
-for _module in (*_FIRST, *(one.name for one in iter_modules(__path__))):
+for _module in (*_FIRST, *(module.name for module in iter_modules(__path__))):
     import_module(f"{__name__}.{_module}")

@@ -36,10 +36,10 @@ def approach(batch: Batch, attack: Any, calls: int) -> Tensor:
             warnings.simplefilter("ignore")  # it says so where some have no start
             start = begin.run(network, seeded(batch.inputs), aim).raw
         rows = torch.nonzero(right & (network(seeded(start)).raw.argmax(1) != batch.labels))[:, 0]
-        found = batch.inputs.clone()
+        result = batch.inputs.clone()
         if len(rows):
             aim = foolbox.criteria.Misclassification(batch.labels[rows])
             seeded.draws.manual_seed(batch.seed)  # afresh: how many draws the start took depends on the batch
             inputs, points = seeded(batch.inputs[rows]), seeded(start[rows])
-            found[rows] = attack.run(network, inputs, aim, starting_points=points).raw
-    return found
+            result[rows] = attack.run(network, inputs, aim, starting_points=points).raw
+    return result

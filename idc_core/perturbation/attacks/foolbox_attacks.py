@@ -148,10 +148,10 @@ def _carlini_wagner(
         # Stopping early would go by the loss of the whole batch, so that an input's result would depend on others.
         abort_early=False,
     )
-    found = run_foolbox(batch, attack, calls=search_steps * iterations)
+    pictures = run_foolbox(batch, attack, calls=search_steps * iterations)
     # Where it finds nothing, foolbox gives a black picture, which might even count as a success.
-    nothing = (found == 0).flatten(1).all(1)
-    return torch.where(nothing[:, None, None, None], batch.inputs, found)
+    nothing = (pictures == 0).flatten(1).all(1)
+    return torch.where(nothing[:, None, None, None], batch.inputs, pictures)
 
 
 def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: object) -> Tensor:
@@ -163,8 +163,8 @@ def run_foolbox(batch: Batch, attack: Any, calls: int, **settings: object) -> Te
         if batch.goal is None
         else foolbox.criteria.TargetedMisclassification(batch.goal)
     )
-    found: Tensor = attack.run(network, seeded(batch.inputs), aim, **settings).raw
-    return found.detach()
+    pictures: Tensor = attack.run(network, seeded(batch.inputs), aim, **settings).raw
+    return pictures.detach()
 
 
 def asked_network(batch: Batch, calls: int, seeded: Any) -> Any:
@@ -200,8 +200,8 @@ def seeded_tensors(seed: int) -> Any:
 
         def _drawn(self, draw: Any, shape: Any, start: float, width: float) -> object:
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
-            one = {5: (shape[0], 1, *shape[2:]), 4: (1, *shape[1:])}.get(len(shape), shape)
-            values = draw(one, generator=self.draws, dtype=torch.float32).to(self.raw) * width + start
+            drawn_shape = {5: (shape[0], 1, *shape[2:]), 4: (1, *shape[1:])}.get(len(shape), shape)
+            values = draw(drawn_shape, generator=self.draws, dtype=torch.float32).to(self.raw) * width + start
             return type(self)(values.expand(shape).contiguous())
 
     return Seeded
@@ -210,13 +210,13 @@ def seeded_tensors(seed: int) -> Any:
 def load_foolbox() -> Any:
     """Return foolbox, imported when it is first needed: it takes a second."""
     # It asks GitPython for published networks, which refuses to be imported where there is no git.
-    said = os.environ.get(_GIT)
-    os.environ[_GIT] = said or "quiet"
+    setting = os.environ.get(_GIT)
+    os.environ[_GIT] = setting or "quiet"
     try:
         import foolbox
     finally:
-        if said is None:
+        if setting is None:
             del os.environ[_GIT]
         else:
-            os.environ[_GIT] = said
+            os.environ[_GIT] = setting
     return foolbox

@@ -56,9 +56,9 @@ def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
         """
 
         def approximate_gradients(self, is_adversarial: object, x_advs: Any, steps: int, delta: Any) -> object:
-            found = super().approximate_gradients(is_adversarial, x_advs, steps, delta * math.sqrt(len(x_advs)))
-            length = ep.norms.l2(found.flatten(1), axis=-1) + 1e-12
-            return found / length.reshape((len(found), 1, 1, 1))
+            gradient = super().approximate_gradients(is_adversarial, x_advs, steps, delta * math.sqrt(len(x_advs)))
+            length = ep.norms.l2(gradient.flatten(1), axis=-1) + 1e-12
+            return gradient / length.reshape((len(gradient), 1, 1, 1))
 
     attack = PerInput(steps=steps, initial_gradient_eval_steps=samples, max_gradient_eval_steps=_MOST)
     values = batch.inputs[0].numel()

@@ -35,12 +35,12 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
     if theta == 0:
         raise SettingError("theta of JSMA must not be 0: nothing would change.")
     goal = _random_goals(batch) if batch.goal is None else batch.goal
-    found = batch.inputs.clone(memory_format=torch.contiguous_format)
-    flat = found.view(len(found), -1)
-    rows, steps = torch.arange(len(found), device=found.device), int(flat.shape[1] * gamma / 2 + 1e-9)
+    pictures = batch.inputs.clone(memory_format=torch.contiguous_format)
+    flat = pictures.view(len(pictures), -1)
+    rows, steps = torch.arange(len(pictures), device=pictures.device), int(flat.shape[1] * gamma / 2 + 1e-9)
     for step in range(steps + 1):
-        batch.tick(max(step / (steps + 1), 1 - len(rows) / len(found)))
-        there, toward, away = _look(batch, found[rows], goal[rows])
+        batch.tick(max(step / (steps + 1), 1 - len(rows) / len(pictures)))
+        there, toward, away = _look(batch, pictures[rows], goal[rows])
         rows, toward, away = rows[~there], toward[~there], away[~there]
         if step == steps or not len(rows):
             break
@@ -50,12 +50,12 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
         pairs, helps = _best_pairs(sign * toward, sign * away, free)
         rows, pairs, values = rows[helps], pairs[helps], values[helps]
         flat[rows] = values.scatter(1, pairs, (values.gather(1, pairs) + theta).clamp(0, 1))
-    return found
+    return pictures
 
 
 def _random_goals(batch: Batch) -> Tensor:
     """Return a wrong class for every input, drawn from its seed and number, int64 (n,)."""
-    steps = [int(stream(batch.seed, int(one)).integers(1, batch.scores.classes)) for one in batch.numbers]
+    steps = [int(stream(batch.seed, int(number)).integers(1, batch.scores.classes)) for number in batch.numbers]
     return (batch.labels + torch.tensor(steps, device=batch.labels.device)) % batch.scores.classes
 
 
@@ -63,8 +63,8 @@ def _look(batch: Batch, inputs: Tensor, goal: Tensor) -> tuple[Tensor, Tensor, T
     """Return who is there, and the gradients (n, values) of the wanted score and of all others together."""
     point = inputs.detach().requires_grad_()
     scores = batch.scores(point)
-    wanted = scores.gather(1, goal[:, None])
-    (toward,) = torch.autograd.grad(wanted.sum(), point, retain_graph=True)
+    goal_scores = scores.gather(1, goal[:, None])
+    (toward,) = torch.autograd.grad(goal_scores.sum(), point, retain_graph=True)
     (whole,) = torch.autograd.grad(scores.sum(), point)
     toward, whole = toward.flatten(1), whole.flatten(1)
     return scores.detach().argmax(1) == goal, toward, whole - toward
@@ -101,7 +101,7 @@ def _best_pairs(toward: Tensor, away: Tensor, free: Tensor) -> tuple[Tensor, Ten
         _best_of(first[part], second[part])
         for part in torch.arange(len(order), device=order.device).split(max(1, _TABLE // width**2))
     ]
-    places, helps = (torch.cat(one) for one in zip(*parts, strict=True))
+    places, helps = (torch.cat(pieces) for pieces in zip(*parts, strict=True))
     return order.gather(1, places), helps
 
 

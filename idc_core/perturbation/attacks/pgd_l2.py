@@ -47,9 +47,9 @@ def _pgd_l2(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
 def _random_starts(batch: Batch) -> object:
     """Return a point of the unit ball for every input, drawn from its seed and number, float32 (n, C, H, W)."""
     shape = batch.inputs.shape[1:]
-    found = []
+    starts = []
     for number in batch.numbers:
         draws = stream(batch.seed, int(number))
         direction = draws.standard_normal(shape)
-        found.append(direction / np.linalg.norm(direction) * draws.uniform() ** (1 / direction.size))
-    return np.stack(found).astype(np.float32)
+        starts.append(direction / np.linalg.norm(direction) * draws.uniform() ** (1 / direction.size))
+    return np.stack(starts).astype(np.float32)

@@ -51,8 +51,8 @@ class AttackResult:
     @property
     def fooled(self) -> NDArray[np.bool_]:
         """Which correctly classified inputs are misclassified now, bool (done,)."""
-        found: NDArray[np.bool_] = (self.before == self.targets) & self.success
-        return found
+        fooled: NDArray[np.bool_] = (self.before == self.targets) & self.success
+        return fooled
 
     @property
     def success_rate(self) -> float:

@@ -102,23 +102,23 @@ def attack(
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     check_layers(model, ())
-    found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
+    parts: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
     with undisturbed(model):
         scores = Scores(model, placed(model, pictures[:1]))
         labels = check_classes(targets, len(pictures), scores.classes, "targets")
-        wanted = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
+        goals = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
 
         def attacked(rows: slice) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
-            batch = _batch(model, scores, pictures, labels, wanted, ids, seed, rows, chosen, on_progress)
+            batch = _batch(model, scores, pictures, labels, goals, ids, seed, rows, chosen, on_progress)
             return _attacked(chosen, batch, values)
 
         try:
-            for _, one in Pieces(batch_size or _at_once(model, chosen, scores))(len(pictures), attacked):
-                found.append(one)
+            for _, part in Pieces(batch_size or _at_once(model, chosen, scores))(len(pictures), attacked):
+                parts.append(part)
             report(on_progress, len(pictures), len(pictures), f"inputs attacked by {chosen.label}")
         except CancelledError:
             pass  # finished batches are the result
-    return _result(chosen, pictures, labels, wanted, found, {**values, "seed": seed})
+    return _result(chosen, pictures, labels, goals, parts, {**values, "seed": seed})
 
 
 def inputs_attacked_at_once(model: nn.Module, inputs: object, name: str) -> int:
@@ -148,9 +148,9 @@ def assess(
     with undisturbed(model):
         scores = Scores(model, placed(model, before[:1]))
         labels = check_classes(targets, len(before), scores.classes, "targets")
-        wanted = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
-        first, now = (scores(placed(model, one)).argmax(1).cpu().numpy() for one in (before, after))
-    return _result(ATTACKS[name], before, labels, wanted, [(after, first, now)], settings)
+        goals = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
+        first, now = (scores(placed(model, pictures)).argmax(1).cpu().numpy() for pictures in (before, after))
+    return _result(ATTACKS[name], before, labels, goals, [(after, first, now)], settings)
 
 
 def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:
@@ -209,19 +209,19 @@ def _result(
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]],
     settings: dict[str, object],
 ) -> AttackResult:
-    inputs = np.concatenate([one[0] for one in found]) if found else pictures[:0]
+    inputs = np.concatenate([part[0] for part in found]) if found else pictures[:0]
     before, after = (
-        np.concatenate([one[kind] for one in found]) if found else np.zeros(0, np.int64) for kind in (1, 2)
+        np.concatenate([part[kind] for part in found]) if found else np.zeros(0, np.int64) for kind in (1, 2)
     )
     done = len(inputs)
     targets = labels[:done].numpy()
-    wanted = None if goal is None else goal[:done].numpy()
-    success = after != targets if wanted is None else after == wanted
+    goals = None if goal is None else goal[:done].numpy()
+    success = after != targets if goals is None else after == goals
     return AttackResult(
         chosen.name,
         inputs,
         targets,
-        wanted,
+        goals,
         before,
         after,
         success,
