@@ -145,12 +145,12 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
     def work(report: Progress) -> NDArray[np.float32]:
         from idc_core.tracing.trace import collect
 
-        scores: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
-        return scores
+        result: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
+        return result
 
     key = (*view.key, "scores", *which)
-    scores: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
-    return scores
+    result: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
+    return result
 
 
 def explain(

@@ -255,16 +255,13 @@ def _described(view: View, name: str, found: dict[str, SuiteOption]) -> SuiteOpt
     except SettingError:
         return None
     whole = SuiteOption("original", "Original tests", "Original tests.", "original", joins=False, within=True)
-    bases = [
-        found.get(address.base, whole if address.base == "original" and address.is_part else None)
-        for address in several
-    ]
+    bases = [found.get(one.base, whole if one.base == "original" and one.is_part else None) for one in several]
     known = [base for base in bases if base is not None]
     if not several or len(known) < len(several):
         return None
     names = view.test.class_names
-    labels = [address.words(base.label, names) for address, base in zip(several, known, strict=True)]
-    label = " + ".join([labels[0], *(lower(address) for address in labels[1:])])
+    labels = [one.words(base.label, names) for one, base in zip(several, known, strict=True)]
+    label = " + ".join([labels[0], *(lower(one) for one in labels[1:])])
     kind = known[-1].kind if known[-1].kind != "original" else "own"
     return SuiteOption(
         name,

@@ -70,18 +70,18 @@ def _swap(present: Setup, present_selection: Selection) -> None:
 
 def open_pinned() -> Pinned | None:
     """Return the pinned setup with its results; None where there is none, or where it fails, which is said."""
-    pin = pinned()
-    if pin is None:
+    kept = pinned()
+    if kept is None:
         return None
     try:
-        view = open_view(pin[0])
+        view = open_view(kept[0])
     except IdcError as error:
         st.error(f"The pinned setup cannot be shown. {literal(error)}")
         return None
     if not len(view.chosen):
         st.warning("The pinned setup cannot be shown: no test passes its filter. Unpin it, or pin another.")
         return None
-    return Pinned(view, pin[1])
+    return Pinned(view, kept[1])
 
 
 def beside(
@@ -92,12 +92,12 @@ def beside(
     `draw` draws the picture of a view with its selection; the third value goes into the keys of its elements.
     `sentence` says how the two differ; by default `compare`.
     """
-    pin = open_pinned()
-    if pin is None:
+    kept = open_pinned()
+    if kept is None:
         return
     st.header("Compared with the pinned setup", anchor=False)
-    st.markdown((sentence or compare)(view, pin.view))
-    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": pin}
+    st.markdown((sentence or compare)(view, kept.view))
+    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": kept}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
             st.caption(f"**{name}**: {side.line}")

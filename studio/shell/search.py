@@ -75,13 +75,13 @@ _search = component("idc_search", "search", "search")
 
 def draw(setup: Setup | None, *, parts: bool = True) -> None:
     """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
-    search = find_tests(setup) if setup is not None and parts else None
+    tests = find_tests(setup) if setup is not None and parts else None
     _search(
         key=_KEY,
         data={
             "entries": entries(setup, parts=parts),
             "keys": _SHORTCUTS,
-            "tests": search,
+            "tests": tests,
             "searchable": setup is not None and parts,
         },
         on_chosen_change=_open,

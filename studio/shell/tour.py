@@ -107,9 +107,9 @@ def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
             _panel(now, step, overview(result), Selection())
         elif isinstance(shown, View):
             story = Story(shown)
-            selected = step.selects(story)
-            _arrive(now, selected)
-            _panel(now, step, step.tell(story), selected)
+            selection = step.selects(story)
+            _arrive(now, selection)
+            _panel(now, step, step.tell(story), selection)
 
 
 def draw_sidebar() -> None:

@@ -193,8 +193,8 @@ def parse(texts: Mapping[str, str]) -> Setup:
 
 def _named(texts: Mapping[str, str], part: str, known: Sequence[str]) -> tuple[str, ...]:
     """Return the classes that a part of an address names, in the order in which they are known."""
-    chosen = texts.get(part, "").split(",")
-    return tuple(name for name in known if name in chosen)
+    names = texts.get(part, "").split(",")
+    return tuple(name for name in known if name in names)
 
 
 def _confidence_range(text: str) -> tuple[float, float] | None:
