@@ -147,8 +147,8 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
         doing = f"ordering the tests by {CRITERIA[name].card.label}"
-        found: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
-        return found
+        ordered: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
+        return ordered
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
     if view.is_classifier:

@@ -234,7 +234,7 @@ def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.coverage import CRITERIA
     from idc_core.generation import OBJECTIVES, guides
 
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     columns = st.columns(2, gap="medium")
     with columns[0]:
         guide = choose_one(
@@ -258,9 +258,9 @@ def _choose_more(view: View) -> dict[str, Any]:
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",
         )
-    found |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
+    settings |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
     sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
     for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:
-            found[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
-    return found
+            settings[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
+    return settings

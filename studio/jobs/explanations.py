@@ -176,12 +176,12 @@ def explain(
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         # Parts of layers are not drawn: they are pieces of what is.
         whole = [layer for layer in view.card.layers if not split_layer(layer)[1]]
-        one, end = view.test.inputs[position : position + 1], view.setup.layer
+        test, end = view.test.inputs[position : position + 1], view.setup.layer
         if neuron is not None:
-            whole = [layer for layer in layers_until(view.model, one, whole, end) if layer in whole]
+            whole = [layer for layer in layers_until(view.model, test, whole, end) if layer in whole]
         layers = (*(reversed(whole) if entry.inside else ()), INPUT)
         explained: dict[str, Any] = {"target": target} if neuron is None else {"of": (end, neuron)}
-        maps = attribute_layers(view.model, one, layers, method, on_progress=report, **explained, **chosen)
+        maps = attribute_layers(view.model, test, layers, method, on_progress=report, **explained, **chosen)
         return {layer: maps[layer][0].astype(np.float64) for layer in layers}
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)

@@ -85,7 +85,7 @@ def sentence(view: View, sweep: Sweep) -> str:
         return "No layer is finished yet." if not sweep.cells else f"**{_not_coverable(sweep, suite, m)}**"
     # A layer with few neurons has few cells, so that its share says little beside the others'.
     weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
-    dead = sum((one.suite, one.m) == (suite, m) and not one.coverable for one in sweep.cells)
+    dead = sum((swept.suite, swept.m) == (suite, m) and not swept.coverable for swept in sweep.cells)
     among = "" if len(ranked) + dead == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
     neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
     parts = [
@@ -94,7 +94,7 @@ def sentence(view: View, sweep: Sweep) -> str:
     ]
     if best.score > weakest.score:
         parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
-    row = [one for one in sweep.cells if (one.suite, one.layer) == (suite, weakest.layer) and one.coverable]
+    row = [swept for swept in sweep.cells if (swept.suite, swept.layer) == (suite, weakest.layer) and swept.coverable]
     if row[0].used < row[-1].used:
         parts.append(
             f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "

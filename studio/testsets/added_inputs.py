@@ -84,7 +84,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         f"{plural(len(cells.added), 'cell')} that no original test reaches.**"
     )
     place = _picked(view, suite, positions)
-    tiles = [gallery.Tile(int(one), _caption(found, number, int(one))) for one in positions]
+    tiles = [gallery.Tile(int(row), _caption(found, number, int(row))) for row in positions]
     gallery.choices(
         view,
         "adding",

@@ -134,7 +134,7 @@ def _compared(
 
     names = [option.name for option in options[1:]]
     bases = {suite_addresses.parse(part).base for name in names for part in suite_addresses.split(name)}
-    told = run_settings(
+    facts = run_settings(
         view,
         suites=[option.label for option in options[1:]],
         suite_data=sorted(bases & set(DATASETS)),
@@ -144,7 +144,7 @@ def _compared(
     prints = tuple((suite.fingerprint, suite.label) for suite in suites)
     key = (*view.key, view.setup, prints, tuple(ms))
     comparison: SuiteComparison = waiting.get(
-        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=told
+        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts
     )
     return comparison
 
