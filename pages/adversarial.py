@@ -70,10 +70,10 @@ def draw_inputs() -> None:
     st.markdown(attack_charts.relevance_sentence(run))
     row = st.container(horizontal=True, vertical_alignment="bottom")
     shown, factor = attack_results.choose_shown(run, row)
-    one, place = attack_runs.open_selected(view, run, explained, int([*shown, 0][0]))
+    attacked, place = attack_runs.open_selected(view, run, explained, int([*shown, 0][0]))
     with row:
-        draw_steps(view.test.ids[run.positions[shown]], int(view.test.ids[one.positions[place]]))
-    attack_results.draw_one(view, one, place, factor)
+        draw_steps(view.test.ids[run.positions[shown]], int(view.test.ids[attacked.positions[place]]))
+    attack_results.draw_one(view, attacked, place, factor)
     attack_results.draw_gallery(view, run, shown, factor)
     attack_runs.draw_save(view, run)
     explanations.explain_inputs(view, plan)

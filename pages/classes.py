@@ -127,8 +127,8 @@ def draw_pair() -> None:
 
 def draw_bias() -> None:
     """Show towards which of the two classes third ones are biased, and the largest biases of all."""
-    if said := class_bias.sentence(looked):
-        st.markdown(said)
+    if sentence := class_bias.sentence(looked):
+        st.markdown(sentence)
     class_bias.draw_pair(view, looked, controls.choose_pair(looked), settings.filtered)
     st.subheader("Triplets with the largest bias", anchor=False)
     triplets = class_bias.draw_triplets(view, looked, settings.filtered)

@@ -47,17 +47,17 @@ if tab == "scores":  # the titles of the other tabs' charts say what they found
 
 def with_others() -> criterion_scores.MeasuredCriteria:
     """Choose other suites, and add them."""
-    found = criterion_scores.with_suites(view, measured, criterion_controls.choose_others(view))
-    for problem in found.problems:
+    scores = criterion_scores.with_suites(view, measured, criterion_controls.choose_others(view))
+    for problem in scores.problems:
         st.warning(problem)
-    return found
+    return scores
 
 
 def draw_scores() -> None:
     """Show the scores of every suite."""
-    found = with_others()
-    score_charts.draw_scores(view, found, "scores")
-    score_charts.draw_table(view, found)
+    scores = with_others()
+    score_charts.draw_scores(view, scores, "scores")
+    score_charts.draw_table(view, scores)
     pins.beside(
         view, draw_side, lambda here, there: score_charts.compare_setups(measure_default(here), measure_default(there))
     )
@@ -110,7 +110,7 @@ def draw_prioritisation() -> None:
     layout.computed(
         view,
         "An order by new coverage always runs the test next that adds most to those before it. Surprise criteria also "
-        f"give an order by surprise; {layout.names([one.label for one in UNCERTAINTIES.values()])} run the least "
+        f"give an order by surprise; {layout.names([way.label for way in UNCERTAINTIES.values()])} run the least "
         "confident predictions first. MC-dropout is for networks with dropout and up to "
         f"{criterion_scores.MOST_DROPPED:,} tests; it compares 20 passes from seed 0."
         + (
@@ -119,7 +119,7 @@ def draw_prioritisation() -> None:
             if view.correct is not None
             else ""
         ),
-        "\n".join(f"* {one.label}: {one.help} {one.citation}" for one in UNCERTAINTIES.values()),
+        "\n".join(f"* {way.label}: {way.help} {way.citation}" for way in UNCERTAINTIES.values()),
     )
 
 

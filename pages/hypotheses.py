@@ -84,7 +84,9 @@ measured = found
 grid, layer, label = shown.grid(measured), shown.layer, shown.label
 finding.markdown(score_map.sentence(measured, shown))
 pair = hypothesis_pair.choose(measured, grid, layer)
-hypothesis = next(one for one in inspections.chosen_hypotheses(view, settings) if one.name == grid.names[pair[0]])
+hypothesis = next(
+    candidate for candidate in inspections.chosen_hypotheses(view, settings) if candidate.name == grid.names[pair[0]]
+)
 
 
 def draw_map() -> None:

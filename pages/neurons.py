@@ -60,7 +60,8 @@ def draw_ranking() -> None:
         "the important ones (Algorithm 1 of the paper). The chart shows the mean per input, so that rankings over "
         "different inputs share a unit; the order is the same.",
         "  \n".join(
-            f"{rankings.over(one)}: {rankings.measure_help(one.name)}" for one in dict.fromkeys((first, other))
+            f"{rankings.over(ranking)}: {rankings.measure_help(ranking.name)}"
+            for ranking in dict.fromkeys((first, other))
         ),
         f"Other attribution methods use their default parameters and run on {rankings.SAMPLE} training inputs (seed 0; "
         "equally many per class, or evenly spaced for regression).",

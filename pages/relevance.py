@@ -39,17 +39,17 @@ finding.markdown(f"**{opening(view, position)}.**")
 
 def draw_test() -> None:
     """Show one test with its heatmaps."""
-    one = one_test.explain_as_asked(view, position, "at", "scale", "colours", "overlay")
-    one_test.draw(one)
-    pins.beside(view, lambda shown, chosen, key: one_test.draw_side(one, shown, chosen, key))
-    say_computed(one)
+    explained = one_test.explain_as_asked(view, position, "at", "scale", "colours", "overlay")
+    one_test.draw(explained)
+    pins.beside(view, lambda shown, chosen, key: one_test.draw_side(explained, shown, chosen, key))
+    say_computed(explained)
 
 
 def draw_layers() -> None:
     """Show relevance layer by layer."""
-    one = one_test.explain_as_asked(view, position, "scale", "colours")
-    layer_by_layer.draw(one)
-    say_computed(one)
+    explained = one_test.explain_as_asked(view, position, "scale", "colours")
+    layer_by_layer.draw(explained)
+    say_computed(explained)
 
 
 def say_computed(one: one_test.Explained) -> None:

@@ -44,11 +44,11 @@ finding.markdown(listing.sentence(runs))
 
 def draw_all() -> None:
     """List the runs, and show one of them."""
-    found = listing.filtered(runs)
-    if not found:
+    kept = listing.filtered(runs)
+    if not kept:
         st.caption("No run passes these filters.")
         return
-    selected = listing.draw_table(found)
+    selected = listing.draw_table(kept)
     if len(selected) > 1:
         together = [run.id for run in selected if run.facts.kind == selected[0].facts.kind][: side_by_side.MOST]
         st.button(
@@ -59,11 +59,11 @@ def draw_all() -> None:
             args=(together,),
             help="Runs of one kind are compared.",
         )
-    titles = {run.id: listing.title(run) for run in found}
-    told = f"The run that is shown below. Default {titles[found[0].id]}."
-    id = choose_one(st.selectbox, "Run", titles, found[0].id, listing.RUN, help=told)
-    one_run.draw(next(run for run in found if run.id == id))
-    layout.take_away({"runs": listing.table(found)})
+    titles = {run.id: listing.title(run) for run in kept}
+    text = f"The run that is shown below. Default {titles[kept[0].id]}."
+    id = choose_one(st.selectbox, "Run", titles, kept[0].id, listing.RUN, help=text)
+    one_run.draw(next(run for run in kept if run.id == id))
+    layout.take_away({"runs": listing.table(kept)})
 
 
 def _compare(ids: list[str]) -> None:

@@ -34,51 +34,51 @@ names = suite_controls.choose(view)
 
 def compare() -> ComparedSuites:
     """Compare the chosen suites, or find the comparison again; say what is left out."""
-    found = compare_chosen(view, names)
-    for problem in found.problems:
+    suites = compare_chosen(view, names)
+    for problem in suites.problems:
         st.warning(problem)
-    return found
+    return suites
 
 
 def draw_compared() -> None:
     """Show which suite adds most cells, for several numbers of neurons."""
     finding = st.empty()
-    found = compare()
-    finding.markdown(headline(found))
+    suites = compare()
+    finding.markdown(headline(suites))
     perturbed = suite_catalog.perturbed_count(view)
-    if perturbed < len(view.chosen) and any(one.extra == perturbed for one in found.results):
+    if perturbed < len(view.chosen) and any(result.extra == perturbed for result in suites.results):
         st.caption(f"Suites perturb {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at random.")
-    comparison_charts.draw_gains(found)
-    comparison_charts.draw_tables(found)
+    comparison_charts.draw_gains(suites)
+    comparison_charts.draw_tables(suites)
     pins.beside(
-        view, partial(comparison_charts.draw_side, found, names), partial(comparison_charts.difference, found, names)
+        view, partial(comparison_charts.draw_side, suites, names), partial(comparison_charts.difference, suites, names)
     )
-    explanations.explain_comparison(found)
+    explanations.explain_comparison(suites)
 
 
 def draw_overlap() -> None:
     """Show which cells suites share, and what each adds to those before it."""
-    found = compare()
-    if len(found.results) < 2:
-        st.markdown(headline(found))
+    suites = compare()
+    if len(suites.results) < 2:
+        st.markdown(headline(suites))
         return
-    comparison_charts.draw_shared(found)
-    if found.additions:
-        comparison_charts.draw_cumulative(found)
-    explanations.explain_overlap(found)
+    comparison_charts.draw_shared(suites)
+    if suites.additions:
+        comparison_charts.draw_cumulative(suites)
+    explanations.explain_overlap(suites)
 
 
 def draw_adding() -> None:
     """Show the inputs that add cells, and one of them beside its source."""
-    found = compare()
-    if not found.additions:
-        st.markdown(headline(found))
+    suites = compare()
+    if not suites.additions:
+        st.markdown(headline(suites))
         return
-    number, m = added_inputs.choose(found)
-    added_inputs.draw(found, number, m)
-    added_inputs.draw_save(found, number, m)
-    explanations.explain_inputs(found)
-    layout.take_away({}, added_inputs.downloads(found, number, m))
+    number, m = added_inputs.choose(suites)
+    added_inputs.draw(suites, number, m)
+    added_inputs.draw_save(suites, number, m)
+    explanations.explain_inputs(suites)
+    layout.take_away({}, added_inputs.downloads(suites, number, m))
 
 
 def draw_own() -> None:

@@ -135,8 +135,8 @@ class _Server:
             )
         workers.work_here()
         shelf.clear()  # one that was used before may have workers
-        found = socket.create_server((ADDRESS, 0))
-        send_at_once(found)
+        listening = socket.create_server((ADDRESS, 0))
+        send_at_once(listening)
         app = st.App(SHIPPED / "app.py")
         # Read anew, now with the studio's own: a program that has asked Streamlit for a setting has read others. The
         # address is no setting here, and pages tell by it whether other computers reach them.
@@ -145,8 +145,8 @@ class _Server:
             app, log_config=None, log_level="warning", access_log=False, timeout_graceful_shutdown=1, lifespan="on"
         )
         self._server = uvicorn.Server(config)
-        self._address = f"http://{ADDRESS}:{found.getsockname()[1]}"
-        self.thread = threading.Thread(target=self._run, args=(found,), name="idc-launch", daemon=True)
+        self._address = f"http://{ADDRESS}:{listening.getsockname()[1]}"
+        self.thread = threading.Thread(target=self._run, args=(listening,), name="idc-launch", daemon=True)
         self.thread.start()
         waited = threading.Event()
         for _ in range(round(_STARTED_S / _ASKED_S)):

@@ -60,9 +60,9 @@ pages = _Pages()
 @asynccontextmanager
 async def prepared(app: Any) -> AsyncIterator[None]:
     """Load the libraries while the server waits for its first visitor."""
-    for one in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
-        if isinstance(one, socket.socket) and one.fileno() >= 0 and _listens(one):
-            send_at_once(one)
+    for thing in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
+        if isinstance(thing, socket.socket) and thing.fileno() >= 0 and _listens(thing):
+            send_at_once(thing)
     threading.Thread(target=_load, name="libraries", daemon=True).start()
     yield
 

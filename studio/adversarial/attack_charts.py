@@ -38,7 +38,9 @@ def relevance_sentence(run: Run) -> str:
     moved, fooled = run.shift, run.fooled
     if not fooled.any() or not np.isfinite(moved.distance[fooled]).any():
         return ""
-    distance, cosine, rank = (float(np.nanmean(one[fooled])) for one in (moved.distance, moved.cosine, moved.rank))
+    distance, cosine, rank = (
+        float(np.nanmean(measure[fooled])) for measure in (moved.distance, moved.cosine, moved.rank)
+    )
     return (
         f"On fooled inputs, the centre of the positive relevance moves by {distance:.1f} pixels on average. Heatmaps "
         f"before and after have a cosine of {signed(cosine, '.2f')} and a rank correlation of {signed(rank, '.2f')} "
@@ -74,7 +76,7 @@ def draw_confusions(view: View, run: Run) -> pd.DataFrame:
     before, after = run.result.confusion(len(names))
     wrong = after - np.diag(np.diag(after))
     order = [divmod(int(place), len(names)) for place in np.argsort(-wrong, axis=None, kind="stable")]
-    rows = [(names[true], names[one], int(wrong[true, one]), int(after[true].sum())) for true, one in order]
+    rows = [(names[true], names[answer], int(wrong[true, answer]), int(after[true].sum())) for true, answer in order]
     table = pd.DataFrame([row for row in rows if row[2]], columns=["true class", "predicted class", "inputs", "of"])
     title = "No class is confused with another after the attack"
     if len(table):
@@ -85,7 +87,7 @@ def draw_confusions(view: View, run: Run) -> pd.DataFrame:
         view,
         "attack-confusion",
         lambda dark: figures.confusions(before, after, names, title, dark=dark),
-        alt=title + ". " + "; ".join(f"{row} as {one}: {n}" for row, one, n, _ in table.head(12).to_numpy()),
+        alt=title + ". " + "; ".join(f"{row} as {answer}: {n}" for row, answer, n, _ in table.head(12).to_numpy()),
         read="Each square is the number of inputs of a true class (row) with a predicted class (column). Framed: "
         "correct predictions.",
         depends=run.key,
@@ -155,20 +157,20 @@ def _comparison_title(runs: list[Run]) -> str:
     if len(runs) == 1:
         return f"So far only {runs[0].plan.label} ran on these tests: {plural(_cells(runs[0]), 'added cell')}"
     most = max(map(_cells, runs))
-    best = [one.plan.label for one in runs if _cells(one) == most]
-    smallest = min(runs, key=lambda one: _length(one) if one.fooled.any() else np.inf).plan.label
+    best = [run.plan.label for run in runs if _cells(run) == most]
+    smallest = min(runs, key=lambda run: _length(run) if run.fooled.any() else np.inf).plan.label
     text = f"{layout.names(best)} {'add' if len(best) > 1 else 'adds'} most cells: {most}" if most else "No cells added"
     return f"{text}; {smallest} has the smallest mean change"
 
 
 def draw_side(run: Run, here: View, shown: View, _: Selection, key: str) -> None:
     """Draw the sizes of the changes on one of two setups, attacked in the same way."""
-    one = _same_attack(run, here, shown)
-    if one is None:
+    same = _same_attack(run, here, shown)
+    if same is None:
         need = unmet("adversarial", shown.setup)
         st.caption(need.reason if need else "Nothing is finished here.")
     else:
-        draw_sizes(shown, one, f"attack-sizes-{key}")
+        draw_sizes(shown, same, f"attack-sizes-{key}")
 
 
 def difference(run: Run, here: View, there: View) -> str:
@@ -189,9 +191,9 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
         return run
     if unmet("adversarial", shown.setup) or not len(attacks.sample(shown, plan)):
         return None
-    wanted = attacks.is_quick(shown, plan) or attack_runs.may_run(here, plan)
+    may_run = attacks.is_quick(shown, plan) or attack_runs.may_run(here, plan)
     try:
-        return attacks.open_run(shown, plan, paused=not wanted)
+        return attacks.open_run(shown, plan, paused=not may_run)
     except IdcError as error:
         st.error(literal(error))
         return None

@@ -97,16 +97,16 @@ def choose(view: View) -> tuple[Plan, str]:
                 help="The class whose score is explained before and after: the predicted class of each, or the true "
                 f"class. Default {attacks.EXPLAINED['answer']}.",
             )
-    told = [f"{name}: {one.measured}" for name, one in entry.presets.items() if one.measured]
-    if told:
-        st.caption(f"Measured, {'; '.join(told)}.")
+    measured = [f"{name}: {preset.measured}" for name, preset in entry.presets.items() if preset.measured]
+    if measured:
+        st.caption(f"Measured, {'; '.join(measured)}.")
     return Plan(name, tuple(settings.items()), goal, int(seed), number, bool(every)), explained
 
 
 def _choose_goal(classes: tuple[str, ...]) -> int | None:
     """Choose the class to be predicted; None for any wrong one."""
-    goals = {_ANY: "any wrong class", **{one: one for one in classes}}
-    said = choose_one(
+    goals = {_ANY: "any wrong class", **{name: name for name in classes}}
+    goal = choose_one(
         st.selectbox,
         "Goal",
         goals,
@@ -115,7 +115,7 @@ def _choose_goal(classes: tuple[str, ...]) -> int | None:
         help="The class to be predicted: any wrong class, or one class; tests of that class are then left out. "
         f"Default {goals[_ANY]}.",
     )
-    return None if said == _ANY else classes.index(said)
+    return None if goal == _ANY else classes.index(goal)
 
 
 def _attack_help(entries: list[Attack]) -> str:
@@ -154,10 +154,12 @@ def _factors(entry: Attack, parameter: Parameter) -> list[int | float]:
     whole, low, high = isinstance(parameter.default, int), parameter.low, parameter.high
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    found = {step for step in steps if low < step < high and (not whole or step >= 1)}
-    found |= {float(value) for value in (low, high, parameter.default)}
-    found |= {float(one.settings[parameter.name]) for one in entry.presets.values() if parameter.name in one.settings}
-    return sorted(int(value) if whole else value for value in found)
+    values = {step for step in steps if low < step < high and (not whole or step >= 1)}
+    values |= {float(value) for value in (low, high, parameter.default)}
+    values |= {
+        float(preset.settings[parameter.name]) for preset in entry.presets.values() if parameter.name in preset.settings
+    }
+    return sorted(int(value) if whole else value for value in values)
 
 
 def _presets(entry: Attack, values: dict[str, Value]) -> None:

@@ -56,7 +56,7 @@ def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
         required=True,
         help=f"The attacked inputs that are shown, smallest change first. Default {labels[usual]}.",
     )
-    said = choose_one(
+    chosen = choose_one(
         row.selectbox,
         "Magnify the change",
         {_AUTO: "automatic", **{str(factor): str(factor) for factor in figures.FACTORS}},
@@ -66,7 +66,7 @@ def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
         help="Factor by which the change is multiplied for display; default automatic: the largest without clipping.",
     )
     shown = places(run, show)
-    factor = int(said) if said != _AUTO else figures.magnification(_change(run, shown))
+    factor = int(chosen) if chosen != _AUTO else figures.magnification(_change(run, shown))
     return shown, factor
 
 
@@ -166,19 +166,19 @@ def draw_one(view: View, run: Run, place: int, factor: int) -> None:
     result, names = run.result, view.train.class_names
     number, position = view.test.ids[run.positions[place]], run.positions[place]
     before, after = (values[place].sum(axis=0) for values in (run.before, run.after))
-    limits = [float(np.abs(one).max()) or 1.0 for one in (before, after)]
+    limits = [float(np.abs(relevance).max()) or 1.0 for relevance in (before, after)]
     moved = heatmaps.shares(after) - heatmaps.shares(before)
     most = float(np.abs(moved).max()) or 1.0
     sure = (float(view.analysis.confidence[position]), float(run.predictions.confidence[place]))
-    told = [
+    captions = [
         f"predicted {names[classes[place]]}, {percent(share)}"
         for classes, share in zip((result.before, result.predictions), sure, strict=True)
     ]
     draw_groups(
         [
             [
-                (input_images.pictures(run.originals[[place]], _SIDE)[0], f"Test {number}: {told[0]}"),
-                (input_images.pictures(result.inputs[[place]], _SIDE)[0], f"Attacked: {told[1]}"),
+                (input_images.pictures(run.originals[[place]], _SIDE)[0], f"Test {number}: {captions[0]}"),
+                (input_images.pictures(result.inputs[[place]], _SIDE)[0], f"Attacked: {captions[1]}"),
                 (figures.magnified(_change(run, np.array([place])), factor, _SIDE)[0], f"Change{times(factor)}"),
             ],
             [
@@ -255,14 +255,14 @@ def draw_cells(view: View, run: Run) -> None:
 
 def _cell_table(view: View, run: Run) -> pd.DataFrame:
     """Return one row per cell that only attacked inputs reach, those with most inputs first."""
-    found = run.gained
-    fooled = np.bincount(found.row[(found.row >= 0) & run.fooled], minlength=len(found))
-    order = np.argsort(-found.counts, kind="stable")
-    first = [int(np.flatnonzero(found.row == row)[0]) for row in order]
+    cells = run.gained
+    fooled = np.bincount(cells.row[(cells.row >= 0) & run.fooled], minlength=len(cells))
+    order = np.argsort(-cells.counts, kind="stable")
+    first = [int(np.flatnonzero(cells.row == row)[0]) for row in order]
     return pd.DataFrame(
         {
-            "cell": [cell_name(found.cells[row]) for row in order],
-            "attacked inputs": found.counts[order],
+            "cell": [cell_name(cells.cells[row]) for row in order],
+            "attacked inputs": cells.counts[order],
             "fooled": fooled[order],
             "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
         }

@@ -66,9 +66,9 @@ def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run
     """Return the input to look at: the selected test, attacked on its own where it is not among the others."""
     if view.position is None:
         return run, usual
-    found = np.flatnonzero(run.positions == view.position)
-    if len(found):
-        return run, int(found[0])
+    places = np.flatnonzero(run.positions == view.position)
+    if len(places):
+        return run, int(places[0])
     number, plan, alone = view.test.ids[view.position], run.plan, None
     if plan.goal != view.test.targets[view.position]:
         only = np.array([view.position])
@@ -82,8 +82,8 @@ def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run
 
 def may_run(view: View, plan: Plan) -> bool:
     """Whether an attack may begin: it is quick or was asked for, and was not stopped."""
-    asked = st.session_state.get(_ASKED) == (view.setup, plan)
-    return (asked or attacks.is_quick(view, plan)) and not _is_paused(view, plan)
+    started = st.session_state.get(_ASKED) == (view.setup, plan)
+    return (started or attacks.is_quick(view, plan)) and not _is_paused(view, plan)
 
 
 def _start(view: View, plan: Plan) -> None:
@@ -100,33 +100,33 @@ def _is_paused(view: View, plan: Plan) -> bool:
 def open_session(view: View, run: Run) -> list[Run]:
     """Return the runs of this session on the same tests, the present one first, and offer to run the other attacks."""
     runs, stopped = [run], 0
-    for one in attack_controls.finished(view, run.plan):
-        if one == run.plan:
+    for plan in attack_controls.finished(view, run.plan):
+        if plan == run.plan:
             continue
         other = None
         try:
-            other = attacks.open_run(view, one)
+            other = attacks.open_run(view, plan)
         except IdcError as error:
-            st.warning(f"{one.label} is left out. {literal(error)}")
+            st.warning(f"{plan.label} is left out. {literal(error)}")
         if other is not None and other.result.complete:
             runs.append(other)
         else:
             stopped += bool(st.session_state.get(jobs.HALTED))
-            attack_controls.forget(view, one)
+            attack_controls.forget(view, plan)
     if stopped:
         st.warning(
             f"Stopped: {plural(stopped, 'attack')} not finished. Finished inputs are kept; run the attacks again to "
             "resume."
         )
     done = [other.plan for other in runs]
-    left = [one for one in attack_controls.all_plans(run.plan) if one not in done]
+    left = [plan for plan in attack_controls.all_plans(run.plan) if plan not in done]
     if left:
         st.button(
             f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
             on_click=attack_controls.remember,
             args=(view, *left),
             key="run-all",
-            help=f"Attacks the same tests by {names([one.label for one in left])}. Can be stopped and resumed.",
+            help=f"Attacks the same tests by {names([plan.label for plan in left])}. Can be stopped and resumed.",
         )
     return runs
 
@@ -141,7 +141,7 @@ def draw_save(view: View, run: Run) -> None:
             list(_SAVED),
             default="fooled",
             required=True,
-            format_func=lambda one: _SAVED[one],
+            format_func=lambda name: _SAVED[name],
             key="keep-which",
             help=f"The attacked inputs in the suite; default {_SAVED['fooled']}.",
         )

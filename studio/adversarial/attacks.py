@@ -83,7 +83,7 @@ def usual_settings(attack: str) -> dict[str, Value]:
 
     entry = ATTACKS[attack]
     sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
-    return {**{one.name: one.default for one in entry.parameters}, **sensible}
+    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
 
 
 def pool(view: View, every: bool, goal: int | None) -> Ints:
@@ -183,7 +183,7 @@ def open_run(
     blocks = [positions[start : start + BLOCK] for start in range(0, len(positions), BLOCK)]
     waiting = Waiting(3 * len(blocks))
     label = ATTACKS[plan.attack].label
-    found: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
+    parts: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
     for block in blocks:
         steps = _Steps(view, plan, block, explained)
         if paused and shelf().finished(_ATTACKS, steps.key) is None:
@@ -194,10 +194,10 @@ def open_run(
             maps = waiting.get(_MOVED, steps.maps_key, "computing relevance", steps.explain(result))
         except CancelledError:
             break
-        found.append((result, traces, maps))
-    if not found:
+        parts.append((result, traces, maps))
+    if not parts:
         return None
-    run = _joined(view, plan, positions, join_results([one[0] for one in found], len(positions)), found)
+    run = _joined(view, plan, positions, join_results([part[0] for part in parts], len(positions)), parts)
     if only is None and run.result.complete and not st.session_state.get(HALTED):
         _note(waiting, view, run)
     return run
@@ -213,10 +213,10 @@ def _note(waiting: Waiting, view: View, run: Run) -> None:
     plan = run.plan
     named = {f"{plan.attack}_{name}": value for name, value in plan.settings}
     goal = None if plan.goal is None else view.train.class_names[plan.goal]
-    told = {"attack": plan.attack, **named, "goal": goal, "seed": plan.seed, "attacked_at_most": plan.numbers}
+    facts = {"attack": plan.attack, **named, "goal": goal, "seed": plan.seed, "attacked_at_most": plan.numbers}
     # The key has the cells' own settings too, which the blocks do not depend on.
     key = (*view.key, view.setup, plan, tuple(run.positions.tolist()))
-    settings = run_settings(view, **told, with_misclassified=plan.every)
+    settings = run_settings(view, **facts, with_misclassified=plan.every)
     waiting.get(JobKind("attack-runs", kept=128), key, "noting the run", work, settings=settings)
 
 
@@ -225,7 +225,9 @@ def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found
 
     scores, activations = (
         np.concatenate(parts)
-        for parts in zip(*((one.scores, one.activations[view.setup.layer]) for _, one, _ in found), strict=True)
+        for parts in zip(
+            *((traces.scores, traces.activations[view.setup.layer]) for _, traces, _ in found), strict=True
+        )
     )
     before, after = (np.concatenate(maps) for maps in zip(*(maps for _, _, maps in found), strict=True))
     assignments = view.analysis.assign(activations)

@@ -28,31 +28,31 @@ _THIRD = "third"
 
 def sentence(looked: Looked) -> str:
     """Name the pair with the largest average bias."""
-    found = looked.found
-    if found.bias is None or not len(found.biased):
+    errors = looked.found
+    if errors.bias is None or not len(errors.biased):
         return ""
-    a, b = found.biased[0].tolist()
-    said = verdicts.disparity(looked, (a, b))
+    a, b = errors.biased[0].tolist()
+    disparity = verdicts.disparity(looked, (a, b))
     return (
         f"**Third classes are most biased between {literal(looked.pair_name((a, b)))}** (average bias "
-        f"{found.bias[a, b]:.2f})" + (f", {said}." if said else ".")
+        f"{errors.bias[a, b]:.2f})" + (f", {disparity}." if disparity else ".")
     )
 
 
 def draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool) -> None:
     """Draw the bias of each third class towards one of the two."""
-    found = looked.found
-    if found.bias is None:
+    errors = looked.found
+    if errors.bias is None:
         st.caption("Bias needs at least three predicted classes.")
         return
-    bias = third_classes(found.distance, *pair, filtered=filtered)
+    bias = third_classes(errors.distance, *pair, filtered=filtered)
     names = (looked.names[pair[0]], looked.names[pair[1]])
-    place = int(np.flatnonzero((found.biased == sorted(pair)).all(1))[0]) + 1
+    place = int(np.flatnonzero((errors.biased == sorted(pair)).all(1))[0]) + 1
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
-    said = verdicts.disparity(looked, pair)
+    disparity = verdicts.disparity(looked, pair)
     st.markdown(
-        f"{literal(looked.pair_name(pair))}: average bias **{found.bias[pair]:.3f}**, rank {place:,} of "
-        f"{len(found.biased):,}" + (f"; {said}." if said else ".")
+        f"{literal(looked.pair_name(pair))}: average bias **{errors.bias[pair]:.3f}**, rank {place:,} of "
+        f"{len(errors.biased):,}" + (f"; {disparity}." if disparity else ".")
     )
     if not len(known):
         st.caption("No third class is close enough to either of the two.")
@@ -85,11 +85,11 @@ def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> 
     """Show a few inputs of the pair and of the third class."""
     if looked.positions is None:
         return
-    for column, one in zip(st.columns(3, gap="medium"), (pair[0], third, pair[1]), strict=True):
+    for column, label in zip(st.columns(3, gap="medium"), (pair[0], third, pair[1]), strict=True):
         with column:
-            st.markdown(f"Classified as **{literal(looked.names[one])}**")
-            rows = looked.positions[looked.of_class(one)]
-            layout.gallery(view, rows, _EXAMPLES, key=f"bias-{one}")
+            st.markdown(f"Classified as **{literal(looked.names[label])}**")
+            rows = looked.positions[looked.of_class(label)]
+            layout.gallery(view, rows, _EXAMPLES, key=f"bias-{label}")
 
 
 def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | None:
@@ -109,20 +109,20 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
     names, confusion = looked.names, looked.found.confusion
     rows = [
         {
-            "third class": names[one.third],
-            "closer to": names[one.near],
-            "than to": names[one.far],
-            "bias": one.bias,
+            "third class": names[triplet.third],
+            "closer to": names[triplet.near],
+            "than to": names[triplet.far],
+            "bias": triplet.bias,
             **(
                 {}
                 if confusion is None
                 else {
-                    "confused with the closer (%)": 100 * confusion[one.third, one.near],
-                    "with the farther (%)": 100 * confusion[one.third, one.far],
+                    "confused with the closer (%)": 100 * confusion[triplet.third, triplet.near],
+                    "with the farther (%)": 100 * confusion[triplet.third, triplet.far],
                 }
             ),
         }
-        for one in triplets
+        for triplet in triplets
     ]
     if not rows:
         st.caption("No triplet has a bias.")
@@ -133,9 +133,9 @@ def draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame | 
     def picked() -> None:
         row = picked_row(key, len(triplets))
         if row is not None:
-            one = triplets[row]
-            class_errors.keep_pair(one.near, one.far)
-            address.keep(_THIRD, str(one.third))
+            triplet = triplets[row]
+            class_errors.keep_pair(triplet.near, triplet.far)
+            address.keep(_THIRD, str(triplet.third))
 
     percents = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(

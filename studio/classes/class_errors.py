@@ -57,8 +57,8 @@ class Looked:
     @property
     def known(self) -> list[int]:
         """Return the classes that some input is predicted as."""
-        found: list[int] = np.flatnonzero(np.isfinite(np.diag(self.found.distance))).tolist()
-        return found
+        known_classes: list[int] = np.flatnonzero(np.isfinite(np.diag(self.found.distance))).tolist()
+        return known_classes
 
     @property
     def inputs_word(self) -> str:
@@ -98,8 +98,10 @@ def read_own() -> Evidence | None:
         return own_evidence(content, name, scaled=scaled)
 
     key = (hashlib.sha256(content).hexdigest(), name, scaled)
-    found: Evidence = Waiting(1).get(JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read)
-    return found
+    evidence: Evidence = Waiting(1).get(
+        JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read
+    )
+    return evidence
 
 
 def _own_key() -> Hashable:
@@ -129,8 +131,8 @@ def _open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
     """Return how strongly the tests activate every neuron of some layers, from one pass."""
     plan = planned_statistics(view.card, view.open_model, view.test, layers)
     doing = "running the tests through all counted layers"
-    found: Statistics = Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
-    return found
+    statistics: Statistics = Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
+    return statistics
 
 
 def _find(
@@ -147,18 +149,18 @@ def _find(
         settings = replace(settings, kind=None)
     plan = planned_class_errors(lambda _: grouped, settings, key, run)
     doing = "comparing all pairs of classes"
-    found: ClassErrors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
+    errors: ClassErrors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
     if statistics is None:
-        return Looked(grouped, found, None, None, (), (), plan.key)
+        return Looked(grouped, errors, None, None, (), (), plan.key)
     # Groups have no scores of their own.
     scores = None if settings.groups.strip() else statistics.scores[rows]
-    return Looked(grouped, found, rows, scores, statistics.layers, statistics.sizes, plan.key)
+    return Looked(grouped, errors, rows, scores, statistics.layers, statistics.sizes, plan.key)
 
 
 def current_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
-    said = address.read(PAIR).split("-")
-    numbers = [number for part in said if (number := address.position(part)) is not None]
+    parts = address.read(PAIR).split("-")
+    numbers = [number for part in parts if (number := address.position(part)) is not None]
     if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(looked.known):
         return numbers[0], numbers[1]
     first, second = looked.found.suspected[0].tolist()

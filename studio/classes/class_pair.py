@@ -39,9 +39,9 @@ def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
 
 def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the tests that the network confuses, where there are labels, with the verdict on the pair."""
-    said = verdicts.verdict(looked, pair)
-    if said and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
-        st.markdown(f"**{literal(looked.pair_name(pair))}**: {said}.")
+    verdict = verdicts.verdict(looked, pair)
+    if verdict and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
+        st.markdown(f"**{literal(looked.pair_name(pair))}**: {verdict}.")
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
     elif len(wrong := wrong_tests(looked, pair)):
@@ -68,19 +68,19 @@ def _most(view: View) -> int:
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
     """Show the neurons that both classes activate more than others, with relevance where known."""
-    found = looked.found
-    shared = found.shared_neurons(*pair, _NEURONS)
-    first, second = (looked.names[one] for one in pair)
+    errors = looked.found
+    shared = errors.shared_neurons(*pair, _NEURONS)
+    first, second = (looked.names[label] for label in pair)
     rows: list[dict[str, Any]] = []
-    others = found.others(*pair)
+    others = errors.others(*pair)
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
         layer, neuron = looked.neuron_of(index)
         row: dict[str, object] = {
             "layer": layer,
             "neuron": neuron,
-            f"active for {first} (%)": 100 * found.probability[index, pair[0]],
-            f"active for {second} (%)": 100 * found.probability[index, pair[1]],
+            f"active for {first} (%)": 100 * errors.probability[index, pair[0]],
+            f"active for {second} (%)": 100 * errors.probability[index, pair[1]],
             "active for others (%)": 100 * others[index],
         }
         if relevance is not None:
@@ -89,7 +89,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
                 row[f"relevance for {name}"] = float(values[neuron]) if own else np.nan
         rows.append(row)
     table = pd.DataFrame(rows)
-    both = np.minimum(found.probability[:, pair[0]], found.probability[:, pair[1]])
+    both = np.minimum(errors.probability[:, pair[0]], errors.probability[:, pair[1]])
     st.markdown(
         f"**{plural(int((both > 0.5).sum()), 'neuron')}** of {len(both):,} are active for more than half of the inputs "
         "of both classes. " + _most_different(looked, pair)
@@ -134,7 +134,7 @@ def _relevance(
     if looked.positions is None:
         return None
     values = view.test_traces.relevance[view.setup.layer]
-    first, second = (layer_relevance(values, looked.positions[looked.of_class(one)]) for one in pair)
+    first, second = (layer_relevance(values, looked.positions[looked.of_class(label)]) for label in pair)
     return first, second
 
 
@@ -147,13 +147,13 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
     rows: list[dict[str, Any]] = [
         {"neuron": int(neuron), "clusters": k} for neuron, k in zip(important, view.sizes, strict=True)
     ]
-    for one, values in zip(pair, relevance, strict=True):
-        tests = positions[looked.of_class(one)]
+    for label, values in zip(pair, relevance, strict=True):
+        tests = positions[looked.of_class(label)]
         for rank, row in enumerate(rows):
             counts = np.bincount(assignments[tests, rank], minlength=1)
             share = 100 * counts.max() / max(1, len(tests))
-            row[f"cluster of most {looked.names[one]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
-            row[f"relevance for {looked.names[one]}"] = signed(values[row["neuron"]])
+            row[f"cluster of most {looked.names[label]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
+            row[f"relevance for {looked.names[label]}"] = signed(values[row["neuron"]])
     key = "pair-important"
 
     def picked() -> None:
@@ -183,8 +183,8 @@ def _most_different(looked: Looked, pair: tuple[int, int]) -> str:
     named = []
     for index in apart.tolist():
         layer, neuron = looked.neuron_of(index)
-        one, other = 100 * looked.found.probability[index, list(pair)]
-        named.append(f"{f'{layer} ' if layer else ''}neuron {neuron} ({one:.0f} % and {other:.0f} %)")
+        share, other = 100 * looked.found.probability[index, list(pair)]
+        named.append(f"{f'{layer} ' if layer else ''}neuron {neuron} ({share:.0f} % and {other:.0f} %)")
     return f"Largest difference: {layout.names(named)}."
 
 
@@ -193,10 +193,10 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     if looked.positions is None:
         return
     st.subheader(f"Clusters and cells in layer {view.setup.layer}", anchor=False)
-    first, second = (looked.positions[looked.of_class(one)] for one in pair)
+    first, second = (looked.positions[looked.of_class(label)] for label in pair)
     cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
     inside = counts.sum(0)
-    names = [literal(looked.names[one]) for one in pair]
+    names = [literal(looked.names[label]) for label in pair]
     st.markdown(
         f"Both classes reach **{plural(len(cells), 'cell')}**. These hold {inside[0]:,} of {len(first):,} tests "
         f"classified as {names[0]} and {inside[1]:,} of {len(second):,} as {names[1]}."
@@ -254,7 +254,7 @@ def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     there = np.flatnonzero(positions == view.position)
     place = int(there[0]) if len(there) else None
     together = np.flatnonzero(np.isin(positions, brushed(view)))
-    axes = [f"principal component {i + 1}: {percent(one)} of the variance" for i, one in enumerate(shares)]
+    axes = [f"principal component {i + 1}: {percent(portion)} of the variance" for i, portion in enumerate(shares)]
     layout.chart(
         view,
         "pair-plane",
@@ -289,7 +289,7 @@ def _members(
         names = [f"{looked.names[pair[0]]} only", f"{looked.names[pair[1]]} only", "both"]
     else:
         member = np.where(predicted[rows] == pair[0], 0, 1)
-        names = [f"classified as {looked.names[one]}" for one in pair]
+        names = [f"classified as {looked.names[label]}" for label in pair]
         if true is not None:
             member = member + 2 * (true[rows] != predicted[rows])
             names = [f"{name}, {how}" for how in ("correct", "wrong") for name in names]

@@ -62,7 +62,7 @@ def choose_own() -> str:
 
 def choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSettings:
     """Choose the layers whose neurons count, thresholds and forms; all but layers are counted again at once."""
-    with layout.settings(LAYERS, *(one.key for one, _ in _CONTROLS), "kind"):
+    with layout.settings(LAYERS, *(control.key for control, _ in _CONTROLS), "kind"):
         layers = _choose_layers(view) if own is None else ()
         return ErrorSettings(layers=layers, groups=groups, **_choose_numbers(own is not None and own.several_labels))
 
@@ -72,8 +72,8 @@ def _choose_layers(view: View) -> tuple[str, ...]:
     from idc_core.confusion import countable_layers
 
     offered = countable_layers(view.model)
-    said = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in offered if name in said] or list(offered)
+    names = address.read(LAYERS).split(",")
+    st.session_state[LAYERS] = [name for name in offered if name in names] or list(offered)
     chosen = st.pills(
         "Layers whose neurons count",
         offered,
@@ -94,7 +94,9 @@ def _keep_layers(offered: tuple[str, ...]) -> None:
 
 def _choose_numbers(several: bool) -> dict[str, Any]:
     """Choose thresholds and forms."""
-    chosen = {one.name: layout.ask(st.slider, asked, one.key, one.slider) for one, asked in _CONTROLS}
+    chosen = {
+        control.name: layout.ask(st.slider, parameter, control.key, control.slider) for control, parameter in _CONTROLS
+    }
     kind: Kind | None = None
     if several:
         kind = choose_one(
@@ -119,7 +121,7 @@ def choose_pair(looked: Looked) -> tuple[int, int]:
             st.selectbox(
                 label,
                 looked.known,
-                format_func=lambda one: looked.names[one],
+                format_func=lambda number: looked.names[number],
                 key=key,
                 width=220,
                 on_change=_take_pair,

@@ -23,21 +23,21 @@ CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
 
 def draw(looked: Looked, one: View) -> None:
     """Draw the cost-effectiveness curves of inspecting the most suspected pairs first, and count what is reported."""
-    found = looked.found
+    result = looked.found
     searches: dict[str, Search] = {
-        CONFUSED: (found.distance, found.confusion, "low", found.confusion_found),
-        _UNEQUAL: (found.bias, found.disparity, "high", found.bias_found),
+        CONFUSED: (result.distance, result.confusion, "low", result.confusion_found),
+        _UNEQUAL: (result.bias, result.disparity, "high", result.bias_found),
     }
     curves: dict[str, Curve] = {}
-    told: dict[str, Evaluation] = {}
+    evaluations: dict[str, Evaluation] = {}
     for name, (score, truth, errors, evaluation) in searches.items():
         if score is not None and truth is not None and evaluation is not None and evaluation.true_pairs:
-            curves[name] = cost_effectiveness(score, truth, errors, found.deviations)
-            told[name] = evaluation
+            curves[name] = cost_effectiveness(score, truth, errors, result.deviations)
+            evaluations[name] = evaluation
     if not curves:
         st.caption("There are no labels, or no truly confused pair: cost-effectiveness is not defined.")
         return
-    title = _title(told)
+    title = _title(evaluations)
     layout.chart(
         one,
         "effectiveness",
@@ -50,7 +50,7 @@ def draw(looked: Looked, one: View) -> None:
     )
     st.markdown("**Reported pairs, compared with labels**")
     st.dataframe(
-        pd.DataFrame([_row(name, one) for name, one in told.items()]),
+        pd.DataFrame([_row(name, one) for name, one in evaluations.items()]),
         hide_index=True,
         height="content",
         alt="Reported pairs compared with labels, for confusion and for unequal treatment",
@@ -59,9 +59,9 @@ def draw(looked: Looked, one: View) -> None:
 
 def _title(told: dict[str, Evaluation]) -> str:
     parts = [
-        f"{_percent(one.gain)} (at best {_percent(one.optimal_gain)}) for {name}"
-        for name, one in told.items()
-        if np.isfinite(one.gain)
+        f"{_percent(evaluation.gain)} (at best {_percent(evaluation.optimal_gain)}) for {name}"
+        for name, evaluation in told.items()
+        if np.isfinite(evaluation.gain)
     ]
     return f"Inspecting the most suspected pairs first gains over a random order {' and '.join(parts)}"
 

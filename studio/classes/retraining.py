@@ -44,9 +44,9 @@ def draw(view: View, looked: Looked) -> None:
         return
     from idc_core.suites import ProvenanceStep
 
-    found = looked.found
-    pairs = found.suspected
-    reported = pairs[found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff]
+    errors = looked.found
+    pairs = errors.suspected
+    reported = pairs[errors.distance[pairs[:, 0], pairs[:, 1]] < errors.confusion_cutoff]
     rows = looked.positions[confused_in(looked.evidence, reported)]
     wrong = int((np.asarray(looked.evidence.true) != np.asarray(looked.evidence.predicted)).sum())
     st.markdown(
@@ -60,7 +60,7 @@ def draw(view: View, looked: Looked) -> None:
     step = ProvenanceStep(
         "confused",
         f"{plural(len(rows), 'test')} confused in {pairs_said}",
-        {"threshold": found.threshold, "deviations": found.deviations},
+        {"threshold": errors.threshold, "deviations": errors.deviations},
         model=view.card.fingerprint,
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -122,8 +122,8 @@ def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     from idc_core.store.cache import ArrayFolder, records_folder
     from idc_core.suites.suite import content_address
 
-    found, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
-    settings: dict[str, Any] = {"threshold": found.threshold, "deviations": found.deviations, "epochs": epochs}
+    errors, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
+    settings: dict[str, Any] = {"threshold": errors.threshold, "deviations": errors.deviations, "epochs": epochs}
     about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
     store = ArrayFolder(records_folder() / "repair" / content_address(*about))
 
@@ -154,7 +154,10 @@ def _draw_done(done: Repair) -> None:
         f"{nothing:.2f} %, with as many random ones {random:.2f} %."
     )
     columns = ("accuracy (%)", "confusion of reported pairs (%)", "of the other pairs (%)")
-    table = {"network": list(means), **{name: [means[one][i] for one in means] for i, name in enumerate(columns)}}
+    table = {
+        "network": list(means),
+        **{name: [means[network][i] for network in means] for i, name in enumerate(columns)},
+    }
     spread = [f"{100 * np.ptp(values[:, 1]):.2f}" if len(values) > 1 else "" for _, values in rows]
     st.dataframe(
         pd.DataFrame(table | {"between the seeds (%)": spread}),

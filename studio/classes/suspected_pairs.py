@@ -52,26 +52,26 @@ _SHOWN = (
 
 def sentence(looked: Looked) -> str:
     """Put the finding on confusion into words."""
-    found = looked.found
-    first, second = found.suspected[0].tolist()
-    said = verdicts.verdict(looked, (first, second))
-    reported = int((found.distance[tuple(found.suspected.T)] < found.confusion_cutoff).sum())
+    errors = looked.found
+    first, second = errors.suspected[0].tolist()
+    verdict = verdicts.verdict(looked, (first, second))
+    reported = int((errors.distance[tuple(errors.suspected.T)] < errors.confusion_cutoff).sum())
     text = (
         f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion**"
-        f"{f', {said}' if said else ''}. {plural(reported, 'pair')} of {len(found.suspected):,} "
+        f"{f', {verdict}' if verdict else ''}. {plural(reported, 'pair')} of {len(errors.suspected):,} "
         f"{'is' if reported == 1 else 'are'} reported"
     )
-    if (one := found.confusion_found) is not None:
-        text += f"; {one.at_deviations.true_positives} of {one.true_pairs} truly confused are among them"
+    if (evaluation := errors.confusion_found) is not None:
+        text += f"; {evaluation.at_deviations.true_positives} of {evaluation.true_pairs} truly confused are among them"
     return f"{text}."
 
 
 def _marks(looked: Looked) -> dict[str, Any]:
     """Sort the pairs by whether they are reported, and whether labels confirm them."""
-    found = looked.found
-    pairs = found.suspected
-    reported = found.distance[pairs[:, 0], pairs[:, 1]] < found.confusion_cutoff
-    true = found.truly_confused(pairs)
+    errors = looked.found
+    pairs = errors.suspected
+    reported = errors.distance[pairs[:, 0], pairs[:, 1]] < errors.confusion_cutoff
+    true = errors.truly_confused(pairs)
     if true is None:
         return {"reported": pairs[reported]}
     return {"hit": pairs[reported & true], "false": pairs[reported & ~true], "missed": pairs[~reported & true]}
@@ -117,8 +117,8 @@ def _draw_distances(
     table: pd.DataFrame | None,
 ) -> None:
     def clicked(points: list[dict[str, Any]]) -> None:
-        if (told := points[0].get("customdata")) is not None:
-            class_errors.keep_pair(*map(int, str(np.ravel(told)[0]).split("-")))
+        if (carried := points[0].get("customdata")) is not None:
+            class_errors.keep_pair(*map(int, str(np.ravel(carried)[0]).split("-")))
 
     layout.chart(
         one,
@@ -136,31 +136,35 @@ def _draw_distances(
 
 def pair_table(looked: Looked, most: int) -> pd.DataFrame:
     """List the most suspected pairs."""
-    found = looked.found
-    pairs = found.suspected[:most]
+    errors = looked.found
+    pairs = errors.suspected[:most]
     a, b = pairs.T
     names = np.asarray(looked.names)
     table = {
         "place": np.arange(1, len(pairs) + 1),
         "first": names[a],
         "second": names[b],
-        "distance": found.distance[a, b],
-        "suspicion": found.suspicion[a, b],
+        "distance": errors.distance[a, b],
+        "suspicion": errors.suspicion[a, b],
     }
-    if found.bias is not None:
-        table["average bias"] = found.bias[a, b]
-    reported = found.distance[a, b] < found.confusion_cutoff
+    if errors.bias is not None:
+        table["average bias"] = errors.bias[a, b]
+    reported = errors.distance[a, b] < errors.confusion_cutoff
     table["reported"] = np.where(reported, "yes", "no")
-    true, told = found.truly_confused(pairs), found.verdicts(pairs)
-    if true is not None and told is not None and found.directional is not None:
-        table["first as second (%)"] = 100 * found.directional[a, b]
-        table["second as first (%)"] = 100 * found.directional[b, a]
-        table["confused"], table["inputs"] = told.confused, told.inputs
-        table["confusion (%)"], table["from (%)"], table["to (%)"] = 100 * told.rate, 100 * told.low, 100 * told.high
+    true, checked = errors.truly_confused(pairs), errors.verdicts(pairs)
+    if true is not None and checked is not None and errors.directional is not None:
+        table["first as second (%)"] = 100 * errors.directional[a, b]
+        table["second as first (%)"] = 100 * errors.directional[b, a]
+        table["confused"], table["inputs"] = checked.confused, checked.inputs
+        table["confusion (%)"], table["from (%)"], table["to (%)"] = (
+            100 * checked.rate,
+            100 * checked.low,
+            100 * checked.high,
+        )
         table["labels"] = np.select(
             [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], NONE
         )
-        table["certain"] = np.where(table["labels"] == NONE, NONE, np.where(told.clear, "yes", "no"))
+        table["certain"] = np.where(table["labels"] == NONE, NONE, np.where(checked.clear, "yes", "no"))
     return pd.DataFrame(table)
 
 
@@ -190,8 +194,8 @@ def draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
         column_config=_columns(looked),
         alt="Pairs of classes, most suspected first; choose a row to select the pair",
     )
-    if said := verdicts.cutoffs(looked):
-        st.caption(said)
+    if cutoffs := verdicts.cutoffs(looked):
+        st.caption(cutoffs)
     if len(pairs) > MOST_PAIRS:
         every = partial(_all_pairs, looked)
         layout.take_away({}, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})
@@ -234,10 +238,10 @@ def _other_look(settings: ErrorSettings, own: View, shown: View) -> Looked:
 def compare(settings: ErrorSettings, own: View, here: View, there: View) -> str:
     """Compare the most suspected pairs of two setups."""
     try:
-        sides = [_other_look(settings, own, one) for one in (here, there)]
+        sides = [_other_look(settings, own, side) for side in (here, there)]
     except IdcError as error:
         return literal(error)
-    told = [one.pair_name((int(one.found.suspected[0][0]), int(one.found.suspected[0][1]))) for one in sides]
-    if told[0] == told[1]:
-        return f"In both setups {told[0]} are the most suspected pair."
-    return f"Most suspected pair here: {told[0]}; in the pinned setup: {told[1]}."
+    pairs = [side.pair_name((int(side.found.suspected[0][0]), int(side.found.suspected[0][1]))) for side in sides]
+    if pairs[0] == pairs[1]:
+        return f"In both setups {pairs[0]} are the most suspected pair."
+    return f"Most suspected pair here: {pairs[0]}; in the pinned setup: {pairs[1]}."

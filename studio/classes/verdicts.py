@@ -10,39 +10,39 @@ from studio.text import percent, plural
 
 def verdict(looked: Looked, pair: tuple[int, int]) -> str:
     """Say whether labels confirm that a pair is confused, and by how much; empty where they say nothing."""
-    found = looked.found.verdicts(np.array([pair]))
-    if found is None or not np.isfinite(found.rate[0]):
+    verdicts = looked.found.verdicts(np.array([pair]))
+    if verdicts is None or not np.isfinite(verdicts.rate[0]):
         return ""
-    confirmed, clear = bool(found.confirmed[0]), bool(found.clear[0])
-    cutoff = percent(found.cutoff)
+    confirmed, clear = bool(verdicts.confirmed[0]), bool(verdicts.clear[0])
+    cutoff = percent(verdicts.cutoff)
     side = f", {'above' if confirmed else 'below'} the cut-off of {cutoff}"
     return (
         f"{'confirmed by labels' if confirmed else 'not confirmed by labels'}{'' if clear else ' (uncertain)'}: "
-        f"{found.confused[0]:,} of {plural(int(found.inputs[0]), looked.inputs_word)} confused, "
-        f"{percent(found.rate[0])} (95 % interval {percent(found.low[0])} to {percent(found.high[0])})"
+        f"{verdicts.confused[0]:,} of {plural(int(verdicts.inputs[0]), looked.inputs_word)} confused, "
+        f"{percent(verdicts.rate[0])} (95 % interval {percent(verdicts.low[0])} to {percent(verdicts.high[0])})"
         + (side if clear else f"; the cut-off of {cutoff} is within the interval")
     )
 
 
 def cutoffs(looked: Looked) -> str:
     """Say above what labels confirm a pair, and that this depends on the other pairs."""
-    found = looked.found.confusion_found
-    if found is None:
+    result = looked.found.confusion_found
+    if result is None:
         return ""
     return (
-        f"Labels confirm a pair above {percent(found.truth_cutoff)} confusion: the mean of all "
-        f"{plural(found.pairs, 'pair')} + {looked.found.deviations:g} SD. This cut-off depends on the network: where "
+        f"Labels confirm a pair above {percent(result.truth_cutoff)} confusion: the mean of all "
+        f"{plural(result.pairs, 'pair')} + {looked.found.deviations:g} SD. This cut-off depends on the network: where "
         "few inputs are misclassified, a single one can confirm a pair."
     )
 
 
 def disparity(looked: Looked, pair: tuple[int, int]) -> str:
     """Say whether labels confirm that a pair is treated unequally, and by how much; empty where they say nothing."""
-    found = looked.found
-    told, hits = found.disparity_verdict(pair), found.truly_biased(np.array([pair]))
-    if found.disparity is None or found.bias_found is None or told is None or hits is None:
+    errors = looked.found
+    told, hits = errors.disparity_verdict(pair), errors.truly_biased(np.array([pair]))
+    if errors.disparity is None or errors.bias_found is None or told is None or hits is None:
         return ""
-    value, cutoff = float(found.disparity[pair]), found.bias_found.truth_cutoff
+    value, cutoff = float(errors.disparity[pair]), errors.bias_found.truth_cutoff
     if not np.isfinite(value):
         return ""
     clear = abs(value - cutoff) > told.margin

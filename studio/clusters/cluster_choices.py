@@ -33,27 +33,27 @@ def draw_choices(view: View) -> None:
     own = view.setup.options["clustering"]
     names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
     waiting = Waiting(2 * len(names))
-    found = [one for name in names for drop in (False, True) for one in _outcomes(waiting, view, name, drop)]
-    present = next(one for one in found if _settings(one).items() <= view.setup.options.items())
-    fewest, most = min(one.total for one in found), max(one.total for one in found)
-    low, high = min(one.score for one in found), max(one.score for one in found)
+    outcomes = [outcome for name in names for drop in (False, True) for outcome in _outcomes(waiting, view, name, drop)]
+    present = next(outcome for outcome in outcomes if _settings(outcome).items() <= view.setup.options.items())
+    fewest, most = min(outcome.total for outcome in outcomes), max(outcome.total for outcome in outcomes)
+    low, high = min(outcome.score for outcome in outcomes), max(outcome.score for outcome in outcomes)
     title = (
         f"These choices make {count(fewest)} to {count(most)} cells, of which the tests cover {percent(low)} to "
         f"{percent(high)}; this setup has {count(present.total)}, of which {percent(present.score)} are covered"
         if fewest < most
         else f"All of these choices make {plural(most, 'cell')}, of which the tests cover {percent(high)}"
     )
-    table = pd.DataFrame([_row(one) for one in found])
+    table = pd.DataFrame([_row(outcome) for outcome in outcomes])
     layout.chart(
         view,
         "choices",
-        lambda dark: choices(found, _LABELS, title, present, dark=dark),
+        lambda dark: choices(outcomes, _LABELS, title, present, dark=dark),
         alt=title,
         read="Each point is one choice. x: number of clusters; shape: clustering method; filled: zeros kept, open: "
         "zeros "
         "dropped; ring: this setup. Click a point to use it on all pages.",
         depends=tuple(names),
-        clicked=lambda points: _choose(found, points),
+        clicked=lambda points: _choose(outcomes, points),
         table=table,
     )
     with st.expander("All choices in a table"):
@@ -69,8 +69,8 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
 
     key = (*view.key, analysis.layer, analysis.m, view.chosen_key, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    found: tuple[ClusterChoice, ...] = waiting.get(JobKind("alternatives", kept=64), key, doing, work)
-    return found
+    outcomes: tuple[ClusterChoice, ...] = waiting.get(JobKind("alternatives", kept=64), key, doing, work)
+    return outcomes
 
 
 def _settings(one: ClusterChoice) -> dict[str, str]:

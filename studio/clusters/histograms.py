@@ -52,8 +52,10 @@ def _choose(view: View, name: str, **how: Any) -> None:
         control.label,
         list(choices),
         chosen[name],
-        {text: one.label for text, one in choices.items()},
-        " ".join([control.help, *(f"{one.label}: {one.help}" for one in choices.values() if one.help), usual]),
+        {text: choice.label for text, choice in choices.items()},
+        " ".join(
+            [control.help, *(f"{choice.label}: {choice.help}" for choice in choices.values() if choice.help), usual]
+        ),
         disabled=control.option == "clusters" and not CLUSTERINGS[chosen["clustering"]].takes_k,
         **how,
     )
@@ -63,7 +65,7 @@ def told(points: list[dict[str, Any]]) -> None:
     """Select the neuron and the cluster that were clicked; outlines and stars carry none."""
     for point in points:
         if (carried := point.get("customdata")) is not None and np.size(carried) == 2:
-            neuron, cluster = (int(one) for one in np.ravel(carried))
+            neuron, cluster = (int(number) for number in np.ravel(carried))
             select(neuron=neuron, cluster=cluster)
             return
 
@@ -139,7 +141,7 @@ def choose_neuron(view: View) -> int:
     st.selectbox(
         "Neuron",
         important,
-        format_func=lambda one: f"neuron {one}",
+        format_func=lambda number: f"neuron {number}",
         key="clustered-neuron",
         width=220,
         on_change=lambda: select(neuron=st.session_state["clustered-neuron"]),
@@ -175,11 +177,11 @@ def galleries(view: View, rank: int) -> None:
 def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> None:
     """Show the tests in one cluster, the closest to its centroid first, perhaps beside what activates the neuron."""
     analysis, neuron = view.analysis, int(view.analysis.important[rank])
-    found, centroid = analysis.clusters[rank], float(analysis.centroids[rank][cluster])
+    clustering, centroid = analysis.clusters[rank], float(analysis.centroids[rank][cluster])
     values, inside = analysis.test_activations[view.chosen, rank], analysis.assignments[view.chosen, rank]
     tests = view.chosen[typical(values, inside, cluster, centroid, len(values))]
     with st.container(horizontal=True, vertical_alignment="center"):
-        place = cluster_name(cluster, found.k).removesuffix(" cluster")
+        place = cluster_name(cluster, clustering.k).removesuffix(" cluster")
         place = "" if place.startswith("cluster") else f" ({place})"
         st.subheader(f"Cluster {cluster}{place}: centroid {centroid:.3g}", anchor=False, width="content")
         st.button(
@@ -190,7 +192,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
             kwargs={"neuron": neuron, "cluster": None if picked else cluster},
             help="Select no cluster." if picked else f"Select cluster {cluster} of neuron {neuron} on all pages.",
         )
-    learnt = plural(int(found.counts[cluster]), "training input")
+    learnt = plural(int(clustering.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
     texts = view.test.inputs.ndim != 4
     few = _FEW_TEXTS if texts else FEW_PAIRS if explained else _FEW
@@ -237,7 +239,9 @@ def draw_silhouettes(view: View) -> None:
     """Show the silhouette of every number of clusters."""
     clusters, names = view.analysis.clusters, view.neurons
     scored = {
-        name: max(found.silhouettes.values()) for name, found in zip(names, clusters, strict=True) if found.silhouettes
+        name: max(clustering.silhouettes.values())
+        for name, clustering in zip(names, clusters, strict=True)
+        if clustering.silhouettes
     }
     if not scored:
         st.caption("There is no choice to compare: every neuron has one cluster, or the number is set by hand.")
@@ -271,13 +275,13 @@ def _cluster_table(view: View) -> pd.DataFrame:
                 "neuron": int(analysis.important[i]),
                 "cluster": c,
                 "centroid": float(centroid),
-                "from": float(found.boundaries[c - 1]) if c else -np.inf,
-                "to": float(found.boundaries[c]) if c < found.k - 1 else np.inf,
-                "training_inputs": int(found.counts[c]),
+                "from": float(clustering.boundaries[c - 1]) if c else -np.inf,
+                "to": float(clustering.boundaries[c]) if c < clustering.k - 1 else np.inf,
+                "training_inputs": int(clustering.counts[c]),
                 "tests": int(tests[i][c]),
-                "silhouette": found.silhouettes.get(found.k, np.nan),
+                "silhouette": clustering.silhouettes.get(clustering.k, np.nan),
             }
-            for i, found in enumerate(analysis.clusters)
+            for i, clustering in enumerate(analysis.clusters)
             for c, centroid in enumerate(analysis.centroids[i])
         ]
     )

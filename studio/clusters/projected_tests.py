@@ -69,20 +69,22 @@ def draw_plane(view: View, rank: int) -> None:
             key="plane-choosing",
             help=f"Select one test by a click, or several by a lasso. Default {_CLICK}.",
         )
-    positions, found = _project(view, way)
+    positions, projection = _project(view, way)
     groups = _groups(view, colour, rank, positions)
-    title = _finding(view, found, groups, colour, rank)
+    title = _finding(view, projection, groups, colour, rank)
     place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
     axes = [f"component {i}" for i in (1, 2)]
-    if found.explained is not None and found.loadings is not None:
-        axes = [f"{axis}: {percent(share)} of the variance" for axis, share in zip(axes, found.explained, strict=True)]
+    if projection.explained is not None and projection.loadings is not None:
+        axes = [
+            f"{axis}: {percent(share)} of the variance" for axis, share in zip(axes, projection.explained, strict=True)
+        ]
     together = np.flatnonzero(np.isin(positions, brushed(view)))
-    tests = {"test": view.test.ids[positions], "x": found.points[:, 0], "y": found.points[:, 1]}
+    tests = {"test": view.test.ids[positions], "x": projection.points[:, 0], "y": projection.points[:, 1]}
     layout.chart(
         view,
         "projection",
         lambda dark: plane(
-            found.points,
+            projection.points,
             groups,
             view.test.ids[positions],
             (axes[0], axes[1]),
@@ -136,8 +138,8 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
     if colour == "cluster":
         size = view.sizes[rank]
         names = [f"cluster {cluster}, {cluster_name(cluster, size)}" for cluster in range(size)]
-        found = gather(view.analysis.assignments[positions, rank].astype(np.int64), names, "other clusters")
-        return Groups(found.member, found.names, ordered=found.names == names)
+        groups = gather(view.analysis.assignments[positions, rank].astype(np.int64), names, "other clusters")
+        return Groups(groups.member, groups.names, ordered=groups.names == names)
     if colour == "cell":
         cells, member = np.unique(view.analysis.assignments[positions], axis=0, return_inverse=True)
         return gather(member.reshape(-1), [f"cell {cell_name(cell)}" for cell in cells], "other cells")
@@ -197,8 +199,8 @@ def _summary(view: View, positions: NDArray[np.int64]) -> str:
     if view.is_classifier:
         targets, sizes = np.unique(view.test.targets[positions], return_counts=True)
         most = np.argsort(-sizes, kind="stable")[:3]
-        said = [f"{view.test.class_names[targets[i]]} ({count(int(sizes[i]))})" for i in most]
-        parts.append(f"Their classes: {layout.names(said)}{' and others' if len(sizes) > len(most) else ''}.")
+        classes = [f"{view.test.class_names[targets[i]]} ({count(int(sizes[i]))})" for i in most]
+        parts.append(f"Their classes: {layout.names(classes)}{' and others' if len(sizes) > len(most) else ''}.")
     if view.correct is not None:
         parts.append(f"{count(int((~view.correct[positions]).sum()))} of them are misclassified.")
     return " ".join(parts)

@@ -257,7 +257,7 @@ def cell_table(view: View) -> pd.DataFrame:
     table = view.table
     return pd.DataFrame(
         {
-            "cell": [cell_name(one) for one in table.cells.tolist()],
+            "cell": [cell_name(cell) for cell in table.cells.tolist()],
             "tests": table.counts,
             "misclassified": table.wrong,
             **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},

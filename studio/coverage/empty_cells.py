@@ -30,8 +30,8 @@ def draw(view: View) -> None:
         f"**{count(table.total - table.covered)} of {plural(table.total, 'cell')} are empty; {count(len(cells))} of "
         "them are one step from a covered cell.** A step moves one neuron to the next cluster."
     )
-    wanted = parse_cell(selected().cell, view.sizes)
-    taken = wanted is not None and len(tests_in(view, wanted)) > 0
+    picked = parse_cell(selected().cell, view.sizes)
+    taken = picked is not None and len(tests_in(view, picked)) > 0
     left, right = st.columns([3, 5], gap="medium")
     with left:
         cell = choose_cell(view, tuple(map(int, cells[0])), "the empty cell that borders on most covered cells")
@@ -90,7 +90,7 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
             {
                 "test": view.test.ids[near],
                 "distance": distances,
-                "cell": [cell_name(one) for one in analysis.assignments[near].tolist()],
+                "cell": [cell_name(reached) for reached in analysis.assignments[near].tolist()],
                 "true → predicted": [layout.answer(view, place) for place in near],
             }
         ),

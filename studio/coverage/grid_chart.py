@@ -38,8 +38,8 @@ def sentence(view: View) -> str:
 def choose_colouring(view: View) -> str:
     """Choose what the colour of a tile says."""
     offered = {
-        key: one.label
-        for key, one in colourings.COLOURINGS.items()
+        key: colouring.label
+        for key, colouring in colourings.COLOURINGS.items()
         if (key != "class" or view.is_classifier) and (key != "errors" or view.correct is not None)
     }
     return choose_one(
@@ -135,7 +135,7 @@ def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
     def draw(one: View, chosen: Selection, key: str) -> None:
         fixed, axes = (held.fixed, held.axes) if common is not None else ({}, default_axes(one.sizes))
         laid = lay_out(one.table, _small_names(one), axes, fixed)
-        found = grid_axes.finding(one, laid)
+        finding = grid_axes.finding(one, laid)
         place = parse_cell(chosen.cell, one.sizes)
         shared = None if common is None else common.first if key == "this" else common.second
         coloured = colouring if shared is None else colourings.SHARED
@@ -143,7 +143,7 @@ def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
             laid,
             one.table,
             coloured,
-            found,
+            finding,
             class_names=one.test.class_names,
             shared=shared,
             selected=None if place is None else laid.place(place),
@@ -152,6 +152,6 @@ def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
         )
         read = grid_axes.reading(one, laid, coloured)
         height = figures.grid_height(laid)
-        layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {found}", read, one.line, name=key)
+        layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {finding}", read, one.line, name=key)
 
     pins.beside(view, draw)

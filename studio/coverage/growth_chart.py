@@ -54,13 +54,13 @@ def draw_left(view: View) -> None:
     if table.covered == table.total:
         st.markdown("Every cell is covered.")
         return
-    found, tests = gaps(table), state_counts(view.analysis.assignments[view.chosen], view.sizes)
+    left, tests = gaps(table), state_counts(view.analysis.assignments[view.chosen], view.sizes)
     st.header(f"{plural(table.total - table.covered, 'cell')} left, by cluster", anchor=False)
 
     def picked() -> None:
-        row = picked_row(_LEFT, len(found))
+        row = picked_row(_LEFT, len(left))
         if row is not None:
-            gap = found[row]
+            gap = left[row]
             select(neuron=int(view.analysis.important[gap.position]), cluster=gap.cluster)
             grid_axes.fix(view, {gap.position: gap.cluster})
             tabs.open_at("coverage", "grid")
@@ -68,22 +68,22 @@ def draw_left(view: View) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "neuron": [view.neurons[gap.position] for gap in found],
-                "cluster": [gap.cluster for gap in found],
+                "neuron": [view.neurons[gap.position] for gap in left],
+                "cluster": [gap.cluster for gap in left],
                 "position": [
-                    cluster_name(gap.cluster, view.sizes[gap.position]).removesuffix(" cluster") for gap in found
+                    cluster_name(gap.cluster, view.sizes[gap.position]).removesuffix(" cluster") for gap in left
                 ],
-                "tests": [int(tests[gap.position][gap.cluster]) for gap in found],
-                "cells": [count(gap.total) for gap in found],
-                "covered": [gap.covered for gap in found],
-                "covered (%)": [100 * gap.covered / gap.total for gap in found],
+                "tests": [int(tests[gap.position][gap.cluster]) for gap in left],
+                "cells": [count(gap.total) for gap in left],
+                "covered": [gap.covered for gap in left],
+                "covered (%)": [100 * gap.covered / gap.total for gap in left],
             }
         ),
         hide_index=True,
         key=_LEFT,
         on_select=picked,
         selection_mode="single-row",
-        height="auto" if len(found) < 12 else 420,
+        height="auto" if len(left) < 12 else 420,
         column_config={
             "cells": st.column_config.TextColumn(alignment="right"),
             "covered (%)": st.column_config.NumberColumn(format="%.3g"),

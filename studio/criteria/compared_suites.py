@@ -105,16 +105,16 @@ PARTS: dict[str, PartOfTests] = {
 
 def parts(view: View) -> dict[str, Ints]:
     """Return the parts that hold tests on this setup: positions among the chosen tests, by name."""
-    found = {name: part.positions(view) for name, part in PARTS.items()}
-    return {name: positions for name, positions in found.items() if len(positions)}
+    positions_of = {name: part.positions(view) for name, part in PARTS.items()}
+    return {name: positions for name, positions in positions_of.items() if len(positions)}
 
 
 def others(view: View) -> dict[str, OtherSuite]:
     """Return the other suites that the network of a setup can take, by name: those of the Test sets page."""
     known = suite_catalog.suite_options(view)
     return {
-        name: OtherSuite(name, f"{one.label} added" if one.joins else one.label, _opener(name, known))
-        for name, one in known.items()
+        name: OtherSuite(name, f"{option.label} added" if option.joins else option.label, _opener(name, known))
+        for name, option in known.items()
     }
 
 
@@ -144,5 +144,5 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    found: Traces = waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)
-    return found
+    traces: Traces = waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)
+    return traces

@@ -20,8 +20,8 @@ _CHOSEN, _OTHERS = "criteria", "suites"  # names of the controls, also in the ad
 
 def choose_criteria(view: View) -> list[str]:
     """Choose which criteria are measured; IDC always is."""
-    said, usual = address.read(_CHOSEN).split(","), criterion_scores.usual(view)
-    st.session_state[_CHOSEN] = [name for name in CRITERIA if name in said] or usual
+    names, usual = address.read(_CHOSEN).split(","), criterion_scores.usual(view)
+    st.session_state[_CHOSEN] = [name for name in CRITERIA if name in names] or usual
     chosen = st.pills(
         "Criteria",
         list(offered()),
@@ -39,7 +39,7 @@ def choose_criteria(view: View) -> list[str]:
 def _exceptions() -> str:
     """Say which scores are no count that only grows."""
     cards = [kind.card for kind in CRITERIA.values()]
-    falls, ordered = ([one.name for one in cards if getattr(one, of)] for of in ("can_fall", "order_matters"))
+    falls, ordered = ([card.name for card in cards if getattr(card, of)] for of in ("can_fall", "order_matters"))
     return f"{_labels(falls)} can fall when tests are added; {_labels(ordered)} depends on the order of the tests."
 
 
@@ -74,7 +74,7 @@ def choose_others(view: View) -> list[OtherSuite]:
     if not suites:
         return []
     st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
-    wanted = st.multiselect(
+    chosen = st.multiselect(
         "Other suites",
         list(suites),
         format_func=lambda name: suites[name].label,
@@ -85,17 +85,17 @@ def choose_others(view: View) -> list[OtherSuite]:
         help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks can "
         "take minutes. Their settings are on the Test sets page. Default none.",
     )
-    return [suites[name] for name in wanted]
+    return [suites[name] for name in chosen]
 
 
 def settings(*names: str) -> DeltaGenerator:
     """Return the place of the controls that are folded away: criteria, their parameters, and those of `names`."""
-    return layout.settings(_CHOSEN, *(_parameter_key(*one) for one in _shared_parameters()), *names)
+    return layout.settings(_CHOSEN, *(_parameter_key(*shared) for shared in _shared_parameters()), *names)
 
 
 def choose_parameters() -> dict[str, CriterionSettings]:
     """Choose the parameters of the criteria; return those of each."""
-    found: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
+    chosen: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
     st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
     columns = st.columns(2, gap="medium")
     for index, (names, parameter) in enumerate(_shared_parameters()):
@@ -103,17 +103,17 @@ def choose_parameters() -> dict[str, CriterionSettings]:
             label = f"{', '.join(map(str.upper, names))}: {parameter.label}"
             value = layout.ask(st.number_input, parameter, _parameter_key(names, parameter), label=label)
         for name in names:
-            found[name][parameter.name] = value
-    return found
+            chosen[name][parameter.name] = value
+    return chosen
 
 
 def _shared_parameters() -> list[tuple[tuple[str, ...], Parameter]]:
     """Return the parameters on the criteria's cards, each with the criteria that share it."""
-    found: dict[Parameter, tuple[str, ...]] = {}
+    shared: dict[Parameter, tuple[str, ...]] = {}
     for name, kind in CRITERIA.items():
         for parameter in kind.card.parameters:
-            found[parameter] = (*found.pop(parameter, ()), name)  # behind the last criterion that has it
-    return [(names, parameter) for parameter, names in found.items()]
+            shared[parameter] = (*shared.pop(parameter, ()), name)  # behind the last criterion that has it
+    return [(names, parameter) for parameter, names in shared.items()]
 
 
 def _parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:

@@ -134,8 +134,8 @@ def grow(view: View, measured: MeasuredCriteria) -> Growth:
             return scored.growth(subsets, on_progress=report)
 
         key = _depends(view, name, settings)
-        found: Floats = waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
-        return found
+        scores: Floats = waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
+        return scores
 
     return Growth(subsets, {name: one(name, result) for name, result in measured.results.items()})
 
@@ -147,8 +147,8 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
         doing = f"ordering the tests by {CRITERIA[name].card.label}"
-        found: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
-        return found
+        ordered: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
+        return ordered
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
     if view.is_classifier:
@@ -169,8 +169,8 @@ def _by_dropout(waiting: Waiting, view: View) -> list[Order]:
         return orders_by({}, sampled=dropout_scores(view.model, view.test.inputs[view.chosen], on_progress=report))
 
     key = (view.card.fingerprint, view.test.fingerprint, view.chosen_key, "dropout")
-    found: list[Order] = waiting.get(_ORDERS, key, "running the tests with dropout", work)
-    return found
+    orders: list[Order] = waiting.get(_ORDERS, key, "running the tests with dropout", work)
+    return orders
 
 
 def _setup_key(view: View) -> tuple[Hashable, ...]:
@@ -187,19 +187,19 @@ def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettin
 
     def work(report: Progress) -> CriterionResult | str:
         try:
-            found = _measured(view, name, settings, compared_suites.parts(view), report)
+            result = _measured(view, name, settings, compared_suites.parts(view), report)
         except CancelledError:
             raise
         except IdcError as error:
             # Kept like a result: it would be the same the next time.
             return f"{label} is left out. {literal(error)}"
         # A score that can fall is no count of targets: its result has the fitted criterion, which cannot be kept.
-        return replace(found, scorer=None)
+        return replace(result, scorer=None)
 
-    found: CriterionResult | str = waiting.get(
+    result: CriterionResult | str = waiting.get(
         JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work
     )
-    return found
+    return result
 
 
 def _measured(
@@ -211,8 +211,8 @@ def _measured(
         return evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts)
     make: Any = CRITERIA[name]  # each has a constructor of its own
     criterion = make(view.model, layer, **settings)
-    (found,) = evaluate_criteria([criterion], view.train_traces, tests, parts, on_progress=report)
-    return found
+    (result,) = evaluate_criteria([criterion], view.train_traces, tests, parts, on_progress=report)
+    return result
 
 
 def _add(
@@ -243,8 +243,8 @@ def _add(
         def work(report: Progress) -> float:
             if name == "idc":
                 return view.analysis.cell_profiles(traces.activations[layer]).coverage()
-            one = make(view.model, layer, **settings[name])
-            return float(score_suites([one], view.train_traces, [traces], on_progress=report)[0, 0])
+            criterion = make(view.model, layer, **settings[name])
+            return float(score_suites([criterion], view.train_traces, [traces], on_progress=report)[0, 0])
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"

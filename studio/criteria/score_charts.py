@@ -34,7 +34,7 @@ def _suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
 def _score_table(measured: MeasuredCriteria) -> NDArray[np.float64]:
     """Return the scores of every criterion (row) for every suite (column); NaN where one is not finished."""
     results = measured.results.values()
-    return np.array([[one.scores.get(suite, np.nan) for suite in measured.suites] for one in results])
+    return np.array([[result.scores.get(suite, np.nan) for suite in measured.suites] for result in results])
 
 
 def _score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
@@ -64,10 +64,10 @@ def _closest_and_farthest(
 
 def correlation_sentence(measured: MeasuredCriteria) -> str:
     """Say which criteria rank the tests and their parts as IDC does."""
-    found = _closest_and_farthest(measured, _rank_correlations(measured))
-    if found is None or "idc" not in measured.results:
+    extremes = _closest_and_farthest(measured, _rank_correlations(measured))
+    if extremes is None or "idc" not in measured.results:
         return "Too few criteria or suites are measured to compare criteria with IDC."
-    (most, high), (least, low) = found
+    (most, high), (least, low) = extremes
     text = f"**Over {plural(len(measured.suites), 'suite')}, {most} correlates most with IDC (rank correlation "
     text += signed(high, ".2f")
     return text + (f"), {least} least ({signed(low, '.2f')}).**" if least != most else ").**")
@@ -108,8 +108,8 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
     words = ("first classes", "last classes") if view.is_classifier else ("smaller targets", "larger targets")
     results = measured.results
     if {first, last} <= measured.suites.keys():
-        higher = [name.upper() for name, one in results.items() if one.scores[last] > one.scores[first]]
-        others = [name.upper() for name, one in results.items() if one.scores[last] < one.scores[first]]
+        higher = [name.upper() for name, result in results.items() if result.scores[last] > result.scores[first]]
+        others = [name.upper() for name, result in results.items() if result.scores[last] < result.scores[first]]
         if higher and others:
             title = (
                 f"{len(higher)} of {len(results)} criteria score the {words[1]} higher, {len(others)} the {words[0]}"
@@ -119,7 +119,9 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
         if higher or others:
             least, most = words if higher else reversed(words)
             return f"No criterion scores the {least} higher than the {most}", ""
-    kept = {name: one.scores[half] / one.scores["all"] for name, one in results.items() if one.scores["all"] > 0}
+    kept = {
+        name: result.scores[half] / result.scores["all"] for name, result in results.items() if result.scores["all"] > 0
+    }
     if not kept:
         return "The tests score 0 by every criterion", ""
     most, least = max(kept, key=lambda name: kept[name]), min(kept, key=lambda name: kept[name])
@@ -132,8 +134,8 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
     labels = _suite_labels(view, measured)
     shown = [
         {"criterion": name.upper()}
-        | {labels[suite]: criterion_scores.written(name, one.scores.get(suite, np.nan)) for suite in measured.suites}
-        for name, one in measured.results.items()
+        | {labels[suite]: criterion_scores.written(name, result.scores.get(suite, np.nan)) for suite in measured.suites}
+        for name, result in measured.results.items()
     ]
     right = st.column_config.TextColumn(alignment="right")
     units = [f"{name.upper()} in {CRITERIA[name].card.unit}" for name in measured.results if CRITERIA[name].card.unit]
@@ -179,11 +181,11 @@ def choose_coefficient() -> Method:
 def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method) -> None:
     """Draw the rank correlation of every two criteria, over the suites or, where there is one, over the growth."""
     if growth is None:
-        found = _rank_correlations(measured, method)
+        matrix = _rank_correlations(measured, method)
     else:
-        found = subset_correlations(np.stack([*growth.scores.values()]), method, same_size=over == "same")
+        matrix = subset_correlations(np.stack([*growth.scores.values()]), method, same_size=over == "same")
     labels = [name.upper() for name in measured.results]
-    extremes = _closest_and_farthest(measured, found)
+    extremes = _closest_and_farthest(measured, matrix)
     title = f"Over {_OVERS[over]}, there are too few different scores to correlate"
     if extremes:
         (most, high), (least, low) = extremes
@@ -191,12 +193,12 @@ def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | N
     layout.chart(
         view,
         "correlation",
-        lambda dark: agreement(found, labels, title, "criterion", dark=dark),
+        lambda dark: agreement(matrix, labels, title, "criterion", dark=dark),
         alt=title,
         read="Same ranking: 1, unrelated: 0, opposite: \u22121, one score throughout: empty. Most criteria score "
         "larger suites higher, so they correlate by size alone; subsets of equal size remove this effect.",
         depends=(measured.key, over, method),
-        table=pd.DataFrame(found, index=labels, columns=labels).reset_index(names="criterion"),
+        table=pd.DataFrame(matrix, index=labels, columns=labels).reset_index(names="criterion"),
     )
 
 

@@ -28,21 +28,21 @@ _MEASURED = "measured"
 
 def draw_gain(view: View, result: SearchResult) -> None:
     """Draw the coverage of the tests before and after disagreements are added."""
-    found = gain(view, result.disagreements.inputs, _choose_measured(), result.key)
-    for problem in found.problems:
+    gained = gain(view, result.disagreements.inputs, _choose_measured(), result.key)
+    for problem in gained.problems:
         st.warning(problem)
-    if not found.scores:
+    if not gained.scores:
         return
-    names = list(found.scores)
+    names = list(gained.scores)
     labels = [name.upper() for name in names]
-    scores = np.array([found.scores[name] for name in names])
+    scores = np.array([gained.scores[name] for name in names])
     tests, added = len(view.chosen), len(result.disagreements)
     higher = [label for label, (before, after) in zip(labels, scores, strict=True) if after > before]
     rise = f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises"
-    title = f"{plural(added, 'disagreement')} added: {plural(found.new_cells, 'new cell')}; {rise}"
+    title = f"{plural(added, 'disagreement')} added: {plural(gained.new_cells, 'new cell')}; {rise}"
     suites = [f"Tests ({count(tests)})", f"With disagreements ({count(tests + added)})"]
     texts = [
-        [percent(score) if found.shares[name] else f"{score:,.3g}" for score in found.scores[name]] for name in names
+        [percent(score) if gained.shares[name] else f"{score:,.3g}" for score in gained.scores[name]] for name in names
     ]
     layout.chart(
         view,
@@ -64,8 +64,8 @@ def draw_gain(view: View, result: SearchResult) -> None:
 def _choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
     fast = [name for name in CRITERIA if not CRITERIA[name].card.pairwise]
-    wanted = address.read(_MEASURED).split(",")
-    st.session_state[_MEASURED] = [name for name in CRITERIA if name in wanted] or fast
+    names = address.read(_MEASURED).split(",")
+    st.session_state[_MEASURED] = [name for name in CRITERIA if name in names] or fast
     slow = layout.names([name.upper() for name in CRITERIA if CRITERIA[name].card.pairwise])
     st.pills(
         "Criteria",
@@ -113,7 +113,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         added = waiting.get(JobKind("suites"), (*setup, "search", depends), "tracing the disagreements", passed)
         before = view.test_traces.only(view.chosen)
         after = Traces.joined(before, added)
-        cells = [view.analysis.cell_profiles(one.activations[layer]) for one in (before, after)]
+        cells = [view.analysis.cell_profiles(traces.activations[layer]) for traces in (before, after)]
         scores["idc"], shares["idc"] = (cells[0].coverage(), cells[1].coverage()), True
         new = len(np.unique(cells[1].targets)) - len(np.unique(cells[0].targets))
         for name in names:
@@ -143,13 +143,13 @@ def _measure(
     def work(report: Progress) -> tuple[float, float] | str:
         make: Any = CRITERIA[name]  # each has a constructor of its own
         try:
-            one = make(view.model, view.setup.layer)
-            found = score_suites([one], view.train_traces, suites, on_progress=report)[0]
+            criterion = make(view.model, view.setup.layer)
+            scores = score_suites([criterion], view.train_traces, suites, on_progress=report)[0]
         except CancelledError:
             raise
         except IdcError as error:
             return f"{card.label} is left out. {literal(error)}"
-        return float(found[0]), float(found[1])
+        return float(scores[0]), float(scores[1])
 
     key = (*view.key, view.setup.layer, view.chosen_key, name, "search", depends)
     answer = waiting.get(JobKind("scores", kept=192), key, f"measuring {card.label}", work)

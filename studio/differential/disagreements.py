@@ -53,15 +53,18 @@ def _voted(view: View, result: SearchResult, row: int) -> str:
 
 def _predictions(view: View, result: SearchResult, row: int) -> str:
     """Write the prediction of every model."""
-    found = result.disagreements.predictions[row]
+    predictions = result.disagreements.predictions[row]
     return typeset(
-        ", ".join(f"{label} {_predicted(view, one)}" for label, one in zip(result.labels, found, strict=True))
+        ", ".join(
+            f"{label} {_predicted(view, prediction)}"
+            for label, prediction in zip(result.labels, predictions, strict=True)
+        )
     )
 
 
 def table(view: View, result: SearchResult) -> pd.DataFrame:
     """Return one row per disagreement."""
-    found, origin, away = result.disagreements, result.origin, result.distances
+    disagreements, origin, away = result.disagreements, result.origin, result.distances
     columns: dict[str, Any] = {
         "seed": view.test.ids[origin],
         "seed's class" if view.is_classifier else f"seed's {quantity(view.test).name.split()[-1]}": [
@@ -69,10 +72,10 @@ def table(view: View, result: SearchResult) -> pd.DataFrame:
         ],
     }
     for place, label in enumerate(result.labels):
-        columns[label] = [_predicted(view, one) for one in found.predictions[:, place]]
+        columns[label] = [_predicted(view, prediction) for prediction in disagreements.predictions[:, place]]
     columns |= {
-        "majority": [_voted(view, result, row) for row in range(len(found))],
-        "steps": found.iterations,
+        "majority": [_voted(view, result, row) for row in range(len(disagreements))],
+        "steps": disagreements.iterations,
         "L1": away.l1,
         "L2": away.l2,
         "L\u221e": away.linf,
@@ -117,8 +120,8 @@ def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
 def chosen_row(view: View, result: SearchResult) -> int:
     """Return the disagreement to show: the chosen one, that of the selected test, else the closest to its seed."""
     numbers = view.test.ids[result.origin]
-    for wanted in (address.read(SHOWN), str(selected().input)):
-        rows = np.flatnonzero(numbers.astype(str) == wanted)
+    for number in (address.read(SHOWN), str(selected().input)):
+        rows = np.flatnonzero(numbers.astype(str) == number)
         if len(rows):
             return int(rows[0])
     moved = np.where(result.disagreements.iterations > 0, result.distances.l1, np.inf)
@@ -127,12 +130,12 @@ def chosen_row(view: View, result: SearchResult) -> int:
 
 def draw_one(view: View, result: SearchResult, row: int) -> None:
     """Show a disagreement, its seed, the difference, and each model's heatmaps of both."""
-    found = result.disagreements
-    seed, picture, place = result.seeds[found.seed_index[row]], found.inputs[row], int(result.origin[row])
+    finds = result.disagreements
+    seed, picture, place = (result.seeds[finds.seed_index[row]], finds.inputs[row], int(result.origin[row]))
     change = (picture - seed)[None]
     factor = magnification(change)
     tiles = [*pictures(np.stack([seed, picture]), SIDE), *magnified(change, factor, SIDE)]
-    after = plural(int(found.iterations[row]), "step")
+    after = plural(int(finds.iterations[row]), "step")
     draw_pictures(
         [
             (tiles[0], typeset(f"Seed: test {view.test.ids[place]}, {truth(view, place)}")),
@@ -147,12 +150,12 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         # After a stop they are not begun, and not every network that can be searched can be explained.
         st.caption(f"No heatmaps. {literal(error)}")
         return
-    before = found.seed_predictions[found.seed_index[row]]
+    before = finds.seed_predictions[finds.seed_index[row]]
     shown: list[list[tuple[NDArray[np.uint8], str]]] = []
     for number, (label, pair) in enumerate(zip(result.labels, relevance, strict=True)):
         maps = [layer_map(one) for one in pair]
         limit = max(float(np.abs(one).max()) for one in maps) or 1.0
-        values = (before[number], found.predictions[row, number])
+        values = (before[number], finds.predictions[row, number])
         shown.append(
             [
                 (heatmap(one, limit, SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
@@ -168,13 +171,13 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
 
 def draw_more(view: View, result: SearchResult, shown: int) -> None:
     """Show the first disagreements as small pictures; a click shows one large, and selects its seed on all pages."""
-    found = result.disagreements
-    rows = np.argsort(found.iterations, kind="stable")[:_MOST_SHOWN]
+    disagreements = result.disagreements
+    rows = np.argsort(disagreements.iterations, kind="stable")[:_MOST_SHOWN]
     numbers = view.test.ids[result.origin]
     tiles = [gallery.Tile(int(numbers[row]), f"{numbers[row]}: {_predictions(view, result, row)}") for row in rows]
-    seeds = result.seeds[found.seed_index[rows]]
-    factor = gallery.changed("finds-gallery", tiles, seeds, found.inputs[rows], int(numbers[shown]), _show)
-    left = len(found) - len(rows)
+    seeds = result.seeds[disagreements.seed_index[rows]]
+    factor = gallery.changed("finds-gallery", tiles, seeds, disagreements.inputs[rows], int(numbers[shown]), _show)
+    left = len(disagreements) - len(rows)
     more = f" {left} more are in the table." if left > 0 else ""
     st.caption(f"Seed, disagreement and difference{times(factor)}; fewest steps first. Click one to show it.{more}")
 
@@ -187,27 +190,27 @@ def _show(number: int) -> None:
 
 def _triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uint8], str]:
     """Return the triplet of a disagreement with its caption."""
-    found = result.disagreements
-    tile, factor = figures.triplet(result.seeds[found.seed_index[row]], found.inputs[row])
+    disagreements = result.disagreements
+    tile, factor = figures.triplet(result.seeds[disagreements.seed_index[row]], disagreements.inputs[row])
     number = view.test.ids[result.origin[row]]
-    how = f"difference{times(factor)}" if found.iterations[row] else "unchanged"
+    how = f"difference{times(factor)}" if disagreements.iterations[row] else "unchanged"
     return tile, f"Test {number}: {_predictions(view, result, row)}; {how}"
 
 
 def npz(view: View, result: SearchResult) -> bytes:
     """Pack the disagreements with their seeds, predictions, votes and settings."""
-    file, found = io.BytesIO(), result.disagreements
-    settings = {name: str(value) for name, value in found.settings.items()}
+    file, disagreements = io.BytesIO(), result.disagreements
+    settings = {name: str(value) for name, value in disagreements.settings.items()}
     np.savez_compressed(
         file,
-        inputs=found.inputs,
-        seeds=result.seeds[found.seed_index],
+        inputs=disagreements.inputs,
+        seeds=result.seeds[disagreements.seed_index],
         seed_ids=view.test.ids[result.origin],
         seed_targets=view.test.targets[result.origin],
-        predictions=found.predictions,
+        predictions=disagreements.predictions,
         models=np.array(result.labels),
         majority=result.votes,
-        iterations=found.iterations,
+        iterations=disagreements.iterations,
         settings=np.array(json.dumps(settings)),
     )
     return file.getvalue()
@@ -233,7 +236,7 @@ def draw_keep(view: View, result: SearchResult) -> None:
     """Offer to keep the disagreements as a suite, labelled by their votes or as their seeds."""
     from idc_core.suites import ProvenanceStep
 
-    found = result.disagreements
+    disagreements = result.disagreements
     ways = {"seeds": "seed's class" if view.is_classifier else "seed's value", "votes": "majority vote"}
     usual = "votes" if result.voted.any() else "seeds"
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -245,20 +248,20 @@ def draw_keep(view: View, result: SearchResult) -> None:
             "The true class of each input in the test set. Majority vote: the prediction of more than half of the "
             "models; disagreements without a majority are left out. Seed's class: that of the test it was made from.",
         )
-        rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(found))
+        rows = np.flatnonzero(result.voted) if label == "votes" else np.arange(len(disagreements))
         targets = result.votes[rows] if label == "votes" else view.test.targets[result.origin[rows]]
-        about = {name: str(value) for name, value in found.settings.items()} | {"labels": ways[str(label)]}
+        about = {name: str(value) for name, value in disagreements.settings.items()} | {"labels": ways[str(label)]}
         step = ProvenanceStep(
             "differential",
             f"differential search against {layout.names(result.labels[1:])}",
             about,
-            int(found.settings["seed"]),
+            int(disagreements.settings["seed"]),
             view.card.fingerprint,
         )
-        name = f"Differences, {found.settings['constraint'].card.label.lower()}"
+        name = f"Differences, {disagreements.settings['constraint'].card.label.lower()}"
         keep_row(
             name,
             len(rows),
             "keep-finds",
-            lambda: made_of_tests(view, found.inputs[rows], targets, result.origin[rows], step),
+            lambda: made_of_tests(view, disagreements.inputs[rows], targets, result.origin[rows], step),
         )

@@ -42,27 +42,27 @@ def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) 
     if run.left:
         return
     try:
-        found, votes = run.measured(JobKind("trials", is_long=True), _measure)
+        retraining, votes = run.measured(JobKind("trials", is_long=True), _measure)
     except CancelledError:
         st.info("Stopped. The finished networks are kept.")
         return
     except IdcError as error:
         st.error(literal(error))
         return
-    _draw(view, found, votes, (result.key, "retrained"))
+    _draw(view, retraining, votes, (result.key, "retrained"))
 
 
 def _disagreement_run(view: View, result: SearchResult, settings: SearchSettings) -> RetrainingRun:
     """Return the run for the models, the constraint and the steps of a search."""
     from idc_core.experiments import disagreements
 
-    wanted = disagreements.DisagreementSettings(constraint=settings.constraint, iterations=settings.iterations)
-    store = disagreements.disagreement_store(result.models, view.train, view.test, wanted, EPOCHS)
+    recipe = disagreements.DisagreementSettings(constraint=settings.constraint, iterations=settings.iterations)
+    store = disagreements.disagreement_store(result.models, view.train, view.test, recipe, EPOCHS)
     models, train, test, epochs = result.models, view.train, view.test, EPOCHS
 
     def prepare(report: Progress) -> RetrainingPlan:
         report(0, 1, "searching for disagreements to add")
-        return disagreements.prepare_disagreements(models, train, test, wanted, epochs=epochs, store=store)
+        return disagreements.prepare_disagreements(models, train, test, recipe, epochs=epochs, store=store)
 
     return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(SEEDS)), prepare, starts=False)
 
@@ -72,10 +72,10 @@ def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]
     from idc_core.experiments.disagreements import DisagreementPlan
 
     assert isinstance(plan, DisagreementPlan)
-    found = plan.run(SEEDS, on_progress=report)
-    if not found.complete:
+    retraining = plan.run(SEEDS, on_progress=report)
+    if not retraining.complete:
         raise CancelledError("Nobody waited for the retraining.")
-    return found, float(np.mean([plan.votes(seed)[0] for seed in found.seeds]))
+    return retraining, float(np.mean([plan.votes(seed)[0] for seed in retraining.seeds]))
 
 
 def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> None:
@@ -99,10 +99,10 @@ def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> Non
         table=pd.DataFrame(found.rows()),
     )
     rest = [
-        f"{ADDITIONS[name]} {signed(100 * one.mean[tests])} "
-        f"({signed(100 * one.low[tests])} to {signed(100 * one.high[tests])})"
+        f"{ADDITIONS[name]} {signed(100 * difference.mean[tests])} "
+        f"({signed(100 * difference.low[tests])} to {signed(100 * difference.high[tests])})"
         for name in found.additions
-        if name != "finds" and (one := found.difference("finds", name))
+        if name != "finds" and (difference := found.difference("finds", name))
     ]
     added = found.added("finds")
     st.markdown(

@@ -103,11 +103,11 @@ def offered(view: View) -> dict[str, str]:
     """Return the models of the setup's task that are here, with their names for a person; the setup's own first."""
     seen = visitor.models()
     own = seen[view.setup.model]
-    found = {view.setup.model: _short(own)}
+    labels = {view.setup.model: _short(own)}
     for name, entry in seen.items():
-        if entry.dataset == own.dataset and name not in found and _is_here(entry):
-            found[name] = _short(entry)
-    return found | {COPY: f"{_short(own)} with {BITS} bits a weight"}
+        if entry.dataset == own.dataset and name not in labels and _is_here(entry):
+            labels[name] = _short(entry)
+    return labels | {COPY: f"{_short(own)} with {BITS} bits a weight"}
 
 
 def usual(view: View) -> list[str]:
@@ -172,7 +172,7 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
         from idc_core.generation import differential_search
 
         inputs = view.test.inputs[positions]
-        found = differential_search(
+        disagreements = differential_search(
             models,
             inputs,
             _constraint_of(settings, inputs.shape[1:]),
@@ -181,32 +181,34 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
             on_disagreements=partial(tell, key),
             **settings.options | ({} if settings.guide else {"weight_coverage": 0.0}),
         )
-        if found.stopped:
+        if disagreements.stopped:
             # Nobody waits any more: the next one who asks gets a whole search, not the rest of this.
             raise CancelledError("Nobody waited for the search.")
-        return found
+        return disagreements
 
     try:
-        found = waiting.get(_SEARCHES, key, "searching, step", work, settings=_told(view, settings))
+        disagreements = waiting.get(_SEARCHES, key, "searching, step", work, settings=_told(view, settings))
     except CancelledError:
-        found = shelf().told(key)
-        if found is None:
+        disagreements = shelf().told(key)
+        if disagreements is None:
             return None
     from idc_core.generation.constraints import as_seeds
 
     labels = offered(view)
     seeds = as_seeds(view.test.inputs[positions]).numpy()
     shown = tuple(labels[name] for name in settings.models)
-    return SearchResult(found, positions, seeds, shown, models, (key, len(found)))
+    return SearchResult(disagreements, positions, seeds, shown, models, (key, len(disagreements)))
 
 
 def _told(view: View, settings: SearchSettings) -> dict[str, object]:
     """Return what a list of runs says of a search."""
-    told = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
-    told["models"] = [name for name in settings.models if name != COPY]
+    facts = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
+    facts["models"] = [name for name in settings.models if name != COPY]
     if COPY in settings.models:
-        told["copy_of_bits"] = BITS
-    return run_settings(view, **told, **{f"{settings.constraint}_{name}": one for name, one in settings.parameters})
+        facts["copy_of_bits"] = BITS
+    return run_settings(
+        view, **facts, **{f"{settings.constraint}_{name}": setting for name, setting in settings.parameters}
+    )
 
 
 def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
@@ -279,5 +281,5 @@ def heatmaps(view: View, result: SearchResult, row: int) -> list[NDArray[np.floa
         ]
 
     key = (result.key, row, crc32(pair.tobytes()))
-    found: list[NDArray[np.float32]] = Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)
-    return found
+    maps: list[NDArray[np.float32]] = Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)
+    return maps

@@ -25,9 +25,9 @@ _LARGE = 5_000
 _ASKED = "search-asked"
 """The setup and the settings of the long search that this session has started."""
 
-_SLIDERS = [(one, asked) for one in SEARCH if one.key and (asked := one.parameter)]
+_SLIDERS = [(control, asked) for control in SEARCH if control.key and (asked := control.parameter)]
 
-_RARE = ("seeds", "count", "search-seed", "guide", "objective", *(one.key for one, _ in _SLIDERS))
+_RARE = ("seeds", "count", "search-seed", "guide", "objective", *(control.key for control, _ in _SLIDERS))
 """Names of the controls that are folded away, in the address."""
 
 
@@ -61,8 +61,8 @@ def draw_start(view: View, settings: SearchSettings) -> None:
 def _choose_models(view: View) -> tuple[str, ...]:
     """Choose the models; the setup's network always is one of them."""
     labels, opened = offered(view), usual(view)
-    wanted = address.read(MODELS).split(",")
-    st.session_state[MODELS] = [name for name in labels if name in wanted] or opened
+    names = address.read(MODELS).split(",")
+    st.session_state[MODELS] = [name for name in labels if name in names] or opened
     usually = layout.names([labels[name] for name in labels if name in opened])
     chosen = st.pills(
         "Models",
@@ -82,7 +82,9 @@ def _choose_seeds(view: View) -> dict[str, Any]:
     from idc_core.generation import SEEDS
 
     near = uncovered_cell(view)
-    ways = [name for name, one in SEEDS.items() if (view.is_classifier or not one.classes) and (near or not one.cell)]
+    ways = [
+        name for name, seeds in SEEDS.items() if (view.is_classifier or not seeds.classes) and (near or not seeds.cell)
+    ]
     few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
     most = max(2, min(_MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -130,14 +132,14 @@ def _constraint_menu() -> dict[str, str]:
     """Return the constraints with their names for a person."""
     from idc_core.generation import CONSTRAINTS
 
-    return {name: one.card.label for name, one in CONSTRAINTS.items()}
+    return {name: constraint.card.label for name, constraint in CONSTRAINTS.items()}
 
 
 def _objective_menu() -> dict[str, str]:
     """Return the objectives with their names for a person."""
     from idc_core.generation import OBJECTIVES
 
-    return {name: one.label for name, one in OBJECTIVES.items()}
+    return {name: objective.label for name, objective in OBJECTIVES.items()}
 
 
 def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
@@ -232,7 +234,7 @@ def _choose_more(view: View) -> dict[str, Any]:
     from idc_core.coverage import CRITERIA
     from idc_core.generation import OBJECTIVES, guides
 
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     columns = st.columns(2, gap="medium")
     with columns[0]:
         guide = choose_one(
@@ -256,9 +258,9 @@ def _choose_more(view: View) -> dict[str, Any]:
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",
         )
-    found |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
+    settings |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
     sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
     for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:
-            found[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
-    return found
+            settings[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
+    return settings

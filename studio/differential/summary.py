@@ -23,19 +23,19 @@ from studio.widgets import cell_search, layout
 
 def sentence(result: SearchResult) -> str:
     """Put the finding into words."""
-    found, names = result.disagreements, layout.names(result.labels)
-    steps = plural(found.settings["iterations"], "step")
-    if not len(found):
+    finds, names = result.disagreements, layout.names(result.labels)
+    steps = plural(finds.settings["iterations"], "step")
+    if not len(finds):
         return (
-            f"**No disagreement found: {names} agree on every picture from {plural(found.seeds, 'seed')} within "
+            f"**No disagreement found: {names} agree on every picture from {plural(finds.seeds, 'seed')} within "
             f"{steps}.** This does not prove that they always agree. Try another constraint, more seeds or larger "
             "steps."
         )
     text = (
-        f"**{names} disagree on pictures from {count(len(found))} of {plural(found.seeds, 'seed')} "
-        f"({percent(found.share)}){_soon(found.iterations)}.** "
+        f"**{names} disagree on pictures from {count(len(finds))} of {plural(finds.seeds, 'seed')} "
+        f"({percent(finds.share)}){_soon(finds.iterations)}.** "
     )
-    already = int((found.iterations == 0).sum())
+    already = int((finds.iterations == 0).sum())
     if already:
         text += f"They disagree on {plural(already, 'seed')} without any change. "
     return text + _votes_sentence(result)
@@ -63,22 +63,22 @@ def _votes_sentence(result: SearchResult) -> str:
 
 def draw_steps(view: View, result: SearchResult, key: str) -> None:
     """Draw the share of the seeds that lead to a disagreement by the number of steps."""
-    found = result.disagreements
-    steps = found.settings["iterations"]
-    title = f"{count(len(found))} of {plural(found.seeds, 'seed')} disagree within {plural(steps, 'step')}"
-    if len(found):
-        title += f"; median {plural(int(np.median(found.iterations)), 'step')}"
+    finds = result.disagreements
+    steps = finds.settings["iterations"]
+    title = f"{count(len(finds))} of {plural(finds.seeds, 'seed')} disagree within {plural(steps, 'step')}"
+    if len(finds):
+        title += f"; median {plural(int(np.median(finds.iterations)), 'step')}"
     layout.chart(
         view,
         key,
         lambda dark, log: disagreements_by_step(
-            found.iterations, found.seeds, steps, title, logarithmic=log, dark=dark
+            finds.iterations, finds.seeds, steps, title, logarithmic=log, dark=dark
         ),
         alt=title,
         read="At 0 steps the models disagree on the seed itself. If the curve is level at its end, more steps add "
         "little.",
         depends=result.key,
-        table=pd.DataFrame({"steps": np.sort(found.iterations), "disagreements": np.arange(1, len(found) + 1)}),
+        table=pd.DataFrame({"steps": np.sort(finds.iterations), "disagreements": np.arange(1, len(finds) + 1)}),
         scale="linear",
     )
 
@@ -96,7 +96,9 @@ def compare_setups(view: View, settings: SearchSettings, here: View, there: View
     """Say on which setup more seeds lead to a disagreement."""
     results = [_other(view, settings, side) for side in (here, there)]
     shares = [
-        f"{percent(one.disagreements.share)} of {plural(one.disagreements.seeds, 'seed')}" for one in results if one
+        f"{percent(result.disagreements.share)} of {plural(result.disagreements.seeds, 'seed')}"
+        for result in results
+        if result
     ]
     if len(shares) < 2:
         return "One of the two is not finished."
@@ -111,8 +113,8 @@ def _other(view: View, settings: SearchSettings, side: View) -> SearchResult | N
     names = settings.models if same else tuple(search.usual(side))
     how = settings.how if settings.how == "random" or (same and settings.how != "cell") else "random"
     try:
-        wanted = replace(settings, models=names, how=how, cell=None)
-        return search.run(side, wanted, start=search.is_quick(side, wanted))
+        fitting = replace(settings, models=names, how=how, cell=None)
+        return search.run(side, fitting, start=search.is_quick(side, fitting))
     except IdcError as error:
         st.error(literal(error))
         return None
@@ -122,9 +124,9 @@ def uncovered_cell(view: View) -> tuple[int, ...] | None:
     """Return the selected cell if no test reaches it, else an uncovered cell beside the fullest one."""
     from idc_core.generation.seeds import uncovered_beside
 
-    wanted = parse_cell(selected().cell, view.sizes)
+    picked = parse_cell(selected().cell, view.sizes)
     covered = {tuple(cell) for cell in view.table.cells.tolist()}
-    return wanted if wanted is not None and wanted not in covered else uncovered_beside(view.table)
+    return picked if picked is not None and picked not in covered else uncovered_beside(view.table)
 
 
 def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
@@ -147,15 +149,15 @@ def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
 
 def explain(view: View, result: SearchResult) -> None:
     """Say how disagreements were found."""
-    found = result.disagreements
-    rate = f", {len(found) / found.seconds:.0f} disagreements per second" if found.seconds > 0 else ""
+    finds = result.disagreements
+    rate = f", {len(finds) / finds.seconds:.0f} disagreements per second" if finds.seconds > 0 else ""
     layout.computed(
         view,
         "All seeds advance together. Each step follows the gradient of the objective: the models that keep the seed's "
         "class, the model that is to lose it (random per seed), and the pull to uncovered targets. Every picture has 8 "
         "bits, so that a disagreement survives saving. Pei et al., DeepXplore, SOSP 2017, Algorithm 1. The objective "
         "Margin asks of models that keep the class no more than a safe margin.",
-        f"{_diversity(view, result)}This search took {found.seconds:.2g} s{rate}; that depends on the computer.",
+        f"{_diversity(view, result)}This search took {finds.seconds:.2g} s{rate}; that depends on the computer.",
     )
 
 

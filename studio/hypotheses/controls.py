@@ -90,8 +90,8 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
 
 def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
     """Draw a choice of several names that the address keeps."""
-    said = address.read(key).split(",")
-    st.session_state[key] = [name for name in labels if name in said] or usual
+    names = address.read(key).split(",")
+    st.session_state[key] = [name for name in labels if name in names] or usual
     chosen = st.pills(
         label,
         list(labels),
@@ -107,8 +107,8 @@ def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help:
 def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
-    said = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in view.card.layers if name in said] or [own]
+    names = address.read(LAYERS).split(",")
+    st.session_state[LAYERS] = [name for name in view.card.layers if name in names] or [own]
     layers = st.multiselect(
         "Layers",
         view.card.layers,

@@ -42,14 +42,14 @@ def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label:
     if find_entry(measured.view.setup.model).complete:
         st.caption("Your network came with its final weights only, so there are no earlier epochs to compare.")
         return
-    wanted = st.toggle(
+    follow = st.toggle(
         "Scores over the epochs of training",
         key="over-epochs",
         bind="query-params",
         help="Inspects the network before training and after each epoch whose weights were kept, on the same records. "
         "Default off.",
     )
-    if not wanted:
+    if not follow:
         st.caption(
             "When does a unit come to respond to a hypothesis? The network is inspected before training and after each "
             "epoch whose weights were kept, on the same records."
@@ -62,8 +62,8 @@ def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label:
     try:
         kept = _there(view)
         series = _whole(view.setup.model, kept)
-        found, missing = _follow(measured, series, grid, measure, layer)
-        st.markdown(_sentence(found))
+        scores, missing = _follow(measured, series, grid, measure, layer)
+        st.markdown(_sentence(scores))
         _say_source(view, kept, series)
     except CancelledError:
         st.caption("Stopped before it was finished.")
@@ -73,8 +73,8 @@ def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label:
         return
     if missing:
         st.caption(f"Stopped: {plural(missing, 'epoch')} of {len(series.epochs)} not inspected.")
-    _draw_strongest(measured, grid, layer, label, pair, found, series)
-    _draw_unit(measured, grid, layer, label, pair, found, series)
+    _draw_strongest(measured, grid, layer, label, pair, scores, series)
+    _draw_unit(measured, grid, layer, label, pair, scores, series)
 
 
 def _there(view: View) -> Series | None:
@@ -82,8 +82,8 @@ def _there(view: View) -> Series | None:
     name = view.setup.model
     if st.session_state.get(_TRAIN) == name:
         _train_again(view)
-    found = all_series(name)
-    return found[0] if found else None
+    kept = all_series(name)
+    return kept[0] if kept else None
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -106,7 +106,7 @@ def _say_source(view: View, kept: Series | None, series: Series) -> None:
             f"setup's (fingerprint `{kept.checkpoints[-1].trained}`): another processor, version or seed does. Units "
             "of the two need not correspond."
         )
-    if any(one.stored == "float16" for one in series.checkpoints):
+    if any(checkpoint.stored == "float16" for checkpoint in series.checkpoints):
         st.caption(
             "The first and last epoch's weights are exact. Those between are stored in 16 bits, which changed scores "
             "by at most 0.0002 in our tests."
@@ -184,21 +184,21 @@ def _expected(view: View) -> float:
 def _follow(measured: Measured, series: Series, grid: Grid, measure: str, layer: str) -> tuple[ScoresByEpoch, int]:
     """Return the scores at each epoch, and how many epochs are missing because the person stopped it."""
     waiting = Waiting(len(series.checkpoints))
-    found: dict[int, Grid] = {}
+    grids: dict[int, Grid] = {}
     stopped = False
     own = measured.view.card.fingerprint
     # The last first: it is mostly there already. After a stop, what was finished earlier is still found.
-    for one in reversed(series.checkpoints):
-        if one.trained == own and measured.settings.error is None:
-            found[one.epoch] = grid
+    for checkpoint in reversed(series.checkpoints):
+        if checkpoint.trained == own and measured.settings.error is None:
+            grids[checkpoint.epoch] = grid
             continue
         try:
-            found[one.epoch] = _at_epoch(waiting, measured, series, one, measure, layer)
+            grids[checkpoint.epoch] = _at_epoch(waiting, measured, series, checkpoint, measure, layer)
         except CancelledError:
             stopped = True
-    if stopped and len(found) < 2:
+    if stopped and len(grids) < 2:
         raise CancelledError("Stopped before two epochs were inspected.")
-    return scores_by_epoch(found), len(series.checkpoints) - len(found)
+    return scores_by_epoch(grids), len(series.checkpoints) - len(grids)
 
 
 def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpoint, measure: str, layer: str) -> Grid:
@@ -213,8 +213,8 @@ def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpo
         models = {"epoch": series.open(one.epoch)}
         return grid(inspect(models, part, hypotheses, [measure], [layer], on_progress=report), measure, "epoch", layer)
 
-    asked = (settings.families, settings.words, settings.masks, measure, layer)
-    key = (view.setup.model, one.card.fingerprint, part.fingerprint, *asked)
+    chosen = (settings.families, settings.words, settings.masks, measure, layer)
+    key = (view.setup.model, one.card.fingerprint, part.fingerprint, *chosen)
     result: Grid = waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
     return result
 
@@ -239,25 +239,25 @@ def _sentence(found: ScoresByEpoch) -> str:
 
 def _ticks(found: ScoresByEpoch, series: Series) -> list[str]:
     """Return what stands below each epoch: its number, and how well the network did."""
-    card = {one.epoch: one.card for one in series.checkpoints}
+    card = {checkpoint.epoch: checkpoint.card for checkpoint in series.checkpoints}
     if find_entry(series.model).recipe is None:
         return ["random weights", "published"]
-    said = []
+    labels = []
     for epoch in found.epochs:
         metrics = card[epoch].metrics
         if "test_accuracy" in metrics:
-            said.append(f"{epoch}<br>{percent(metrics['test_accuracy'])} right")
+            labels.append(f"{epoch}<br>{percent(metrics['test_accuracy'])} right")
         else:
-            said.append(f"{epoch}<br>error {metrics['test_rmse']:.3f}" if "test_rmse" in metrics else str(epoch))
-    return said
+            labels.append(f"{epoch}<br>error {metrics['test_rmse']:.3f}" if "test_rmse" in metrics else str(epoch))
+    return labels
 
 
 def _draw_strongest(
     measured: Measured, grid: Grid, layer: str, label: str, pair: tuple[int, int], found: ScoresByEpoch, series: Series
 ) -> None:
     """Draw each hypothesis's strongest unit over the epochs."""
-    told = found.most_gained()[:_TOLD].tolist()
-    first = told[0]
+    strongest = found.most_gained()[:_TOLD].tolist()
+    first = strongest[0]
     title = (
         f"{quoted(found.names[first])} gained most in training: the strongest score in {layer} rose from "
         f"{found.strongest[0, first]:.2f} to {found.strongest[-1, first]:.2f}"
@@ -270,7 +270,7 @@ def _draw_strongest(
             _ticks(found, series),
             found.strongest,
             found.names,
-            told,
+            strongest,
             title,
             f"strongest score of any unit ({label})",
             keys=np.stack([rows, found.unit], 2),
@@ -296,7 +296,7 @@ def _draw_unit(
     scores = found.score[:, :, unit]
     strength = np.nan_to_num(np.abs(scores))
     # Of a unit that is still at the end, those that it once went with.
-    told = np.lexsort((-strength.max(0), -strength[-1]))[:_TOLD].tolist()
+    strongest = np.lexsort((-strength.max(0), -strength[-1]))[:_TOLD].tolist()
     title = _unit_title(found, unit, layer)
     keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
     layout.chart(
@@ -306,7 +306,7 @@ def _draw_unit(
             _ticks(found, series),
             scores,
             found.names,
-            told,
+            strongest,
             title,
             f"score of unit {unit} ({label})",
             keys=keys,
@@ -326,17 +326,17 @@ def _unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     """Say which hypothesis a unit correlates with most before training, and at its end."""
     strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
     once, now = strength.argmax(1).tolist()
-    said = [
+    correlations = [
         f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with no hypothesis"
         for which, row in zip((once, now), strength, strict=True)
     ]
-    begun = f"Unit {unit} of {layer} correlates {said[0]} before training"
+    begun = f"Unit {unit} of {layer} correlates {correlations[0]} before training"
     if once == now and strength.any(1).all():
         return f"{begun}, also at its end ({strength[1, now]:.2f})"
-    return f"{begun}, at its end {said[1]}"
+    return f"{begun}, at its end {correlations[1]}"
 
 
 def _clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
     """Select the hypothesis of the point that was clicked, and its unit where the point has one."""
-    told = np.ravel(points[0]["customdata"]).astype(int).tolist()
-    hypothesis_pair.pick(measured, grid, layer, told[0], told[1] if len(told) > 1 else None)
+    numbers = np.ravel(points[0]["customdata"]).astype(int).tolist()
+    hypothesis_pair.pick(measured, grid, layer, numbers[0], numbers[1] if len(numbers) > 1 else None)

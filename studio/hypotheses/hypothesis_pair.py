@@ -89,7 +89,7 @@ def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
         st.selectbox(
             "Unit",
             range(grid.score.shape[1]),
-            format_func=lambda one: f"unit {one}",
+            format_func=lambda number: f"unit {number}",
             key="unit-chosen",
             width=160,
             on_change=lambda: pick(measured, grid, layer, unit=st.session_state["unit-chosen"]),
@@ -148,10 +148,10 @@ def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]
     left, right = st.columns(2, gap="large")
     with left:
         title = f"{quoted(name)} correlates most with unit {units[0]}: {score_text(grid, hypothesis, int(units[0]))}"
-        draw("units-of-hypothesis", (hypothesis, units), [f"unit {one}" for one in units], units, unit, title, UNIT)
+        draw("units-of-hypothesis", (hypothesis, units), [f"unit {index}" for index in units], units, unit, title, UNIT)
     with right:
         title = f"Unit {unit} correlates most with {quoted(first)}: {second}"
-        names = [grid.names[one] for one in named]
+        names = [grid.names[index] for index in named]
         draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, HYPOTHESIS)
 
 
@@ -282,16 +282,19 @@ def _tiles(
     """Return a record with an overlay of the hypothesis, and where the unit has a map one of that, with captions."""
     test = measured.view.test
     image, number = test.inputs[position], f"test {test.ids[position]}"
-    said = f"{number}: unit {seen.mean[at]:.2f}"
+    caption = f"{number}: unit {seen.mean[at]:.2f}"
     if seen.behaviour.ndim > 1:
         limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
         share = percent(float((seen.behaviour[at] != 0).mean()))
         tiles = [
-            (_overlay(image, seen.behaviour[at] / limit), f"{said}; red where {quoted(hypothesis.name)}, {share} of it")
+            (
+                _overlay(image, seen.behaviour[at] / limit),
+                f"{caption}; red where {quoted(hypothesis.name)}, {share} of it",
+            )
         ]
     else:
         value = _value(hypothesis, seen.behaviour[at])
-        tiles = [(pictures(image[None], _SIDE)[0], f"{said}; {hypothesis.name}: {value}")]
+        tiles = [(pictures(image[None], _SIDE)[0], f"{caption}; {hypothesis.name}: {value}")]
     if seen.activations.ndim > 1:
         tiles.append((_overlay(image, seen.over(at)), f"the unit's map over {number}"))
     return tiles
@@ -371,14 +374,16 @@ def _draw_clusters(
     place = view.analysis.important.tolist().index(unit)
     count = view.sizes[place]
     clusters = view.analysis.assignments[positions, place].astype(np.int64)
-    found = shares(seen.holds, clusters, count)
+    portions = shares(seen.holds, clusters, count)
     sizes = np.bincount(clusters, minlength=count)
     table = pd.DataFrame(
         {
             "cluster": [cluster_name(at, count) for at in range(count)],
             "centroid": np.round(view.analysis.centroids[place], 3),
             "tests": sizes,
-            f"with {quoted(hypothesis.name)}": [percent(float(one)) if one == one else "" for one in found],
+            f"with {quoted(hypothesis.name)}": [
+                percent(float(portion)) if portion == portion else "" for portion in portions
+            ],
         }
     )
     st.markdown(

@@ -33,19 +33,19 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
         )
         return
     analysis = view.analysis
-    told = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
-    text = _importance_sentence(told, len(analysis.important))
+    compared = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
+    text = _importance_sentence(compared, len(analysis.important))
     st.markdown(text)
-    more = "Important neurons correlate more" if told.chance <= _CHANCE else "Important neurons are like others"
-    title = f"{more}: {told.important:.2f} on average against {told.others:.2f}"
+    more = "Important neurons correlate more" if compared.chance <= _CHANCE else "Important neurons are like others"
+    title = f"{more}: {compared.important:.2f} on average against {compared.others:.2f}"
     layout.chart(
         view,
         "importance-and-scores",
         lambda dark: figures.importance_against(
             analysis.importance,
-            told.best,
+            compared.best,
             analysis.important,
-            [grid.names[at] for at in told.which],
+            [grid.names[at] for at in compared.which],
             title,
             label,
             dark=dark,
@@ -56,18 +56,18 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
         depends=(measured.key, layer, label),
         table=pd.DataFrame(
             {
-                "unit": np.arange(len(told.best)),
+                "unit": np.arange(len(compared.best)),
                 "relevance": analysis.importance,
-                "strongest score": told.best,
-                "hypothesis": [grid.names[at] for at in told.which],
-                "important": np.isin(np.arange(len(told.best)), analysis.important),
+                "strongest score": compared.best,
+                "hypothesis": [grid.names[at] for at in compared.which],
+                "important": np.isin(np.arange(len(compared.best)), analysis.important),
             }
         ),
         clicked=lambda points: hypothesis_pair.pick(
             measured,
             grid,
             layer,
-            int(told.which[int(np.ravel(points[0]["customdata"])[0])]),
+            int(compared.which[int(np.ravel(points[0]["customdata"])[0])]),
             int(np.ravel(points[0]["customdata"])[0]),
         ),
     )

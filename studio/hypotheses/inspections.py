@@ -106,14 +106,14 @@ def _offered(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dic
     from idc_core.inspection import library
 
     every = {name: library(_data, [name]) for name in families}
-    return {name: found for name, found in every.items() if found}
+    return {name: hypotheses for name, hypotheses in every.items() if hypotheses}
 
 
 def family_menu(view: View) -> dict[str, str]:
     """Return the label of every family that has hypotheses for the setup's tests, with how many they are."""
     from idc_core.inspection import FAMILIES
 
-    return {name: f"{FAMILIES[name].label} ({len(found)})" for name, found in offered(view).items()}
+    return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in offered(view).items()}
 
 
 def measure_menu() -> dict[str, str]:
@@ -126,8 +126,8 @@ def measure_menu() -> dict[str, str]:
 def usual(view: View) -> list[str]:
     """Return the families that are measured unless others are chosen."""
     names = list(offered(view))
-    wanted = _USUAL_OF_SQL if "grammar" in names else _USUAL_OF_TEXT if "symbols" in names else names
-    return [name for name in names if name in wanted]
+    preferred = _USUAL_OF_SQL if "grammar" in names else _USUAL_OF_TEXT if "symbols" in names else names
+    return [name for name in names if name in preferred]
 
 
 def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothesis, ...]:
@@ -135,10 +135,10 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
     from idc_core.inspection.families import keyword
     from idc_core.inspection.families.custom import mask_hypothesis
 
-    every = [one for name, family in offered(view).items() if name in settings.families for one in family]
+    every = [hypothesis for name, family in offered(view).items() if name in settings.families for hypothesis in family]
     every += [keyword(view.test, word) for word in settings.words]
     every += [mask_hypothesis(name, content, view.test) for name, content in settings.masks]
-    return tuple({one.name: one for one in every}.values())
+    return tuple({hypothesis.name: hypothesis for hypothesis in every}.values())
 
 
 def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
@@ -192,13 +192,13 @@ def measure(
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
         run = _told(view, settings, most)
-        found: Inspection = Waiting(1).get(
+        inspection: Inspection = Waiting(1).get(
             JobKind("inspections", kept=12, is_long=True), (*key, most), doing, work, watch, settings=run
         )
     except CancelledError:
         left = so_far()
         return None if left is None else Measured(left, view, settings, _read(left), False)
-    return Measured(found, view, settings, _read(found), True)
+    return Measured(inspection, view, settings, _read(inspection), True)
 
 
 def _told(view: View, settings: InspectionSettings, most: int) -> dict[str, object] | None:
@@ -246,8 +246,8 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
-    found: RecordBehaviour = Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
-    return found
+    behaviour: RecordBehaviour = Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
+    return behaviour
 
 
 def words_of(text: str) -> tuple[str, ...]:

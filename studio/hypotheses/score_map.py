@@ -105,15 +105,15 @@ def _how_to_choose(squares: int) -> str:
 
 
 def _place(keys: object, key: int) -> int | None:
-    found = np.flatnonzero(keys == key)
-    return int(found[0]) if len(found) else None
+    places = np.flatnonzero(keys == key)
+    return int(places[0]) if len(places) else None
 
 
 def _clicked(measured: Measured, shown: Shown, points: list[dict[str, Any]]) -> None:
     """Select the pair that was clicked; other squares tell nothing."""
     for point in points:
-        if (told := point.get("customdata")) is not None:
-            hypothesis, unit = (int(one) for one in told)
+        if (carried := point.get("customdata")) is not None:
+            hypothesis, unit = (int(number) for number in carried)
             hypothesis_pair.pick(measured, shown.grid(measured), shown.layer, hypothesis, unit)
             return
 
@@ -163,20 +163,20 @@ def draw_probes(measured: Measured) -> None:
 
 def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
     """Draw the map of one of two setups."""
-    found = inspections.measure(one, inspections.fitting(one, settings))
-    if found is not None:
-        draw_map(found, replace(shown, layer=one.setup.layer), None, f"scores-{key}", SIDE)
+    measured = inspections.measure(one, inspections.fitting(one, settings))
+    if measured is not None:
+        draw_map(measured, replace(shown, layer=one.setup.layer), None, f"scores-{key}", SIDE)
 
 
 def compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:
     """Compare how many units of two setups have an association."""
-    told = []
-    for one in (here, there):
-        found = inspections.measure(one, inspections.fitting(one, settings))
-        if found is None:
+    counts = []
+    for view in (here, there):
+        measured = inspections.measure(view, inspections.fitting(view, settings))
+        if measured is None:
             return "One of the two is not finished."
-        grid = replace(shown, layer=one.setup.layer).grid(found)
+        grid = replace(shown, layer=view.setup.layer).grid(measured)
         visible = hypothesis_pair.significant(grid)
         units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
-        told.append(f"{units} (strongest {grid.strength.max():.2f})")
-    return f"Units that correlate with at least one hypothesis: here {told[0]}, in the pinned setup {told[1]}."
+        counts.append(f"{units} (strongest {grid.strength.max():.2f})")
+    return f"Units that correlate with at least one hypothesis: here {counts[0]}, in the pinned setup {counts[1]}."

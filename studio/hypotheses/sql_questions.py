@@ -82,16 +82,18 @@ def _draw_question() -> None:
         )
         st.form_submit_button("Run query", help="Runs the query in the box.")
     with st.container(horizontal=True):
-        for one in PREPARED.values():
-            st.button(one.label, key=f"ask-{one.name}", on_click=_prepare, args=(one.sql,), help=one.help)
+        for question in PREPARED.values():
+            st.button(
+                question.label, key=f"ask-{question.name}", on_click=_prepare, args=(question.sql,), help=question.help
+            )
     st.session_state["sql-kept"] = sql
     # A question is asked once, and again where another run was kept: it may take its whole time.
-    asked = (sql, _path().stat().st_mtime_ns)
-    if st.session_state.get(_ANSWERED, (None,))[0] != asked:
+    key = (sql, _path().stat().st_mtime_ns)
+    if st.session_state.get(_ANSWERED, (None,))[0] != key:
         try:
-            st.session_state[_ANSWERED] = (asked, database(_path()).ask(sql))
+            st.session_state[_ANSWERED] = (key, database(_path()).ask(sql))
         except IdcError as error:
-            st.session_state[_ANSWERED] = (asked, literal(error))
+            st.session_state[_ANSWERED] = (key, literal(error))
     answer = st.session_state[_ANSWERED][1]
     if isinstance(answer, str):
         st.error(answer)

@@ -56,7 +56,7 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        how, wanted = _choose(ways)
+        how, number = _choose(ways)
         asked = st.toggle(
             "Verify",
             key="verify",
@@ -66,17 +66,17 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         )
     if not asked:
         return
-    units = grid.units_of(grid.names.index(hypothesis.name))[: min(wanted, most)].tolist()
+    units = grid.units_of(grid.names.index(hypothesis.name))[: min(number, most)].tolist()
     try:
-        found = _verified(measured, layer, units, hypothesis, how)
+        verification = _verified(measured, layer, units, hypothesis, how)
     except CancelledError:
         st.caption("Stopped before it was finished.")
         return
     except IdcError as error:
         st.error(literal(error))
         return
-    st.markdown(_sentence(found, hypothesis, len(units), how))
-    _draw_sets(measured, layer, hypothesis, found, units, how)
+    st.markdown(_sentence(verification, hypothesis, len(units), how))
+    _draw_sets(measured, layer, hypothesis, verification, units, how)
 
 
 def _ways_of(measured: Measured, hypothesis: Hypothesis) -> list[Swaps]:
@@ -115,7 +115,7 @@ def _choose(ways: list[Swaps]) -> tuple[Swaps, int]:
             help="One random symbol per text; or another derivation by the grammar from some place on, so that texts "
             f"stay well formed. Default {_SWAPS[how]}.",
         )
-    wanted = choose_one(
+    number = choose_one(
         st.segmented_control,
         "Highest-scoring units",
         {units: str(units) for units in _UNITS},
@@ -124,7 +124,7 @@ def _choose(ways: list[Swaps]) -> tuple[Swaps, int]:
         required=True,
         help="Number of units with the highest scores that are tested together, at most half of the layer. Default 10.",
     )
-    return how, wanted
+    return how, number
 
 
 def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypothesis, how: Swaps) -> Verification:
@@ -139,8 +139,8 @@ def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypo
         )
 
     key = (view.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
-    found: Verification = Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
-    return found
+    verification: Verification = Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
+    return verification
 
 
 def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:

@@ -44,7 +44,7 @@ def passes(card: ModelCard, open_model: Callable[[], Network], data: Dataset, li
     name, address, source = config().engine, config().address, Source.here(card, open_model, data)
     if not name or workers.alone():
         return source, Here
-    environment = tuple((one, os.environ[one]) for one in _TOLD if one in os.environ)
+    environment = tuple((variable, os.environ[variable]) for variable in _TOLD if variable in os.environ)
     return replace(source, limit=limit, prepare=_SameServer(environment), live=None), partial(_open, name, address)
 
 

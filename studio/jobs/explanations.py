@@ -137,20 +137,20 @@ def baseline_activation(view: View, value: float, neuron: int) -> float:
 
 def _even(view: View, value: float) -> NDArray[Any]:
     """Return an even picture, or an empty text, in a batch of one."""
-    one = view.test.inputs[:1]
-    return np.full_like(one, value) if one.ndim == 4 else np.zeros_like(one)
+    test = view.test.inputs[:1]
+    return np.full_like(test, value) if test.ndim == 4 else np.zeros_like(test)
 
 
 def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[np.float32]:
     def work(report: Progress) -> NDArray[np.float32]:
         from idc_core.tracing.trace import collect
 
-        found: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
-        return found
+        result: NDArray[np.float32] = collect(view.model, one, [], on_progress=report).scores[0]
+        return result
 
     key = (*view.key, "scores", *which)
-    found: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
-    return found
+    result: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
+    return result
 
 
 def explain(
@@ -176,13 +176,13 @@ def explain(
     def work(report: Progress) -> dict[str, NDArray[np.float64]]:
         # Parts of layers are not drawn: they are pieces of what is.
         whole = [layer for layer in view.card.layers if not split_layer(layer)[1]]
-        one, end = view.test.inputs[position : position + 1], view.setup.layer
+        test, end = view.test.inputs[position : position + 1], view.setup.layer
         if neuron is not None:
-            whole = [layer for layer in layers_until(view.model, one, whole, end) if layer in whole]
+            whole = [layer for layer in layers_until(view.model, test, whole, end) if layer in whole]
         layers = (*(reversed(whole) if entry.inside else ()), INPUT)
         explained: dict[str, Any] = {"target": target} if neuron is None else {"of": (end, neuron)}
-        found = attribute_layers(view.model, one, layers, method, on_progress=report, **explained, **chosen)
-        return {layer: found[layer][0].astype(np.float64) for layer in layers}
+        maps = attribute_layers(view.model, test, layers, method, on_progress=report, **explained, **chosen)
+        return {layer: maps[layer][0].astype(np.float64) for layer in layers}
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)
     key = (*view.key, position, method, target, tuple(chosen.items()), *of_neuron)
@@ -213,4 +213,4 @@ def read_tokens(test: Dataset, position: int) -> list[str]:
 
 def marks_of(test: Dataset) -> set[str]:
     """Return the words that stand for no word, such as the mark of the beginning."""
-    return {test.vocabulary[one] for one in test.special[2:]} if test.inputs.dtype.kind in "iu" else set()
+    return {test.vocabulary[token] for token in test.special[2:]} if test.inputs.dtype.kind in "iu" else set()

@@ -208,12 +208,12 @@ class Shelf:
             job = self._jobs[kind.name].get(key)
         if job is not None or kind.lives != "disk":
             return job if job is not None and job.done else None
-        found = store.find(store.place(kind.name, key))
-        if found is store.MISSING:
+        kept = store.find(store.place(kind.name, key))
+        if kept is store.MISSING:
             return None
         with self._lock:
             self._kinds[kind.name] = kind
-            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, found))))
+            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, kept))))
         job.wait(SILENT_S)
         return job
 
@@ -244,9 +244,9 @@ class Shelf:
             if kind.lives in ("here", "everywhere") if self._workers else kind.is_light:
                 beside = self._beside.setdefault(kind.name, ThreadPoolExecutor(1, thread_name_prefix=kind.name))
                 return beside.submit(task.run, report, self.tell, self._note)
-            asked = self._engine.held(session) + 1
-            what = f"This would be piece of work {asked} of this session that waits or runs"
-            allowed.check("jobs", asked, what, "Wait until others are done, or stop them.")
+            pieces = self._engine.held(session) + 1
+            what = f"This would be piece of work {pieces} of this session that waits or runs"
+            allowed.check("jobs", pieces, what, "Wait until others are done, or stop them.")
             return self._engine.submit(session, kind.is_long, lambda place: place(task, report, self.tell, self._note))
 
         if kind.lives != "disk":
@@ -255,8 +255,8 @@ class Shelf:
         path = store.place(kind.name, key)
 
         def find(report: Progress) -> Any:
-            found = store.find(path)
-            return make(report).result() if found is store.MISSING else found
+            kept = store.find(path)
+            return make(report).result() if kept is store.MISSING else kept
 
         return Job(lambda report: self._reading.submit(find, report)) if path.exists() else Job(make)
 
@@ -277,14 +277,14 @@ class Shelf:
                 for key, job in jobs.items()
                 if job.done
             ]
-        found = []
+        readable = []
         for kind, key, job in held:
             value = job.result()
             if kind.lives == "everywhere" and not (isinstance(key, tuple) and str(key[0]).startswith(SAVED)):
-                found.append((value, Named(kind.name, key, job.work, getattr(value, "fingerprint", ""))))
+                readable.append((value, Named(kind.name, key, job.work, getattr(value, "fingerprint", ""))))
             elif kind.lives == "disk" and not isinstance(value, _PLAIN):
-                found.append((value, Named(kind.name, key)))
-        return found
+                readable.append((value, Named(kind.name, key)))
+        return readable
 
     def abandon(self) -> None:
         """Let all work stop that is not done, as when nobody waits for it any more."""

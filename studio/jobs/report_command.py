@@ -19,17 +19,17 @@ def command_line(view: View) -> str:
     if not named:
         return ""
     words = ["report", *named, "--layer", setup.layer, "--m", str(view.analysis.m)]
-    options = {one.name: one for one in OPTIONS}
+    options = {choice.name: choice for choice in OPTIONS}
     for name, text in setup.unusual.items():
-        one = options[CONTROLS[name].option]
-        words += [one.flag] if isinstance(one.default, bool) else [one.flag, text]
+        choice = options[CONTROLS[name].option]
+        words += [choice.flag] if isinstance(choice.default, bool) else [choice.flag, text]
     if DATASETS[view.train.name].learns_from:
         words += ["--limit-train", str(len(view.train))]
     for option, names in (("--class", setup.classes), ("--predicted", setup.predicted)):
         for name in names:
             words += [option, name]
-    said = {"": "", "right": "correct", "wrong": "misclassified"}[setup.answers]
-    for option, word in (("--predictions", said), ("--confidence", setup.confidence), ("--cell", setup.within)):
+    predictions = {"": "", "right": "correct", "wrong": "misclassified"}[setup.answers]
+    for option, word in (("--predictions", predictions), ("--confidence", setup.confidence), ("--cell", setup.within)):
         words += [option, word] if word else []
     return command_of(words, files)
 
@@ -38,8 +38,8 @@ def _setup_files(setup: Setup) -> list[Path]:
     """Return the setup files that register a setup's network or tests."""
     from idc_core.opening import setup_files
 
-    wanted = {setup.model, setup.data}
-    return [one.path for one in setup_files.opened() if wanted & {*one.models, *one.datasets}]
+    names = {setup.model, setup.data}
+    return [file.path for file in setup_files.opened() if names & {*file.models, *file.datasets}]
 
 
 def _named(setup: Setup, files: list[Path]) -> list[str]:
@@ -55,7 +55,7 @@ def _named(setup: Setup, files: list[Path]) -> list[str]:
         path = f"{getattr(entry.build, 'architecture', '')}={getattr(entry.build, 'path', '')}".removeprefix("=")
         return ["--model", path, *server_files.named().words]
     entered = library.owners()
-    found = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
+    editions = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
     # The project's own are no edition; a setup file enters its own again.
-    known = all(not edition or name in entered or files for name, edition in found)
+    known = all(not edition or name in entered or files for name, edition in editions)
     return ["--model", setup.model, "--data", setup.data] if known and not setup.data.startswith(SAVED) else []

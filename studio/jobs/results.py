@@ -69,7 +69,7 @@ class View:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made when it is asked for: another process makes its own."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def model(self) -> Network:
@@ -104,7 +104,7 @@ class View:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Clusters of each important neuron."""
-        return tuple(found.k for found in self.analysis.clusters)
+        return tuple(clustering.k for clustering in self.analysis.clusters)
 
     @property
     def is_classifier(self) -> bool:
@@ -204,8 +204,8 @@ def neuron_said(view: View) -> str:
         return neuron_sentence(view.model, layer, shape)
 
     key = (view.card.fingerprint, layer, shape)
-    found: str = Waiting(1).get(JobKind("neuron-sentences"), key, "looking at the layer", work)
-    return found
+    sentence: str = Waiting(1).get(JobKind("neuron-sentences"), key, "looking at the layer", work)
+    return sentence
 
 
 def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
@@ -226,16 +226,16 @@ def _analysis(
     card, open_model = network
     analysis = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup))
     plan = analysis.planned(analysis.sources(open_model), traces=traces)
-    found: Analysis = waiting.get(
+    result: Analysis = waiting.get(
         JobKind(plan.kind), plan.key, "clustering the neurons", plan.make, settings=plan.settings
     )
-    return found
+    return result
 
 
 def idc_settings(setup: Setup) -> IdcSettings:
     """Return how IDC is measured in a setup."""
     chosen = {CONTROLS[name]: text for name, text in setup.options.items()}
-    return IdcSettings.of(**{one.option: one.choices()[text].value for one, text in chosen.items()})
+    return IdcSettings.of(**{control.option: control.choices()[text].value for control, text in chosen.items()})
 
 
 def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
@@ -264,13 +264,13 @@ def heatmaps(
         explained = "predicted" if target is None else target
         inputs = view.test.inputs[positions]
         of = None if neuron is None else (view.setup.layer, neuron)
-        found = relevance(view.model, inputs, ["input"], target=explained, of=of, on_progress=report)["input"]
-        return np.asarray(found, dtype=np.float32)
+        maps = relevance(view.model, inputs, ["input"], target=explained, of=of, on_progress=report)["input"]
+        return np.asarray(maps, dtype=np.float32)
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)
     key = (*view.key, tuple(positions.tolist()), target, *of_neuron)
-    found: NDArray[np.float32] = Waiting(1).get(HEATMAPS, key, "explaining the inputs", work)
-    return found
+    maps: NDArray[np.float32] = Waiting(1).get(HEATMAPS, key, "explaining the inputs", work)
+    return maps
 
 
 PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least confident"}
@@ -293,10 +293,10 @@ def open_data(waiting: Waiting, name: str, split: Split) -> Dataset:
 
     label = DATASETS[name].label
     doing = f"reading {label} ({split})"
-    found: Dataset = waiting.get(_DATA, _edition(name, split), doing, _reader(name, split))
-    what = f"{label} has {plural(len(found), 'training input' if split == 'train' else 'test')}"
-    allowed.check("inputs", len(found), what, "Choose other data.")
-    return found
+    data_set: Dataset = waiting.get(_DATA, _edition(name, split), doing, _reader(name, split))
+    what = f"{label} has {plural(len(data_set), 'training input' if split == 'train' else 'test')}"
+    allowed.check("inputs", len(data_set), what, "Choose other data.")
+    return data_set
 
 
 def _edition(name: str, split: str) -> tuple[str, str, int]:
@@ -327,8 +327,8 @@ def _open_traces(waiting: Waiting, network: _Carded, data: Dataset, split: Split
     source, open_executor = cluster.passes(*network, data, _limit(data.name, split))
     plan = planned_traces(source, layer, open_executor)
     what = "training inputs" if split == "train" else "tests"
-    found: Traces = waiting.get(_TRACE, plan.key, f"running {what} through the network", plan.make)
-    return found
+    traces: Traces = waiting.get(_TRACE, plan.key, f"running {what} through the network", plan.make)
+    return traces
 
 
 def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> Network:
@@ -339,10 +339,10 @@ def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> N
     job = _model_job(jobs, name, where)
     while not job.wait(SILENT_S):
         pass
-    found: Network = job.result()
-    if fingerprint and found.card.fingerprint != fingerprint:
+    network: Network = job.result()
+    if fingerprint and network.card.fingerprint != fingerprint:
         raise DiffersError(f"The network {name} was changed while it was read; reload the page.")
-    return found
+    return network
 
 
 def _model_job(jobs: Shelf, name: str, where: str = "") -> Job:

@@ -30,7 +30,7 @@ def run_settings(view: View, **more: Any) -> dict[str, Any]:
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
     own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
     kept = {name: value for name, value in page.items() if name not in vars(DEFAULT)}
-    said = {**whole, **own, **dict(sorted(kept.items()))}
-    address = urlencode({name: value for name, value in said.items() if value != ""})
-    told = {**unusual, **more, ADDRESS: address}
-    return settings_of(view.card, view.train, view.test, setup.layer, view.analysis.m, **told)
+    texts = {**whole, **own, **dict(sorted(kept.items()))}
+    address = urlencode({name: value for name, value in texts.items() if value != ""})
+    settings = {**unusual, **more, ADDRESS: address}
+    return settings_of(view.card, view.train, view.test, setup.layer, view.analysis.m, **settings)

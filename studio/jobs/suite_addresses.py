@@ -70,17 +70,17 @@ class SuiteAddress:
             changed.append(f"seed {self.seed}")
         text = f"{label} ({', '.join(changed)})" if changed else label
         answers = {"": "", "right": "correctly classified", "wrong": "misclassified"}[self.answers]
-        names = ", ".join(class_names[one] for one in self.classes if one < len(class_names))
+        names = ", ".join(class_names[number] for number in self.classes if number < len(class_names))
         classes = f"of class{'es' if len(self.classes) > 1 else ''} {names}" if names else ""
         sure = f"with confidence {self.least:g} to {self.most:g}" if self.confidence else ""
         if self.base == "original":
-            said = " ".join(part for part in (answers, "tests", classes, sure) if part)
-            return said[0].upper() + said[1:]
+            described = " ".join(part for part in (answers, "tests", classes, sure) if part)
+            return described[0].upper() + described[1:]
         return ", ".join(part for part in (text, answers, classes, sure) if part)
 
     def changed(self, name: str, value: Any, default: Any) -> SuiteAddress:
         """Return the suite with another setting; one that is at its default is not noted."""
-        settings = {key: one for key, one in self.settings.items() if key != name}
+        settings = {key: setting for key, setting in self.settings.items() if key != name}
         return replace(self, settings=settings if value == default else {**settings, name: value})
 
 
@@ -90,29 +90,29 @@ def parse(text: str) -> SuiteAddress:
     Whether its base and its settings exist is seen when it is made.
     """
     base, *parts = text.split(APART)
-    found: dict[str, Any] = {"settings": {}}
+    fields: dict[str, Any] = {"settings": {}}
     for part in parts:
         name, _, value = part.partition(SETS)
         try:
             if name == "seed":
-                found["seed"] = int(SEED.read(value))
+                fields["seed"] = int(SEED.read(value))
             elif name == "class":
-                found["classes"] = tuple(sorted({int(one) for one in value.split("-")}))
+                fields["classes"] = tuple(sorted({int(digits) for digits in value.split("-")}))
             elif name == "answers":
-                found["answers"] = value
+                fields["answers"] = value
             elif name == "sure":
                 least, _, most = value.partition("to")
-                found["least"], found["most"] = float(least), float(most)
+                fields["least"], fields["most"] = float(least), float(most)
             else:
                 number = float(value)
                 if not math.isfinite(number):
                     raise ValueError(value)
-                found["settings"][name] = int(number) if number.is_integer() else number
+                fields["settings"][name] = int(number) if number.is_integer() else number
         except (ValueError, OverflowError) as error:
             raise SettingError(
                 f"The address asks for a suite {shown(text)}, in which {shown(part)} cannot be read."
             ) from error
-    recipe = SuiteAddress(base, **found)
+    recipe = SuiteAddress(base, **fields)
     if recipe.answers not in ANSWERS or not 0 <= recipe.least <= recipe.most <= 1:
         raise SettingError(f"The address asks for a suite {shown(text)}, whose part of the tests does not exist.")
     return recipe

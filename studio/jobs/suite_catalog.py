@@ -61,18 +61,18 @@ class SuiteOption:
 
 def catalogue(view: View) -> dict[str, SuiteOption]:
     """Return what can be chosen for a setup, by name: kinds, parts of the tests, other data sets, the person's own."""
-    return {one.name: one for one in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
+    return {option.name: option for option in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
 
 
 def suite_options(view: View) -> dict[str, SuiteOption]:
     """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
-    found = catalogue(view)
+    options = catalogue(view)
     for name in chosen_names():
-        if name not in found:
-            one = _described(view, name, found)
-            if one is not None:
-                found[name] = one
-    return found
+        if name not in options:
+            described = _described(view, name, options)
+            if described is not None:
+                options[name] = described
+    return options
 
 
 def chosen_names() -> list[str]:
@@ -87,14 +87,14 @@ def keep_names(names: Sequence[str]) -> None:
 
 def usual(found: Mapping[str, SuiteOption]) -> list[str]:
     """Return which of the suites that are found the setup is compared on when none is named."""
-    wanted = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
-    return [name for name in wanted if name in found]
+    names = ("noise", "guided") if "noise" in found else ("original~answers=wrong", "original~answers=right")
+    return [name for name in names if name in found]
 
 
 def perturbed_count(view: View) -> int:
     """Return of how many tests the made suites are made."""
-    said = address.position(address.read(PERTURBED))
-    return min(len(view.chosen), said) if said else usual_count(view)
+    count = address.position(address.read(PERTURBED))
+    return min(len(view.chosen), count) if count else usual_count(view)
 
 
 def usual_count(view: View) -> int:
@@ -138,7 +138,7 @@ def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
             source = sample_tests(suite, perturbed_count(view))
             settings = _settings(view, recipe)
             suite = perturbed(source, recipe.base, view.model, seed=recipe.seed, **settings)
-    elif recipe.base in {one.name for one in _saved(view)}:
+    elif recipe.base in {saved.name for saved in _saved(view)}:
         from idc_core.suites import open_saved
 
         suite = waiting.get(_SAVED, recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
@@ -242,9 +242,9 @@ def _saved(view: View) -> list[SuiteOption]:
     from idc_core.suites import saved_suites
 
     return [
-        SuiteOption(one.name, one.label, f"{one.inputs:,} tests that you saved.", one.kind)
-        for one in saved_suites(view.test, visitor.person()).values()
-        if one.name != view.setup.data
+        SuiteOption(suite.name, suite.label, f"{suite.inputs:,} tests that you saved.", suite.kind)
+        for suite in saved_suites(view.test, visitor.person()).values()
+        if suite.name != view.setup.data
     ]
 
 

@@ -45,13 +45,13 @@ class Turns(Generic[Place]):
 
     def submit(self, session: str, long: bool, work: Callable[[Place], Any]) -> Future[Any]:
         """Have some work done for a session when it is its turn."""
-        asked = _Waiting(session, long, work)
+        waiting = _Waiting(session, long, work)
         with self._lock:
-            self._waiting.setdefault(session, deque()).append(asked)
+            self._waiting.setdefault(session, deque()).append(waiting)
             self._held[session] += 1
-        asked.future.add_done_callback(lambda _: self._ended(session))
+        waiting.future.add_done_callback(lambda _: self._ended(session))
         self._pool.submit(self._serve)
-        return asked.future
+        return waiting.future
 
     def held(self, session: str) -> int:
         """Return how much work of a session waits or is done."""
@@ -86,14 +86,14 @@ class Turns(Generic[Place]):
     def _next(self) -> _Waiting[Place] | None:
         """Take the first work that may begin from the session whose turn it is, which then comes last."""
         for session, queue in list(self._waiting.items()):
-            for one in list(queue):
-                if one.long and not self._long_left and not one.future.cancelled():
+            for work in list(queue):
+                if work.long and not self._long_left and not work.future.cancelled():
                     continue
-                queue.remove(one)
+                queue.remove(work)
                 if not queue:
                     del self._waiting[session]
-                if one.future.set_running_or_notify_cancel():
+                if work.future.set_running_or_notify_cancel():
                     if queue:
                         self._waiting[session] = self._waiting.pop(session)
-                    return one
+                    return work
         return None

@@ -108,19 +108,19 @@ class _Process:
             path = store.place(task.kind, task.key)
             if path.exists():
                 return "kept", path
-        given = packed(value, lambda one: opened.get(id(one), (None,))[0])
+        given = packed(value, lambda part: opened.get(id(part), (None,))[0])
         return ("problem", (given, problems[0])) if problems else ("done", given)
 
     def _opened(self, name: tuple[int, Named], opened: dict[int, tuple[int, Any]]) -> Any:
         """Open what stands for a result, or find it open."""
-        number, one = name
-        held = self._open[one.kind]
-        if one.key not in held:
-            held[one.key] = _read(one)
-        held.move_to_end(one.key)
+        number, named = name
+        held = self._open[named.kind]
+        if named.key not in held:
+            held[named.key] = _read(named)
+        held.move_to_end(named.key)
         while len(held) > _HELD:
             held.popitem(last=False)
-        value = held[one.key]
+        value = held[named.key]
         opened[id(value)] = number, value
         return value
 

@@ -51,8 +51,8 @@ def number() -> int:
     """Return how many worker processes the server has: `workers` of the config file, by default one per core."""
     if alone():
         return 0
-    said = config().workers
-    return max(1, min(os.cpu_count() or 1, _MOST)) if said is None else said
+    count = config().workers
+    return max(1, min(os.cpu_count() or 1, _MOST)) if count is None else count
 
 
 class Worker:
@@ -100,10 +100,10 @@ class Worker:
             place = places.get(id(value))
             if place is None:
                 return None
-            one = named[place][1]
+            result = named[place][1]
             # What could not be kept is copied.
-            readable = one.work or (not copied and store.place(one.kind, one.key).exists())
-            return (place, one) if readable else None
+            readable = result.work or (not copied and store.place(result.kind, result.key).exists())
+            return (place, result) if readable else None
 
         try:
             content = packed(task, name)
@@ -137,14 +137,14 @@ class Worker:
         """Pass on what the worker says until it is done."""
         assert process.stdout is not None
         while True:
-            kind, *said = pickle.load(process.stdout)  # noqa: S301 (what our own process says)
+            kind, *words = pickle.load(process.stdout)  # noqa: S301 (what our own process says)
             if kind == "progress":
-                if report(*said) is False:
+                if report(*words) is False:
                     _write(process, ("stop", self._number))
             elif kind == "told":
-                tell(*said)
+                tell(*words)
             else:
-                return kind, said[0]
+                return kind, words[0]
 
     def _died(self, process: subprocess.Popen[bytes]) -> WorkerError:
         process.kill()

@@ -71,8 +71,8 @@ def open_sweep(
             tuple(suites),
             tuple(sorted(cells, key=lambda cell: list(suites).index(cell.suite))),
             neurons,
-            {suite: found.accuracy for suite, found in responses.items()},
-            {suite: found.rmse for suite, found in responses.items()},
+            {suite: response.accuracy for suite, response in responses.items()},
+            {suite: response.rmse for suite, response in responses.items()},
         )
 
     shown = [0]
@@ -121,8 +121,8 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
         return rank_layers(view.model, view.train, view.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
-    found: dict[str, RankedLayer] = waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
-    return found
+    ranked: dict[str, RankedLayer] = waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
+    return ranked
 
 
 def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> LayerResponses:
@@ -132,10 +132,10 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
         return run_tests(view.model, test, neurons, view.train.class_names, on_progress=report)
 
     key = (*view.learnt_key, test.fingerprint)
-    found: LayerResponses = waiting.get(
+    responses: LayerResponses = waiting.get(
         JobKind("responses", kept=8), key, f"running the tests of {tests_name(test)} through all layers", work
     )
-    return found
+    return responses
 
 
 def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Progress], LayerClusters]]:

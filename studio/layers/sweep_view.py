@@ -30,8 +30,8 @@ _TABLE = "sweep-table"
 
 def _look_into(view: View, suite: str, layer: str, m: int) -> None:
     """Open a cell of the sweep on the Coverage page."""
-    wanted: dict[str, str | int] = {"layer": layer, "m": m, "data": suite}
-    change_setup(**{name: value for name, value in wanted.items() if value != getattr(view.setup, name)})
+    parts: dict[str, str | int] = {"layer": layer, "m": m, "data": suite}
+    change_setup(**{name: value for name, value in parts.items() if value != getattr(view.setup, name)})
     go_to("coverage")
 
 
@@ -44,8 +44,8 @@ def choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     offered = range(1, most_neurons() + 1)
-    said = address.read(MS).split(",")
-    st.session_state[MS] = [m for m in offered if str(m) in said] or [m for m in _USUAL if m in offered]
+    texts = address.read(MS).split(",")
+    st.session_state[MS] = [m for m in offered if str(m) in texts] or [m for m in _USUAL if m in offered]
     st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ms = st.pills(
@@ -85,7 +85,7 @@ def sentence(view: View, sweep: Sweep) -> str:
         return "No layer is finished yet." if not sweep.cells else f"**{_not_coverable(sweep, suite, m)}**"
     # A layer with few neurons has few cells, so that its share says little beside the others'.
     weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
-    dead = sum((one.suite, one.m) == (suite, m) and not one.coverable for one in sweep.cells)
+    dead = sum((swept.suite, swept.m) == (suite, m) and not swept.coverable for swept in sweep.cells)
     among = "" if len(ranked) + dead == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
     neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
     parts = [
@@ -94,7 +94,7 @@ def sentence(view: View, sweep: Sweep) -> str:
     ]
     if best.score > weakest.score:
         parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
-    row = [one for one in sweep.cells if (one.suite, one.layer) == (suite, weakest.layer) and one.coverable]
+    row = [swept for swept in sweep.cells if (swept.suite, swept.layer) == (suite, weakest.layer) and swept.coverable]
     if row[0].used < row[-1].used:
         parts.append(
             f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "
@@ -105,7 +105,7 @@ def sentence(view: View, sweep: Sweep) -> str:
 
 def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
     """Say in which layers nothing can be covered."""
-    dead = [one.layer for one in sweep.cells if (one.suite, one.m) == (suite, m) and not one.coverable]
+    dead = [cell.layer for cell in sweep.cells if (cell.suite, cell.m) == (suite, m) and not cell.coverable]
     if not dead:
         return ""
     return (
@@ -123,8 +123,8 @@ def _compare_suites(sweep: Sweep, m: int) -> str:
         ranked = sorted((c for c in sweep.cells if (c.layer, c.m) == (layer, m)), key=lambda cell: -cell.covered)
         if len(ranked) == len(wins) and ranked[0].covered > ranked[1].covered:
             wins[ranked[0].suite] += 1
-    told = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
-    return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {told}."
+    suites = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
+    return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {suites}."
 
 
 def draw(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:

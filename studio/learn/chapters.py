@@ -93,9 +93,9 @@ def neurons() -> None:
     with picture:
         state = network.played()
         network.draw(state, relevance=False)
-        found = teaching.explain(state.weights, state.inputs[None])
-        st.markdown(_winner(found))
-        _neuron_sum(state, found)
+        explanation = teaching.explain(state.weights, state.inputs[None])
+        st.markdown(_winner(explanation))
+        _neuron_sum(state, explanation)
         _again()
     with text:
         st.markdown(
@@ -127,9 +127,9 @@ def relevance() -> None:
     state = network.played()
     with drawing:
         network.draw(state, relevance=True, target=target)
-    found = teaching.explain(state.weights, state.inputs[None], target)
+    explanation = teaching.explain(state.weights, state.inputs[None], target)
     with text:
-        st.markdown(_winner(found))
+        st.markdown(_winner(explanation))
     with drawing:
         _again()
     with text:
@@ -139,8 +139,8 @@ def relevance() -> None:
             "small contribution through a2 does not compensate. So the foot is evidence against the prediction.",
         )
         with st.expander("The equation"):
-            _equation(state, found)
-            _conservation(found)
+            _equation(state, explanation)
+            _conservation(explanation)
             st.markdown(
                 "The relevance of a line is its contribution to the neuron at its end, divided by the sum of all "
                 "contributions to that neuron, times the relevance of that neuron. "
@@ -164,8 +164,8 @@ def importance() -> None:
         state = network.played()
         network.draw_again(state, relevance=True)
     with text:
-        found = teaching.explain(state.weights, PICTURES)
-        activation, shares = found.values[1].mean(axis=0), found.relevance[1].sum(axis=0)
+        explanation = teaching.explain(state.weights, PICTURES)
+        activation, shares = explanation.values[1].mean(axis=0), explanation.relevance[1].sum(axis=0)
         busiest, first = NAMES[1][int(activation.argmax())], NAMES[1][int(shares.argmax())]
         if busiest == first:
             title = f"{first} is both the most active and the most important neuron"
@@ -202,7 +202,7 @@ def _step_words(step: teaching.Step, before: teaching.Step | None) -> str:
 
 def clusters() -> None:
     """Chapter 4."""
-    found = teaching.states()[0]
+    clustering = teaching.states()[0]
     values = teaching.watched(PICTURES)[:, 0]
     text, picture = halves()
     with text:
@@ -212,11 +212,11 @@ def clusters() -> None:
             "values to the nearest, moves each centroid to their mean, and repeats. **Try:** increase the step. Where "
             "does it get stuck with four clusters?"
         )
-        help = f"Number of clusters, from 2 to 4. Default {found.k}."
-        asked = st.segmented_control(
-            "Clusters k", (2, 3, 4), default=found.k, required=True, key="k", bind="query-params", help=help
+        help = f"Number of clusters, from 2 to 4. Default {clustering.k}."
+        choice = st.segmented_control(
+            "Clusters k", (2, 3, 4), default=clustering.k, required=True, key="k", bind="query-params", help=help
         )
-        k = asked or found.k  # an address may say none at all
+        k = choice or clustering.k  # an address may say none at all
         steps = teaching.kmeans_steps(values, k)
         # A slider for each k: their numbers of steps differ.
         at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
@@ -230,18 +230,18 @@ def clusters() -> None:
             "distances to the centroids.",
         )
     with text:
-        best = found.inertia[k]
+        best = clustering.inertia[k]
         if step.kind == "done" and step.spread > best + 1e-9:
             st.markdown(
                 f"This is not the optimum: the best {k} clusters have a spread of {best:.3f}. From a poor start "
                 "k-means stops too early. In one dimension the studio computes the optimum directly."
             )
     with picture:
-        scores = found.silhouettes
-        title = f"{found.k} clusters fit {FIRST} best (silhouette {scores[found.k]:.2f})"
+        scores = clustering.silhouettes
+        title = f"{clustering.k} clusters fit {FIRST} best (silhouette {scores[clustering.k]:.2f})"
         plot(
             "silhouettes",
-            fitted(cluster_figures.silhouettes([found], [FIRST], title, dark=is_dark()), 255),
+            fitted(cluster_figures.silhouettes([clustering], [FIRST], title, dark=is_dark()), 255),
             alt=title,
             read="y: the **silhouette**, which compares the distance of a value to its own and to the next cluster; "
             "near 1: compact clusters far apart. Star: the chosen number.",
@@ -257,7 +257,7 @@ def clusters() -> None:
 
 def _covered_by(cells: np.ndarray) -> tuple[int, int]:
     """Return how many cells contain a test, and how many there are."""
-    sizes = [found.k for found in teaching.states()]
+    sizes = [clustering.k for clustering in teaching.states()]
     return CellCounts(sizes).update(cells).covered, total(sizes)
 
 
@@ -275,14 +275,14 @@ def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _plane(content: bytes, title: str, own: bool, dark: bool, _inputs: np.ndarray) -> go.Figure:
     """Build the grid of cells once: plotly takes longer to check it than all else on its chapters takes."""
-    across, upwards = (found.boundaries for found in teaching.states())
+    across, upwards = (clustering.boundaries for clustering in teaching.states())
     watched, assigned = teaching.watched(_inputs), teaching.cells(_inputs)
     return figures.cells(watched, assigned, (across, upwards), (FIRST, _SECOND), title, own=own, dark=dark)
 
 
 def coverage() -> None:
     """Chapter 5."""
-    sizes = [found.k for found in teaching.states()]
+    sizes = [clustering.k for clustering in teaching.states()]
     text, picture = halves()
     with text:
         st.header("Which combinations do the tests reach?", anchor=False)

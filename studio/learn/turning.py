@@ -23,8 +23,8 @@ def turn(to: str) -> None:
 
 def open_former() -> None:
     """Open the chapter that an address from before the tabs names."""
-    if said := st.query_params.get("chapter"):
-        chapter = named(said, {name: chapter[0] for name, chapter in CHAPTERS.items()})
+    if title := st.query_params.get("chapter"):
+        chapter = named(title, {name: chapter[0] for name, chapter in CHAPTERS.items()})
         del st.query_params["chapter"]
         if chapter is not None:
             tabs.open_at("learn", chapter)

@@ -41,8 +41,8 @@ def draw(*, expanded: bool) -> None:
             _upload()
         with naming:
             _name()
-        if said := st.session_state.pop(REFUSED, ""):
-            st.error(said)
+        if refusal := st.session_state.pop(REFUSED, ""):
+            st.error(refusal)
 
 
 def _readable() -> str:
@@ -50,7 +50,8 @@ def _readable() -> str:
     from idc_core import library
 
     networks, data = (
-        ", ".join("a folder" if one == "/" else one for one in library.accepted(kind)) for kind in ("network", "data")
+        ", ".join("a folder" if ending == "/" else ending for ending in library.accepted(kind))
+        for kind in ("network", "data")
     )
     return f"Networks: {networks}. Data: {data}. Code and pickles (.py, .pt, .pkl) are not read here."
 

@@ -36,11 +36,11 @@ def draw(entry: Entry) -> None:
     """Draw what can be chosen and what was found."""
     from idc_core import library
 
-    if said := failure(entry.id):
-        st.error(said)
-    if said := library.remedy(entry):
-        st.warning(said)
-    if (entry.facts is None or said) and may_change(entry):
+    if problem := failure(entry.id):
+        st.error(problem)
+    if problem := library.remedy(entry):
+        st.warning(problem)
+    if (entry.facts is None or problem) and may_change(entry):
         st.button(
             "Read it again",
             key=f"library-read-{entry.id}",
@@ -73,7 +73,7 @@ def _choose_data(entry: Entry) -> None:
     choose_explained(entry)
     if others := {name: reason for name, reason in fits.items() if reason}:
         with st.expander(f"Data that do not fit ({len(others)})"):
-            labels = {name: one.label for name, one in visitor.datasets().items()}
+            labels = {name: data.label for name, data in visitor.datasets().items()}
             for name, reason in others.items():
                 st.markdown(f"{literal(labels.get(name, name))}: {literal(reason)}.")
 
@@ -88,10 +88,10 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
         entry.stamp,
         entry.content or entry.source,
         kept,
-        tuple((name, one.edition) for name, one in candidates.items()),
+        tuple((name, candidate.edition) for name, candidate in candidates.items()),
     )
     try:
-        found: dict[str, str] = Waiting(1).get(
+        fitting: dict[str, str] = Waiting(1).get(
             _FITS, key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
         )
     except CancelledError:
@@ -100,7 +100,7 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
     except IdcError as error:
         st.error(literal(error))
         return None
-    return found
+    return fitting
 
 
 def _connect(entry: Entry, names: list[str]) -> None:
@@ -111,7 +111,7 @@ def _connect(entry: Entry, names: list[str]) -> None:
             "how the network takes its inputs."
         )
         return
-    labels = {name: one.label for name, one in visitor.datasets().items()}
+    labels = {name: data_set.label for name, data_set in visitor.datasets().items()}
     now = entry.network_settings
     layers = ["", *(entry.network.layers if entry.network else ())]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -138,14 +138,14 @@ def _connect(entry: Entry, names: list[str]) -> None:
             )
         else:
             layer = ""
-        wanted = replace(now, data=data or "", layer=layer or "")
+        settings = replace(now, data=data or "", layer=layer or "")
         st.button(
-            "Check again" if entry.check is not None and wanted == now else "Use these and check",
+            "Check again" if entry.check is not None and settings == now else "Use these and check",
             key=f"library-connect-{entry.id}",
-            type="primary" if wanted != now or entry.check is None else "secondary",
+            type="primary" if settings != now or entry.check is None else "secondary",
             disabled=not data,
             on_click=ask,
-            args=(Asked(entry.id, f"checking {entry.label}", network=wanted, check=True),),
+            args=(Asked(entry.id, f"checking {entry.label}", network=settings, check=True),),
             help="Runs the network on these data, and looks for likely mistakes.",
         )
 
@@ -178,8 +178,9 @@ def _draw_trials(entry: Entry, check: NetworkCheck) -> None:
         return
     st.markdown("**Do these look right?** True → predicted, with the confidence of the prediction.")
     captions = [
-        f"{one.target} → {one.prediction}" + ("" if one.confidence is None else f", {100 * one.confidence:.0f}\u00a0%")
-        for one in check.trials
+        f"{trial.target} → {trial.prediction}"
+        + ("" if trial.confidence is None else f", {100 * trial.confidence:.0f}\u00a0%")
+        for trial in check.trials
     ]
     try:
         data = open_data(Waiting(1), entry.network_settings.data, "test")
@@ -188,7 +189,7 @@ def _draw_trials(entry: Entry, check: NetworkCheck) -> None:
     except IdcError as error:
         st.error(literal(error))
         return
-    places = np.array([one.position for one in check.trials])
+    places = np.array([trial.position for trial in check.trials])
     if places.max() < len(data):
         _draw_inputs(data, places, captions)
 

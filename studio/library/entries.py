@@ -56,7 +56,7 @@ def sentence(networks: list[Entry], data: list[Entry]) -> str:
 
     if not networks and not data:
         return "**Nothing is added yet.** Add a network from a file, choose its data, and open it in the studio."
-    ready = sum(bool(_opening(one)) for one in networks)
+    ready = sum(bool(_opening(network)) for network in networks)
     held = f"Uploads take {size(library.used())} of {size(config().library)}."
     return f"**{plural(len(networks), 'network')} and {plural(len(data), 'data set')}**, {ready} ready to open. {held}"
 
@@ -94,8 +94,8 @@ def _opening(entry: Entry) -> dict[str, str]:
     if entry.name not in visitor.datasets():
         return {}
     own_first = sorted(models, key=lambda name: (models[name].dataset != entry.name, name not in _added()))
-    found = next((name for name in own_first if entry.name in fitting_data(models[name])), "")
-    return {"model": found, "data": entry.name} if found else {}
+    network = next((name for name in own_first if entry.name in fitting_data(models[name])), "")
+    return {"model": network, "data": entry.name} if network else {}
 
 
 def _added() -> dict[str, str]:
@@ -119,24 +119,24 @@ def _go(target: dict[str, str]) -> None:
 
 def _facts(entry: Entry) -> list[str]:
     """Say in a few words each what an entry is, where it came from and what was found."""
-    said = []
+    facts = []
     if entry.network is not None:
-        said += [literal(entry.network.format), f"{count(entry.network.parameters)} parameters"]
+        facts += [literal(entry.network.format), f"{count(entry.network.parameters)} parameters"]
         if entry.network.takes:
-            said.append(f"takes {literal(entry.network.takes)}")
+            facts.append(f"takes {literal(entry.network.takes)}")
         if entry.network_settings.data:
-            said.append(f"data {literal(_data_label(entry))}")
-        said.append(_checked(entry))
+            facts.append(f"data {literal(_data_label(entry))}")
+        facts.append(_checked(entry))
     if entry.data is not None:
-        said += [literal(entry.data.format), " x ".join(map(str, entry.data.shape))]
-        said.append(plural(len(entry.data.class_names), "class").replace("classs", "classes"))
-        said.append(f"{plural(entry.data.train, 'training input')}, {plural(entry.data.test, 'test')}")
+        facts += [literal(entry.data.format), " x ".join(map(str, entry.data.shape))]
+        facts.append(plural(len(entry.data.class_names), "class").replace("classs", "classes"))
+        facts.append(f"{plural(entry.data.train, 'training input')}, {plural(entry.data.test, 'test')}")
     if entry.facts is None:
-        said.append("not read yet")
-    said += [size(entry.stamp.size), _origin(entry)]
+        facts.append("not read yet")
+    facts += [size(entry.stamp.size), _origin(entry)]
     if entry.facts is not None:
-        said.append(f"fingerprint `{entry.facts.fingerprint}`")
-    return said
+        facts.append(f"fingerprint `{entry.facts.fingerprint}`")
+    return facts
 
 
 def _data_label(entry: Entry) -> str:
@@ -155,19 +155,19 @@ def _checked(entry: Entry) -> str:
 def _origin(entry: Entry) -> str:
     day = entry.added[:10]
     if entry.content:
-        said = f"uploaded as {literal(entry.source)}, {day}"
+        origin = f"uploaded as {literal(entry.source)}, {day}"
     else:
         from idc_core.library import plain_name
 
         # The folders of the server's computer are nothing to tell a visitor from elsewhere.
         path = entry.source if visitor.is_local() else entry.path.name
-        said = f"read from {literal(plain_name(path))}, added {day}"
+        origin = f"read from {literal(plain_name(path))}, added {day}"
     if not entry.owner:
-        return said
+        return origin
     return (
-        f"{said}, shared"
+        f"{origin}, shared"
         if entry.shared
-        else f"{said}, visible to {'you' if visitor.person() else 'this browser'} only"
+        else f"{origin}, visible to {'you' if visitor.person() else 'this browser'} only"
     )
 
 
@@ -213,8 +213,8 @@ def manage(entry: Entry) -> None:
         st.button("Delete", key=f"library-delete-{entry.id}", on_click=_ask_deletion, args=(entry.id,))
     if st.session_state.get(_DELETING) == entry.id:
         _confirm(entry.id, "The uploaded file goes with it." if entry.content else "Your own file stays where it is.")
-    if said := st.session_state.pop(_REFUSED, ""):
-        st.error(said)
+    if refusal := st.session_state.pop(_REFUSED, ""):
+        st.error(refusal)
 
 
 def _own(entry: Entry) -> Entry:

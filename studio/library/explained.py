@@ -23,7 +23,11 @@ _SCORES = "the scores that it returns"
 def choose_explained(entry: Entry) -> None:
     """Draw the choice, closed; a change is tried on the network's data, where these are chosen, and checked."""
     now = entry.network_settings.explain
-    options = {"": _SCORES, **{name: one.said for name, one in EXPLAINED.items()}, _ONE: "the scores of one token"}
+    options = {
+        "": _SCORES,
+        **{name: explained.said for name, explained in EXPLAINED.items()},
+        _ONE: "the scores of one token",
+    }
     chosen, number = (_ONE, int(now.removeprefix(_ONE))) if now.startswith(_ONE) else (now, 0)
     with (
         st.expander(f"Explained: {said_of(now) if now else _SCORES}"),

@@ -36,8 +36,8 @@ def choose_preparation(entry: Entry) -> None:
             with three:
                 _choose_split(entry, now)
             st.form_submit_button("Read with these settings", on_click=_take, args=(entry,))
-        if said := st.session_state.pop(_REFUSED, ""):
-            st.error(said)
+        if refusal := st.session_state.pop(_REFUSED, ""):
+            st.error(refusal)
 
 
 def control_key(entry: Entry, name: str) -> str:
@@ -66,7 +66,7 @@ def _choose_pictures(entry: Entry, now: Preparation) -> None:
         "Channels",
         channels,
         index=channels.index(now.channels),
-        format_func=lambda one: _TOLD if one is None else CHANNELS[one],
+        format_func=lambda number: _TOLD if number is None else CHANNELS[number],
         key=control_key(entry, "channels"),
         help=f"Whether pictures are made grey or RGB. Default {_TOLD}.",
     )
@@ -138,16 +138,16 @@ def _take(entry: Entry) -> None:
         if not visitor.paths_refused():
             given["tokenizer"] = _folder(st.session_state[control_key(entry, "tokenizer")].strip())
         size, length = st.session_state[control_key(entry, "size")], st.session_state[control_key(entry, "length")]
-        sides = tuple(int(one) for one in size.lower().replace("x", " ").split()) or None
+        sides = tuple(int(side) for side in size.lower().replace("x", " ").split()) or None
         given |= {"size": sides, "length": int(length) if length.strip() else None}
-        wanted = replace(entry.preparation, **given)
+        preparation = replace(entry.preparation, **given)
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
         return
     except ValueError:
         st.session_state[_REFUSED] = "Size and tokens must be whole numbers, for example 32 x 32 and 128."
         return
-    ask(Asked(entry.id, f"reading {entry.label}", read=True, data=DataSettings(wanted.to_json())))
+    ask(Asked(entry.id, f"reading {entry.label}", read=True, data=DataSettings(preparation.to_json())))
 
 
 def _folder(text: str) -> Path | None:

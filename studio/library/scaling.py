@@ -63,8 +63,8 @@ def choose_scaling(entry: Entry) -> None:
                 help="Channels last is usual in Keras and TensorFlow. Default channels first.",
             )
             st.form_submit_button("Use this scaling", on_click=_take, args=(entry,))
-        if said := st.session_state.pop(_REFUSED, ""):
-            st.error(said)
+        if refusal := st.session_state.pop(_REFUSED, ""):
+            st.error(refusal)
 
 
 def _take(entry: Entry) -> None:
@@ -76,9 +76,9 @@ def _take(entry: Entry) -> None:
     }
     try:
         for name in ("mean", "deviation"):
-            given[name] = tuple(float(one) for one in given[name].replace(",", " ").split())
-        wanted = Scaling(**given)
-        settings = replace(entry.network_settings, scaling=wanted.to_json() if wanted != Scaling() else None)
+            given[name] = tuple(float(part) for part in given[name].replace(",", " ").split())
+        scaling = Scaling(**given)
+        settings = replace(entry.network_settings, scaling=scaling.to_json() if scaling != Scaling() else None)
         if not settings.data:
             library.replaced(library.ENTRIES.own(entry.id, visitor.owner()), network_settings=settings)
     except IdcError as error:

@@ -27,15 +27,18 @@ def draw() -> int:
     saved, damaged = SAVED.listed(who), {} if who else SAVED.damaged()
     if not saved and not damaged:
         st.caption("None yet. Test sets, Adversarial and Differential keep inputs as one.")
-    for name, one in saved.items():
-        shape, last = " x ".join(map(str, one.form.shape)), one.provenance[-1].label if one.provenance else "uploaded"
+    for name, suite in saved.items():
+        shape, last = (
+            " x ".join(map(str, suite.form.shape)),
+            suite.provenance[-1].label if suite.provenance else "uploaded",
+        )
         held = SAVED.path(name).stat().st_size
-        parts = (plural(one.inputs, "test"), shape, literal(last), size(held), f"fingerprint `{name[5:]}`")
-        _draw_one(name, literal(one.label), " · ".join(parts), one if may_change(one.owner, who) else None)
+        parts = (plural(suite.inputs, "test"), shape, literal(last), size(held), f"fingerprint `{name[5:]}`")
+        _draw_one(name, literal(suite.label), " · ".join(parts), suite if may_change(suite.owner, who) else None)
     for name, reason in damaged.items():
         _draw_damaged(name, reason)
-    if said := st.session_state.pop(_REFUSED, ""):
-        st.error(said)
+    if refusal := st.session_state.pop(_REFUSED, ""):
+        st.error(refusal)
     return len(saved)
 
 

@@ -84,8 +84,8 @@ def _work(asked: Asked, owner: str, report: Progress) -> None:
         (asked.network is not None, lambda: library.connect(found(), asked.network or _none(), report)),
         (asked.check, lambda: library.checked(found(), report)),
     ]
-    for wanted, step in steps:
-        if wanted:
+    for is_asked, step in steps:
+        if is_asked:
             step()
 
 

@@ -45,7 +45,7 @@ def choose_neuron(view: View, ranking: Ranking) -> int:
     st.selectbox(
         "Neuron",
         ranking.order.tolist(),
-        format_func=lambda one: f"neuron {one}, place {places[one] + 1} of {known}",
+        format_func=lambda number: f"neuron {number}, place {places[number] + 1} of {known}",
         key="neuron-chosen",
         width=260,
         on_change=lambda: select(neuron=st.session_state["neuron-chosen"]),

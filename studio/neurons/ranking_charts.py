@@ -91,7 +91,7 @@ def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neur
         title += f"; {lower(other.label)} shares {count_shared(first, other, view.analysis.m)} of "
         title += first_neurons(view.analysis.m)
         title += f" (rank correlation {signed(correlation, '.2f')})" if np.isfinite(correlation) else ""
-    rows = [figures.Row(one.label, "relevance", one.values) for one in dict.fromkeys((first, other))]
+    rows = [figures.Row(ranking.label, "relevance", ranking.values) for ranking in dict.fromkeys((first, other))]
     rows.append(figures.Row("Activation", "mean activation", found.activations))
     read = (
         "Each bar is one neuron (convolutions: one channel). Height: mean contribution to the predicted class's score; "
@@ -172,7 +172,7 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
     """Show how far the measures agree."""
     methods = rankings.methods()
     with layout.settings("compared", "agreement-classes"):
-        wanted = choose_several(
+        chosen = choose_several(
             st.multiselect,
             "Attribution methods",
             methods,
@@ -188,15 +188,15 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
             bind="query-params",
             help="Adds one ranking per class, over its training inputs. Default off.",
         )
-    answers, refusals = rankings.by_methods(view, [name for name in methods if name in {*wanted, first.name}])
+    answers, refusals = rankings.by_methods(view, [name for name in methods if name in {*chosen, first.name}])
     for refusal in refusals:
         st.warning(refusal)
-    compared = [one for name, one in found.rankings.items() if classes or name not in found.classes]
+    compared = [ranking for name, ranking in found.rankings.items() if classes or name not in found.classes]
     if first not in compared and first.name not in answers:
         compared.append(first)
     compared += answers.values()
-    matrix = spearman(np.stack([one.values for one in compared]))
-    labels = [one.label for one in compared]
+    matrix = spearman(np.stack([ranking.values for ranking in compared]))
+    labels = [ranking.label for ranking in compared]
     row = matrix[0, 1:]
     title = "Every neuron has the same relevance: there is no ranking"
     if np.isfinite(row).any():
@@ -213,7 +213,7 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
         alt=title,
         read="Each square compares two rankings of all neurons: 1 is the same order, 0 no relation, \u22121 the "
         "reverse.",
-        depends=tuple(one.name for one in compared),
+        depends=tuple(ranking.name for ranking in compared),
         table=pd.DataFrame(matrix, columns=labels).assign(ranking=labels).set_index("ranking").reset_index(),
     )
 
@@ -252,7 +252,7 @@ def compare(here: View, there: View) -> str:
 def _ranking_table(view: View, found: Ranked, first: Ranking, other: Ranking) -> pd.DataFrame:
     """Return every ranking that is drawn, a row per neuron."""
     order = first.order
-    columns = {one.label: one.values[order] for one in (first, other, *found.rankings.values())}
+    columns = {ranking.label: ranking.values[order] for ranking in (first, other, *found.rankings.values())}
     return pd.DataFrame(
         {"neuron": order, **columns, "mean activation": found.activations[order]}
         | {"important": np.isin(order, view.analysis.important)}

@@ -67,8 +67,8 @@ def ranked(view: View) -> Ranked:
         )
 
     key = (*view.learnt_key, layer, chosen)
-    found: Ranked = Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
-    return found
+    result: Ranked = Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
+    return result
 
 
 def default_second(view: View, found: Ranked) -> str:

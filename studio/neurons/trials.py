@@ -87,8 +87,8 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
         )
 
     key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
-    found: Ablation = Waiting(1).get(_TRIALS, key, "silencing neurons", work)
-    return found
+    ablation: Ablation = Waiting(1).get(_TRIALS, key, "silencing neurons", work)
+    return ablation
 
 
 def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
@@ -213,14 +213,14 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, m: int, numbe
 
 def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]) -> None:
     """Show how far activations move when the most relevant part of the tests is changed."""
-    found = result.summary(scaled)
+    summary = result.summary(scaled)
     title = (
         f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
-        f"{found.ratio:.2f} times as far as random ones; farther in {found.seeds_won} of {len(result.seeds)} draws"
+        f"{summary.ratio:.2f} times as far as random ones; farther in {summary.seeds_won} of {len(result.seeds)} draws"
     )
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
-    own, others = found.important, found.random
+    own, others = summary.important, summary.random
     rows = {f"first {len(result.important)}": result.distances(scaled)[0]}
     rows |= {f"random {seed}": row for seed, row in zip(result.seeds, result.distances(scaled)[1], strict=True)}
     layout.chart(

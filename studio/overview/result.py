@@ -42,19 +42,19 @@ def headline(result: Overview) -> str:
 
 def findings(result: Overview) -> list[Finding]:
     """Return the findings in words, each with the page that shows its subject."""
-    table, found = result.table, []
-    if said := sentences.only_errors(result):
+    table, listed = result.table, []
+    if sentence := sentences.only_errors(result):
         lonely = cell_name(table.cells[np.flatnonzero(result.errors_only)[0]])
-        found.append(_finding(said, "coverage", cell=lonely))
+        listed.append(_finding(sentence, "coverage", cell=lonely))
     if (gap := widest_gap(table)) is not None:
         picked = {"neuron": str(result.important[gap.position]), "cluster": str(gap.cluster)}
-        found.append(_finding(sentences.lowest_coverage(result), "coverage", "growth", **picked))
+        listed.append(_finding(sentences.lowest_coverage(result), "coverage", "growth", **picked))
     rank, cluster, _ = result.rarest
     neuron = str(result.important[rank])
-    found.append(_finding(sentences.rarest_cluster(result), "clusters", neuron=neuron, cluster=str(cluster)))
+    listed.append(_finding(sentences.rarest_cluster(result), "clusters", neuron=neuron, cluster=str(cluster)))
     # The cluster that may be selected is another neuron's.
-    found.append(_finding(sentences.relevance(result), "neurons", neuron=str(result.important[0]), cluster=""))
-    return found
+    listed.append(_finding(sentences.relevance(result), "neurons", neuron=str(result.important[0]), cluster=""))
+    return listed
 
 
 def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> Finding:
@@ -78,8 +78,8 @@ def numbers(result: Overview) -> None:
     text = "Importance-driven coverage: share of the combinations of clusters that at least one test reaches."
     idc.metric("IDC", percent(result.table.covered / result.table.total), border=True, help=text)
     text = "Covered cells in which every test is misclassified."
-    found = "not defined" if result.accuracy is None else count(int(result.errors_only.sum()))
-    lonely.metric("Cells reached only by misclassified tests", found, border=True, help=text)
+    cells = "not defined" if result.accuracy is None else count(int(result.errors_only.sum()))
+    lonely.metric("Cells reached only by misclassified tests", cells, border=True, help=text)
 
 
 def small_grid(result: Overview, line: str, view: View | None = None) -> None:

@@ -46,10 +46,10 @@ def write(view: View) -> None:
 
 def draw(shown: View | Overview) -> None:
     """Show the misclassified tests; a click selects one."""
-    found = find(shown) if isinstance(shown, View) else WorstTests(**json.loads(KEPT.read_text(encoding="utf-8")))
-    if found is None or not found.tiles:
+    worst = find(shown) if isinstance(shown, View) else WorstTests(**json.loads(KEPT.read_text(encoding="utf-8")))
+    if worst is None or not worst.tiles:
         return
     order = "First those in a cell that no correctly classified test reaches; then the most confident."
     st.header("Misclassified tests", anchor=False, help=order)
-    draw_tiles(found.tiles, found.sheet, "worst-tests")
-    st.caption(found.note)
+    draw_tiles(worst.tiles, worst.sheet, "worst-tests")
+    st.caption(worst.note)

@@ -58,11 +58,11 @@ class Asked:
 def _orders(view: View) -> dict[str, NDArray[np.int64]]:
     """Return the tests to step through, by a key of `WAYS`."""
     ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
-    found = {way: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
+    tests_by_way = {way: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
     if not view.is_classifier:
         missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
-        found["missed"] = view.chosen[np.argsort(-missed, kind="stable")]
-    return {way: tests for way, tests in found.items() if len(tests)}
+        tests_by_way["missed"] = view.chosen[np.argsort(-missed, kind="stable")]
+    return {way: tests for way, tests in tests_by_way.items() if len(tests)}
 
 
 def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
@@ -136,7 +136,7 @@ def choose_neuron(view: View) -> int | None:
     neuron: int = st.selectbox(
         "Neuron",
         order,
-        format_func=lambda one: f"neuron {one} of {layer}",
+        format_func=lambda number: f"neuron {number} of {layer}",
         key="explained-neuron",
         width=200,
         on_change=lambda: select(neuron=st.session_state["explained-neuron"]),
@@ -200,10 +200,10 @@ def choose_explanation(view: View, *rare: str) -> tuple[Asked, DeltaGenerator]:
         used = METHODS[method].parameters
         if second.startswith("method "):
             used = (*used, *METHODS[second.removeprefix("method ")].parameters)
-        parameters = {one.name: one for one in used}
+        parameters = {parameter.name: parameter for parameter in used}
         settings = layout.settings(*parameters, *rare)
     with settings:
-        chosen = {name: _choose_parameter(one) for name, one in parameters.items()}
+        chosen = {name: _choose_parameter(parameter) for name, parameter in parameters.items()}
     return Asked(explained, method, second, chosen, neuron), settings
 
 
@@ -226,7 +226,7 @@ def _choose_parameter(parameter: Parameter) -> float | str:
     value = choose_one(
         st.selectbox,
         parameter.label,
-        {one: _written(one) for one in parameter.offered},
+        {offer: _written(offer) for offer in parameter.offered},
         parameter.default,
         parameter.name,
         help=f"{parameter.help} {span}; default {usual}.",
@@ -303,7 +303,11 @@ def _runner_up(view: View, position: int, target: int, scores: NDArray[np.float3
 def choose_place(view: View, explanations: list[Explanation]) -> str:
     """Choose where relevance is looked at: the input, or a layer whose tokens lie over it."""
     units = input_parts(view.test)
-    over = [layer for layer in explanations[0].over_input if all(layer in one.over_input for one in explanations)]
+    over = [
+        layer
+        for layer in explanations[0].over_input
+        if all(layer in explanation.over_input for explanation in explanations)
+    ]
     if not over:
         return INPUT
     tokens = "patches" if view.test.inputs.ndim == 4 else "tokens"

@@ -47,42 +47,44 @@ def draw(view: View, position: int) -> None:
         scale, scheme = choices.choose_colours()
     score = scores(view, position)
     target = int(score.argmax()) if explained is None else view.train.class_names.index(explained)
-    found = _by_methods(view, position, target, neuron, list(dict.fromkeys((method, *names))))
-    if not found:
+    explanations = _by_methods(view, position, target, neuron, list(dict.fromkeys((method, *names))))
+    if not explanations:
         return
-    st.markdown(f"**{_sums(view, position, score, found)}**")
-    display = Display(view, position, found, scale, scheme)
+    st.markdown(f"**{_sums(view, position, score, explanations)}**")
+    display = Display(view, position, explanations, scale, scheme)
     if is_image(view):
         relevance_view.draw_pictures([display.image, *display.heatmaps])
         layout.how_to_read("Each heatmap is one method; its sum is what it explains of the score or activation.")
     else:
-        st.dataframe(_strongest(view, position, found), hide_index=True)
-    if len(found) > 1:
-        _draw_agreement(view, position, found)
+        st.dataframe(_strongest(view, position, explanations), hide_index=True)
+    if len(explanations) > 1:
+        _draw_agreement(view, position, explanations)
 
 
 def _by_methods(view: View, position: int, target: int, neuron: int | None, names: list[str]) -> list[Explanation]:
     """Explain a test by several methods; say which cannot."""
-    found = []
+    explanations = []
     for name in names:
         try:
-            one = explain(view, position, name, target, {}, METHODS[name].label, neuron)
-            found.append(one.seen_at(INPUT, view.test, position))
+            explained = explain(view, position, name, target, {}, METHODS[name].label, neuron)
+            explanations.append(explained.seen_at(INPUT, view.test, position))
         except IdcError as error:
             st.warning(f"{METHODS[name].label} is left out. {literal(error)}")
-    return found
+    return explanations
 
 
 def _sums(view: View, position: int, score: NDArray[np.float32], found: list[Explanation]) -> str:
     """Say between which sums the methods' explanations lie."""
-    sums, target = [one.sums[INPUT] for one in found], found[0].target
+    sums, target = [explanation.sums[INPUT] for explanation in found], found[0].target
     of = f" of class {literal(view.train.class_names[target])}" if view.is_classifier else ""
-    said = f"{count(len(found))} methods find {signed(min(sums))} to {signed(max(sums))} of relevance"
+    sentence = f"{count(len(found))} methods find {signed(min(sums))} to {signed(max(sums))} of relevance"
     if len(found) == 1:
-        said = f"{found[0].label} finds {signed(sums[0])} of relevance"
+        sentence = f"{found[0].label} finds {signed(sums[0])} of relevance"
     if found[0].neuron is not None:
-        return f"{said}; the activation of neuron {found[0].neuron} is {signed(activation(view, position, found[0]))}."
-    return f"{said}; the score{of} is {signed(float(score[target]))}."
+        return (
+            f"{sentence}; the activation of neuron {found[0].neuron} is {signed(activation(view, position, found[0]))}."
+        )
+    return f"{sentence}; the score{of} is {signed(float(score[target]))}."
 
 
 def _parts(view: View, position: int, one: Explanation) -> NDArray[np.float64]:
@@ -95,11 +97,11 @@ def _parts(view: View, position: int, one: Explanation) -> NDArray[np.float64]:
 def _strongest(view: View, position: int, found: list[Explanation]) -> pd.DataFrame:
     """Return sum and most relevant parts of an input that is no picture, a row per method."""
     tokens, units = read_tokens(view.test, position), input_parts(view.test)
-    halves = [heatmaps.half(_parts(view, position, one)) for one in found]
+    halves = [heatmaps.half(_parts(view, position, explanation)) for explanation in found]
     return pd.DataFrame(
         {
-            "method": [one.label for one in found],
-            "sum": [round(one.sums[INPUT], 4) for one in found],
+            "method": [explanation.label for explanation in found],
+            "sum": [round(explanation.sums[INPUT], 4) for explanation in found],
             "most relevant": [", ".join(tokens[place] for place in half[:_MOST]) for half in halves],
             f"{units} with half of the positive relevance": [len(half) for half in halves],
         }
@@ -108,8 +110,8 @@ def _strongest(view: View, position: int, found: list[Explanation]) -> pd.DataFr
 
 def _draw_agreement(view: View, position: int, found: list[Explanation]) -> None:
     """Show how far the methods agree on which parts of the input are relevant."""
-    labels, units = [one.label for one in found], input_parts(view.test)
-    matrix = spearman(np.stack([_parts(view, position, one) for one in found]))
+    labels, units = [explanation.label for explanation in found], input_parts(view.test)
+    matrix = spearman(np.stack([_parts(view, position, explanation) for explanation in found]))
     title = f"The methods cannot be compared: none ranks the {units}"
     if np.isfinite(matrix[0, 1:]).any():
         least = 1 + int(np.nanargmin(matrix[0, 1:]))

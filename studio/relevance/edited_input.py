@@ -35,16 +35,16 @@ _paint = component("idc_paint", "paint", "paint")
 
 def draw(view: View, position: int) -> None:
     """Let a person change one test, and show what the network makes of it beside what it made of the original."""
-    one = view.test.inputs[position]
+    test = view.test.inputs[position]
     if is_series(view.test) or view.test.is_pieces:
         what = "Time series" if is_series(view.test) else "Texts that are read in pieces of words"
         st.info(f"{what} cannot be changed here. Pictures, texts of whole words or characters, and tables can.")
         return
     left, right = st.columns(2, gap="large")
     with left:
-        if one.ndim == 3:
+        if test.ndim == 3:
             changed = _painted(view, position)
-        elif one.dtype.kind == "f":
+        elif test.dtype.kind == "f":
             changed = _typed(view, position)
         else:
             changed = _written(view, position)
@@ -54,8 +54,8 @@ def draw(view: View, position: int) -> None:
         st.markdown(_sentence(view, edited, position, score))
         target = int(score.argmax())
         label = "Changed test" if not view.is_classifier else f"Class {view.train.class_names[target]}"
-        found = explain(edited, 0, _METHOD, target, {}, f"{label}, LRP-epsilon")
-        _relevance(edited, found)
+        explained = explain(edited, 0, _METHOD, target, {}, f"{label}, LRP-epsilon")
+        _relevance(edited, explained)
 
 
 def of_input(view: View, position: int, changed: NDArray[Any]) -> View:
@@ -103,8 +103,8 @@ def _written(view: View, position: int) -> NDArray[Any]:
 
 
 def _typed(view: View, position: int) -> NDArray[Any]:
-    one = view.test.inputs[position]
-    table = pd.DataFrame({"feature": feature_names(view.test), "value": one.reshape(-1).astype(np.float64)})
+    test = view.test.inputs[position]
+    table = pd.DataFrame({"feature": feature_names(view.test), "value": test.reshape(-1).astype(np.float64)})
     edited = st.data_editor(
         table,
         key=f"edit-{view.test.ids[position]}",
@@ -113,7 +113,7 @@ def _typed(view: View, position: int) -> NDArray[Any]:
         num_rows="fixed",
         height=320,
     )
-    return np.asarray(edited["value"].fillna(0.0), one.dtype).reshape(one.shape)
+    return np.asarray(edited["value"].fillna(0.0), test.dtype).reshape(test.shape)
 
 
 def cell_of(edited: View) -> tuple[int, ...]:
@@ -139,17 +139,17 @@ def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32
         return f"**Test {number} is unchanged. Change it, and prediction, cell and relevance follow.**"
     if view.is_classifier:
         names = [literal(name) for name in view.train.class_names]
-        found = predictions_of(score[None], edited.test.targets, edited.test.task)
-        sure = percent(float(found.confidence[0]))
-        now, before = names[int(found.classes[0])], names[int(view.analysis.predictions[position])]
-        said = f"classified as {now} with {sure} confidence ({'as before' if now == before else f'before: {before}'})"
+        predictions = predictions_of(score[None], edited.test.targets, edited.test.task)
+        sure = percent(float(predictions.confidence[0]))
+        now, before = names[int(predictions.classes[0])], names[int(view.analysis.predictions[position])]
+        answer = f"classified as {now} with {sure} confidence ({'as before' if now == before else f'before: {before}'})"
     else:
         before_value = float(view.analysis.confidence[position])
-        said = f"predicted as {amount(view.test, float(score[0]))} (before: {amount(view.test, before_value)})"
+        answer = f"predicted as {amount(view.test, float(score[0]))} (before: {amount(view.test, before_value)})"
     covered = bool((view.table.cells == np.array(cell)).all(axis=1).any())
     where = "the same cell" if cell == before_cell else f"cell {cell_name(cell)} (before: {cell_name(before_cell)})"
     fresh = "" if covered else ", which no test reaches"
-    return f"**Test {number}, changed, is {said}. It falls into {where}{fresh}.**"
+    return f"**Test {number}, changed, is {answer}. It falls into {where}{fresh}.**"
 
 
 def _relevance(edited: View, found: Any) -> None:

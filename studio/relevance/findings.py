@@ -18,13 +18,13 @@ _MUCH = 0.25
 def opening(view: View, position: int) -> str:
     """Say what the network predicts for a test."""
     number = view.test.ids[position]
-    said = int(view.analysis.predictions[position])
+    predicted = int(view.analysis.predictions[position])
     if not view.is_classifier:
         angle, true = float(view.analysis.confidence[position]), float(view.test.targets[position])
         if quantity(view.test).signed:
             return f"Test {number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
         return f"Test {number}: the network predicts {amount(view.test, angle)} (true: {amount(view.test, true)})"
-    name = literal(view.train.class_names[said])
+    name = literal(view.train.class_names[predicted])
     if view.correct is not None and not view.correct[position]:
         true_class = literal(view.test.class_names[view.test.targets[position]])
         return f"Test {number} is classified as {name} (true class: {true_class})"

@@ -157,8 +157,8 @@ def draw_side(one: Explained, shown: View, chosen: Selection, key: str) -> None:
     method, settings = one.asked.method, one.asked.settings
     try:
         predicted = int(scores(shown, place).argmax())
-        found = explain(shown, place, method, predicted, settings, METHODS[method].label)
-        side = Display(shown, place, [found.seen_at(INPUT, shown.test, place)], "picture", "red-blue")
+        explained = explain(shown, place, method, predicted, settings, METHODS[method].label)
+        side = Display(shown, place, [explained.seen_at(INPUT, shown.test, place)], "picture", "red-blue")
     except IdcError as error:
         st.error(literal(error))
         return

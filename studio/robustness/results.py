@@ -42,26 +42,26 @@ def _amount(run: RQ6Run, value: float) -> str:
 
 def _significant(run: RQ6Run, pair: Difference) -> str:
     """Say on how many tests a difference is significant, and how large it is there; empty where on none."""
-    found = np.flatnonzero(pair.exceeds)
-    if not len(found):
+    places = np.flatnonzero(pair.exceeds)
+    if not len(places):
         return ""
-    low, high = (_amount(run, end(pair.mean[found])) for end in (np.min, np.max))
-    if len(found) == 1:
-        return f"{high} on {lower(TESTS[run.result.tests[found[0]]])}"
-    most = lower(TESTS[run.result.tests[found[np.argmax(np.abs(pair.mean[found]))]]])
-    return f"{low.split()[0]} to {high} on {len(found)} of {len(run.result.tests)} test sets, most on {most}"
+    low, high = (_amount(run, end(pair.mean[places])) for end in (np.min, np.max))
+    if len(places) == 1:
+        return f"{high} on {lower(TESTS[run.result.tests[places[0]]])}"
+    most = lower(TESTS[run.result.tests[places[np.argmax(np.abs(pair.mean[places]))]]])
+    return f"{low.split()[0]} to {high} on {len(places)} of {len(run.result.tests)} test sets, most on {most}"
 
 
 def sentence(run: RQ6Run) -> str:
     """Put the finding into words."""
-    found = run.result
-    seeds = len(found.finished(*ADDITIONS))
+    result = run.result
+    seeds = len(result.finished(*ADDITIONS))
     if seeds < 2:
-        done = f"{len(found.networks)} of {run.total} networks are retrained"
+        done = f"{len(result.networks)} of {run.total} networks are retrained"
         return f"**No result yet: {done}.** Significance needs two finished seeds."
-    random = _significant(run, found.difference(RAISING, RANDOM))
+    random = _significant(run, result.difference(RAISING, RANDOM))
     first = (
-        f"{_added(run)} change {found.unit} by {random}, compared with as many random ones"
+        f"{_added(run)} change {result.unit} by {random}, compared with as many random ones"
         if random
         else f"{_added(run)} do not differ significantly from as many random ones"
     )
@@ -75,39 +75,39 @@ def _added(run: RQ6Run) -> str:
 
 def _curves_title(run: RQ6Run) -> str:
     """Say how inputs that raise IDC compare with nothing added."""
-    found = run.result
-    seeds = len(found.finished(RAISING, NONE))
+    result = run.result
+    seeds = len(result.finished(RAISING, NONE))
     if seeds < 2:
-        return f"{len(found.networks)} of {run.total} networks are retrained"
-    nothing = _significant(run, found.difference(RAISING, NONE))
+        return f"{len(result.networks)} of {run.total} networks are retrained"
+    nothing = _significant(run, result.difference(RAISING, NONE))
     return f"Raising IDC, compared with nothing added: {nothing or 'no significant difference'}"
 
 
 def draw_curves(run: RQ6Run, key: str) -> None:
     """Draw accuracy after every epoch."""
-    found, title = run.result, _curves_title(run)
+    result, title = run.result, _curves_title(run)
     layout.chart(
         run.view,
         key,
-        lambda dark: figures.curves(found, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.curves(result, SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each panel is a test set with its own scale; brackets name the attacked network. Line: mean over the "
         "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
         "the table after the last epoch: standard deviation. Epoch 0 is before retraining.",
-        depends=(run.path.name, run.seeds, tuple(found.networks)),
+        depends=(run.path.name, run.seeds, tuple(result.networks)),
         table=_epoch_table(run),
     )
 
 
 def draw_differences(run: RQ6Run) -> None:
     """Draw the differences of the additions at the end, and list them."""
-    found = run.result
-    seeds = len(found.finished(*ADDITIONS))
+    result = run.result
+    seeds = len(result.finished(*ADDITIONS))
     if not seeds:
-        if found.networks:
+        if result.networks:
             st.caption("Differences appear when the first seed is finished.")
         return
-    pairs = [found.difference(*pair) for pair in _PAIRS]
+    pairs = [result.difference(*pair) for pair in _PAIRS]
     significant = _significant(run, pairs[0])
     title = f"{_added(run)}: {significant or 'no significant difference'}, compared with as many random ones"
     if seeds < 2:
@@ -115,38 +115,38 @@ def draw_differences(run: RQ6Run) -> None:
     layout.chart(
         run.view,
         "differences",
-        lambda dark: figures.differences(found, pairs, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.differences(result, pairs, SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
         f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t). Intervals that "
         "exclude 0 are significant, in the table marked by *. By chance alone, 1 of 20 does.",
-        depends=(run.path.name, run.seeds, tuple(found.networks)),
-        table=pd.DataFrame(found.rows()),
+        depends=(run.path.name, run.seeds, tuple(result.networks)),
+        table=pd.DataFrame(result.rows()),
     )
     _draw_table(_tables(run)[1], "Every test with the differences of additions; a star marks significant ones")
 
 
 def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one row per test: mean and deviation of every addition; and the paired differences."""
-    found = run.result
-    factor, unit, places = (100, " %", 1) if found.task == "classification" else (1, "", 4)
-    mean, deviation = factor * found.mean(), factor * found.deviation()
+    result = run.result
+    factor, unit, places = (100, " %", 1) if result.task == "classification" else (1, "", 4)
+    mean, deviation = factor * result.mean(), factor * result.deviation()
     rows, differences = [], []
-    for column, name in enumerate(found.tests):
+    for column, name in enumerate(result.tests):
         row = {"test": TESTS[name], "before": f"{np.nanmean(mean[:, 0, column]):.{places}f}{unit}"}
-        for place, addition in enumerate(found.additions):
+        for place, addition in enumerate(result.additions):
             value, spread = mean[place, -1, column], deviation[place, -1, column]
             around = f" ± {spread:.{places}f}" if np.isfinite(spread) else ""
             row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
         rows.append(row)
         row = {"test": TESTS[name]}
-        for one, other in _PAIRS[:2]:
-            pair = found.difference(one, other)
+        for first, other in _PAIRS[:2]:
+            pair = result.difference(first, other)
             how = f"+.{places}f"
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
-            row[f"{SHORT[one]} \u2212 {SHORT[other]}"] = text
+            row[f"{SHORT[first]} \u2212 {SHORT[other]}"] = text
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
@@ -202,7 +202,7 @@ def draw_added(run: RQ6Run) -> None:
                 st.caption(f"{label}: not finished yet.")
                 continue
             classes = run.view.train.class_names
-            values = [classes[one] if classes else signed(one) for one in network.shown_targets]
+            values = [classes[target] if classes else signed(target) for target in network.shown_targets]
             rows = [" ".join(values[i : i + _COLUMNS]) for i in range(0, len(values), _COLUMNS)]
             text = f"{label}: {len(network.shown)} of {count(network.added)}. "
             text += f"True {'classes' if classes else 'values'} by row: {', '.join(rows)}."
@@ -218,9 +218,9 @@ def _capital(text: str) -> str:
 
 def draw_side(run: RQ6Run, side: View, chosen: Selection, key: str) -> None:
     """Draw the curves of one of two setups, as far as they are finished."""
-    one = _run_of(run, side)
-    if one.result.networks:
-        draw_curves(one, f"curves-{key}")
+    there = _run_of(run, side)
+    if there.result.networks:
+        draw_curves(there, f"curves-{key}")
     else:
         st.caption("No network is retrained for this setup yet. Open it (Swap in the sidebar) and press Start.")
 
@@ -301,12 +301,12 @@ def _on_training(run: RQ6Run) -> tuple[str, str]:
 
 def _epoch_table(run: RQ6Run) -> pd.DataFrame:
     """Return one row per network, epoch and test."""
-    found = run.result
+    result = run.result
     rows = [
-        {"addition": name, "seed": seed, "added": network.added, "epoch": epoch, "test": test, found.unit: value}
-        for (name, seed), network in found.networks.items()
+        {"addition": name, "seed": seed, "added": network.added, "epoch": epoch, "test": test, result.unit: value}
+        for (name, seed), network in result.networks.items()
         for epoch, row in enumerate(network.values)
-        for test, value in zip(found.tests, row, strict=True)
+        for test, value in zip(result.tests, row, strict=True)
     ]
     return pd.DataFrame(rows)
 

@@ -29,10 +29,10 @@ def sentence(runs: Sequence[Run]) -> str:
     newest = runs[0]
     networks = len({run.said("network") for run in runs})
     pinned = sum(run.pinned for run in runs)
-    told = f" {plural(pinned, 'pinned run')}." if pinned else ""
+    kept = f" {plural(pinned, 'pinned run')}." if pinned else ""
     return (
         f"**{plural(len(runs), 'run')} of {plural(networks, 'network')}.** The newest: {newest.kind.lower()} of "
-        f"{literal(newest.network)}, {literal(main_text(newest))}.{told}"
+        f"{literal(newest.network)}, {literal(main_text(newest))}.{kept}"
     )
 
 

@@ -26,8 +26,8 @@ _DELETING, REFUSED = "run-deleting", "run-refused"
 def draw(run: Run) -> None:
     """Draw a run as a card."""
     with st.container(border=True):
-        if said := st.session_state.pop(REFUSED, ""):
-            st.error(said)
+        if refusal := st.session_state.pop(REFUSED, ""):
+            st.error(refusal)
         _draw_buttons(run)
         if not run.is_current:
             st.caption(
@@ -44,14 +44,19 @@ def draw(run: Run) -> None:
 
 
 def _settings(run: Run) -> pd.DataFrame:
-    told = {name: value for name, value in run.facts.settings.items() if name != ADDRESS}
-    return pd.DataFrame({"setting": [words(name) for name in told], "value": [written(one) for one in told.values()]})
+    settings = {name: value for name, value in run.facts.settings.items() if name != ADDRESS}
+    return pd.DataFrame(
+        {"setting": [words(name) for name in settings], "value": [written(entry) for entry in settings.values()]}
+    )
 
 
 def _figures(run: Run) -> pd.DataFrame:
     scores = [(score_of(run.facts.kind, name), value) for name, value in run.facts.scores.items()]
     return pd.DataFrame(
-        {"figure": [one.label for one, _ in scores], "value": [figure_text(one, value) for one, value in scores]}
+        {
+            "figure": [score.label for score, _ in scores],
+            "value": [figure_text(score, value) for score, value in scores],
+        }
     )
 
 
@@ -126,10 +131,10 @@ def _cannot_open(run: Run) -> str:
     if not page_of(run):
         return "No page of the dashboard has these settings: it was made on the command line."
     models, data = visitor.models(), visitor.datasets()
-    asked = parameters_of(run)
-    if asked.get("model") not in models:
-        return f"The network {asked.get('model')} is not here. Add it in the library under the same name."
-    tests = asked.get("data", "")
+    parameters = parameters_of(run)
+    if parameters.get("model") not in models:
+        return f"The network {parameters.get('model')} is not here. Add it in the library under the same name."
+    tests = parameters.get("data", "")
     return "" if tests in data or visitor.may_see()(tests) else f"The tests {tests} are not here."
 
 
@@ -150,8 +155,8 @@ def _may_mark(run: Run) -> bool:
 
 def _mark(run: Run, **changes: Any) -> None:
     """Say something of a run, in this visitor's name."""
-    said = Mark(run.name, run.pinned, run.shared and _may_change(run), visitor.person() or "")
-    store.mark(run.id, replace(said, **changes))
+    mark = Mark(run.name, run.pinned, run.shared and _may_change(run), visitor.person() or "")
+    store.mark(run.id, replace(mark, **changes))
 
 
 def _rename(run: Run) -> None:

@@ -12,8 +12,8 @@ from studio.jobs.runs import ADDRESS
 from studio.shell.pages import PAGES
 from studio.state.setup import MOST_NEURONS
 
-_CONTROLLED = {one.option: one for one in CONTROLS.values()}
-_ELSEWHERE = {"rule", "bias", "epsilon", *(one.name for one in OPTIONS)} - set(_CONTROLLED)
+_CONTROLLED = {control.option: control for control in CONTROLS.values()}
+_ELSEWHERE = {"rule", "bias", "epsilon", *(option.name for option in OPTIONS)} - set(_CONTROLLED)
 """Settings of IDC that no page has."""
 
 
@@ -28,8 +28,8 @@ def parameters_of(run: Run) -> dict[str, str]:
     settings = run.facts.settings
     if ADDRESS in settings:  # a page made it, or an older version
         return dict(parse_qsl(run.said(ADDRESS)))
-    told = {"analysis": _of_analysis, "class-errors": _of_class_errors}.get(run.facts.kind)
-    own = None if told is None or settings.get("part_of_data") else told(settings)
+    reader = {"analysis": _of_analysis, "class-errors": _of_class_errors}.get(run.facts.kind)
+    own = None if reader is None or settings.get("part_of_data") else reader(settings)
     if own is None:
         return {}
     parts = {"model": run.said("network"), "data": run.said("tests"), "layer": run.said("layer"), **own}
@@ -37,8 +37,8 @@ def parameters_of(run: Run) -> dict[str, str]:
 
 
 def _of_analysis(settings: Mapping[str, Any]) -> dict[str, str] | None:
-    said = {name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()}
-    parts = {one.name: one.text(said[name]) for name, one in _CONTROLLED.items() if name in said}
+    values = {name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()}
+    parts = {one.name: one.text(values[name]) for name, one in _CONTROLLED.items() if name in values}
     if settings["m"] > MOST_NEURONS or not all(parts.values()) or _ELSEWHERE & settings.keys():
         return None
     return {"m": str(settings["m"]), **parts}

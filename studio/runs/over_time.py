@@ -21,11 +21,11 @@ _MOST = 6
 def draw(runs: Sequence[Run]) -> None:
     """Choose a network and a figure, and draw it over the network's versions."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        found, score = _choose(runs)
-    lines = [line for line in versions(found, [ADDRESS]) if _drawn(line, score)]
+        chosen, score = _choose(runs)
+    lines = [line for line in versions(chosen, [ADDRESS]) if _drawn(line, score)]
     several = [line for line in lines if len(line.runs) > 1]
     if not several:
-        st.markdown(f"**Only one version of {literal(found[0].network)} was measured with the same settings.**")
+        st.markdown(f"**Only one version of {literal(chosen[0].network)} was measured with the same settings.**")
         st.caption(
             "A version is a state of the weights. Train the network further, save it to the same file, read it again "
             "in the library, and open the same page: the next version appears here."
@@ -33,7 +33,7 @@ def draw(runs: Sequence[Run]) -> None:
         return
     first, last = several[0].runs[0].facts.scores[score.name], several[0].runs[-1].facts.scores[score.name]
     finding = (
-        f"{score.label} of {found[0].network}: {figure_text(score, first)} in the first of "
+        f"{score.label} of {chosen[0].network}: {figure_text(score, first)} in the first of "
         f"{plural(len(several[0].runs), 'version')}, {figure_text(score, last)} in the last"
     )
     shown = several[:_MOST]
@@ -54,17 +54,17 @@ def _choose(runs: Sequence[Run]) -> tuple[list[Run], Score]:
     networks = {run.said("network"): run.network for run in runs}
     # Opens on the network with most versions.
     most = max(networks, key=lambda name: len({run.said(VERSION) for run in runs if run.said("network") == name}))
-    told = f"Whose versions are shown. Default {networks[most]}."
-    network = choose_one(st.selectbox, "Network", networks, most, "version-of", width=280, help=told)
+    text = f"Whose versions are shown. Default {networks[most]}."
+    network = choose_one(st.selectbox, "Network", networks, most, "version-of", width=280, help=text)
     own = [run for run in runs if run.said("network") == network]
     kinds = {name: kind.label for name, kind in RUN_KINDS.items() if any(run.facts.kind == name for run in own)}
-    told = f"Whose figures are shown. Default {next(iter(kinds.values()))}."
-    kind = choose_one(st.selectbox, "Kind of run", kinds, next(iter(kinds)), "version-kind", width=200, help=told)
-    scores = {one.name: one for one in RUN_KINDS[kind].scores}
+    text = f"Whose figures are shown. Default {next(iter(kinds.values()))}."
+    kind = choose_one(st.selectbox, "Kind of run", kinds, next(iter(kinds)), "version-kind", width=200, help=text)
+    scores = {known.name: known for known in RUN_KINDS[kind].scores}
     name = choose_one(
         st.selectbox,
         "Figure",
-        {name: one.label for name, one in scores.items()},
+        {name: known.label for name, known in scores.items()},
         next(iter(scores)),
         "version-score",
         width=240,

@@ -65,7 +65,7 @@ def draw(runs: Sequence[Run]) -> None:
     st.caption("  \n".join(f"**{letter}**: {literal(title(run))}" for letter, run in letters.items()))
     st.header("Settings that differ", anchor=False)
     if settings:
-        rows = {words(name): [written(one) for one in values] for name, values in settings.items()}
+        rows = {words(name): [written(value) for value in values] for name, values in settings.items()}
         st.dataframe(_frame(rows, letters, "setting"), hide_index=True, key="differing-settings")
     else:
         st.caption("None: the runs differ only in when they were made, or in the version of their figures.")
@@ -80,8 +80,8 @@ def draw(runs: Sequence[Run]) -> None:
 def _sentence(letters: dict[str, Run], settings: dict[str, list[object]]) -> str:
     names = [words(name) for name in settings if not name.endswith(("_label", "_inputs"))]
     some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    told = "; ".join(f"{letter}: {main_text(run)}" for letter, run in letters.items())
-    return f"**{literal(told)}.** " + (f"They differ in {literal(some)}." if names else "Their settings are the same.")
+    named = "; ".join(f"{letter}: {main_text(run)}" for letter, run in letters.items())
+    return f"**{literal(named)}.** " + (f"They differ in {literal(some)}." if names else "Their settings are the same.")
 
 
 def _frame(rows: dict[str, list[str]], letters: dict[str, Run], first: str) -> pd.DataFrame:
@@ -91,10 +91,12 @@ def _frame(rows: dict[str, list[str]], letters: dict[str, Run], first: str) -> p
 
 def _results(letters: dict[str, Run]) -> pd.DataFrame:
     runs = list(letters.values())
-    kind, found = runs[0].facts.kind, figures(runs)
+    kind, scores = runs[0].facts.kind, figures(runs)
     rows = {
-        score_of(kind, name).label: ["" if one is None else figure_text(score_of(kind, name), one) for one in values]
-        for name, values in found.items()
+        score_of(kind, name).label: [
+            "" if value is None else figure_text(score_of(kind, name), value) for value in values
+        ]
+        for name, values in scores.items()
     }
     return _frame(rows, letters, "figure")
 

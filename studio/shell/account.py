@@ -29,10 +29,10 @@ def enter() -> None:
 
 
 def _draw_account() -> None:
-    said = st.user.to_dict()
+    claims = st.user.to_dict()
     with st.sidebar, st.container(horizontal=True, vertical_alignment="center", key="account"):
         # As plain text: Markdown makes a link of an address, too pale to read.
-        st.text(str(said.get("email") or said.get("name") or "Logged in"))
+        st.text(str(claims.get("email") or claims.get("name") or "Logged in"))
         st.button(
             "Log out", key="logout", type="tertiary", on_click=st.logout, help="Ends your session in this browser."
         )

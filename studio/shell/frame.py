@@ -52,9 +52,9 @@ def run() -> None:
     for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP, presenting.PRESENT, device.KEY):
         # On every page, also one that shows none of it: the next page's address is empty.
         address.read(held)
-    asked, parameters = asked_page()
-    if asked:
-        st.switch_page(PAGES[asked].file, query_params=parameters)
+    page, parameters = asked_page()
+    if page:
+        st.switch_page(PAGES[page].file, query_params=parameters)
     try:
         cache_folder()
     except IdcError as error:
@@ -227,8 +227,8 @@ def _note(view: View) -> None:
         st.caption(remark)
     if view.test.notes:
         st.caption(f"Tests of {literal(tests_name(view.test))} read as: {literal('; '.join(view.test.notes))}.")
-    if said := neuron_said(view):
-        st.caption(said)
+    if sentence := neuron_said(view):
+        st.caption(sentence)
     if view.analysis.m < view.setup.m:
         st.caption(f"Layer {view.setup.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:

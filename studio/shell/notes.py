@@ -31,8 +31,8 @@ def draw(chosen: Setup, present: Selection) -> None:
     """Draw the button of the notes, and behind it a field for one and the notes that are kept."""
     kept, damaged = notes.kept_notes(visitor.person()), {} if visitor.person() else notes.NOTES.damaged()
     with st.popover(f"Notes ({len(kept)})" if kept else "Notes", key="notes", width="stretch"):
-        if said := st.session_state.pop(_SAID, ""):
-            st.error(said)
+        if refusal := st.session_state.pop(_SAID, ""):
+            st.error(refusal)
         _draw_writing(chosen, _subjects(chosen, present))
         for note in kept[:_SHOWN]:
             _draw_note(note)
@@ -47,19 +47,19 @@ def draw(chosen: Setup, present: Selection) -> None:
 
 def _subjects(chosen: Setup, present: Selection) -> dict[str, str]:
     """Return in words what is selected that a note can be about, by its name in the address."""
-    found = present.words | {_PAIR: _pair_words(chosen)}
-    return {name: words for name, words in found.items() if words}
+    subjects = present.words | {_PAIR: _pair_words(chosen)}
+    return {name: words for name, words in subjects.items() if words}
 
 
 def _pair_words(chosen: Setup) -> str:
     """Name the two classes that were last looked at; empty for none."""
-    said = [address.position(part) for part in address.read(_PAIR).split("-")]
-    if len(said) != 2 or None in said:
+    positions = [address.position(part) for part in address.read(_PAIR).split("-")]
+    if len(positions) != 2 or None in positions:
         return ""
     from idc_core.datasets import DATASETS
 
     names = DATASETS[chosen.data].class_names
-    known = [names[one] for one in said if one is not None and one < len(names)]
+    known = [names[position] for position in positions if position is not None and position < len(names)]
     return " and ".join(("classes " + known[0], known[1])) if len(known) == 2 else ""
 
 

@@ -44,7 +44,7 @@ def follow() -> None:
         st.error(problem)
         st.caption("What was read before stays. Save the file to have it read again.")
     if not st.session_state.get(_VISITED) and untouched():
-        models += [name for one in setup_files.opened() for name in one.models]
+        models += [name for file in setup_files.opened() for name in file.models]
         st.session_state[_VISITED] = True
         if models:
             address.keep("model", models[0])

@@ -64,9 +64,9 @@ def register(*scripts: Path) -> None:
     """Add the pages of these scripts to the navigation."""
     for script in scripts:
         PAGES.enter(script.stem, _declared(script))
-    found = sorted(PAGES.items(), key=lambda named: named[1].place)
+    pages = sorted(PAGES.items(), key=lambda named: named[1].place)
     PAGES.clear()
-    PAGES.update(found)
+    PAGES.update(pages)
 
 
 def _declared(script: Path) -> PageEntry:

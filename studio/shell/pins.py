@@ -60,28 +60,28 @@ def pinned() -> tuple[Setup, Selection] | None:
 
 def _swap(present: Setup, present_selection: Selection) -> None:
     """Open what is pinned, and pin what is open; for callbacks."""
-    found = pinned()
-    if found is None:
+    kept = pinned()
+    if kept is None:
         return
-    for name, text in (found[0].texts | found[1].texts).items():
+    for name, text in (kept[0].texts | kept[1].texts).items():
         address.keep(name, text)
     pin(present, present_selection)
 
 
 def open_pinned() -> Pinned | None:
     """Return the pinned setup with its results; None where there is none, or where it fails, which is said."""
-    found = pinned()
-    if found is None:
+    kept = pinned()
+    if kept is None:
         return None
     try:
-        view = open_view(found[0])
+        view = open_view(kept[0])
     except IdcError as error:
         st.error(f"The pinned setup cannot be shown. {literal(error)}")
         return None
     if not len(view.chosen):
         st.warning("The pinned setup cannot be shown: no test passes its filter. Unpin it, or pin another.")
         return None
-    return Pinned(view, found[1])
+    return Pinned(view, kept[1])
 
 
 def beside(
@@ -92,12 +92,12 @@ def beside(
     `draw` draws the picture of a view with its selection; the third value goes into the keys of its elements.
     `sentence` says how the two differ; by default `compare`.
     """
-    found = open_pinned()
-    if found is None:
+    kept = open_pinned()
+    if kept is None:
         return
     st.header("Compared with the pinned setup", anchor=False)
-    st.markdown((sentence or compare)(view, found.view))
-    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": found}
+    st.markdown((sentence or compare)(view, kept.view))
+    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": kept}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
             st.caption(f"**{name}**: {side.line}")
@@ -122,12 +122,12 @@ def compare(here: View, there: View) -> str:
 
 def same_cells(here: View, there: View) -> bool:
     """Whether a cell of one setup means the same on the other."""
-    one, other = here.analysis, there.analysis
+    analysis, other = here.analysis, there.analysis
     return (
         (here.model.card.fingerprint, here.setup.layer) == (there.model.card.fingerprint, there.setup.layer)
-        and np.array_equal(one.important, other.important)
+        and np.array_equal(analysis.important, other.important)
         and here.sizes == there.sizes
-        and all(np.array_equal(a, b) for a, b in zip(one.centroids, other.centroids, strict=True))
+        and all(np.array_equal(a, b) for a, b in zip(analysis.centroids, other.centroids, strict=True))
     )
 
 
@@ -167,8 +167,8 @@ def draw_sidebar(chosen: Setup) -> None:
 
 
 def _draw_pinned(chosen: Setup, present: Selection) -> None:
-    found = pinned()
-    if found is None:
+    kept = pinned()
+    if kept is None:
         st.button(
             "Pin for comparison",
             key="pin-this",
@@ -179,7 +179,7 @@ def _draw_pinned(chosen: Setup, present: Selection) -> None:
         )
         return
     st.markdown("**Pinned**", help="Compared with the present setup near the end of every page.")
-    st.caption(" · ".join((found[0].line, *found[1].words.values())))
+    st.caption(" · ".join((kept[0].line, *kept[1].words.values())))
     for sentence in setup.unknown(dict(parse_qsl(address.read(PIN)))).values():
         st.warning(literal(sentence))
     with st.container(horizontal=True, gap="xsmall"):

@@ -25,13 +25,13 @@ class _Slide(NamedTuple):
 
 def _slides() -> list[_Slide]:
     """Return all views in the order of the navigation."""
-    found = []
+    slides = []
     for name, page in PAGES.items():
         if page.presented:
-            found += [_Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
+            slides += [_Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
                 _Slide(name, "", page.title)
             ]
-    return found
+    return slides
 
 
 def is_on() -> bool:

@@ -75,13 +75,13 @@ _search = component("idc_search", "search", "search")
 
 def draw(setup: Setup | None, *, parts: bool = True) -> None:
     """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
-    found = find_tests(setup) if setup is not None and parts else None
+    tests = find_tests(setup) if setup is not None and parts else None
     _search(
         key=_KEY,
         data={
             "entries": entries(setup, parts=parts),
             "keys": _SHORTCUTS,
-            "tests": found,
+            "tests": tests,
             "searchable": setup is not None and parts,
         },
         on_chosen_change=_open,
@@ -113,8 +113,8 @@ def find_tests(setup: Setup) -> dict[str, Any] | None:
 def _held(key: tuple[Any, ...], setup: Setup, text: str, _view: View) -> dict[str, Any]:
     """Return the tests of a view that hold every word of a text, looked for once: pages run again at every click."""
     words, texts = text.lower().split(), _view.test.texts
-    said = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
-    places = [place for place, one in said.items() if all(word in one for word in words)]
+    lines = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
+    places = [place for place, line in lines.items() if all(word in line for word in words)]
     shown = [_entry("test", _shown(_view, place), str(_view.test.ids[place])) for place in places[:_MOST_TESTS]]
     return {"text": text, "entries": shown, "total": len(places)}
 
@@ -127,20 +127,20 @@ def _shown(view: View, place: int) -> str:
 
 def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
     """Return all that can be found by its name: its kind, what is shown, and what is opened or said."""
-    found = [_entry("page", page.title, page.name) | _lack(page.name, setup) for page in PAGES.values()]
+    listed = [_entry("page", page.title, page.name) | _lack(page.name, setup) for page in PAGES.values()]
     for page in PAGES.values():
         lack = _lack(page.name, setup)
-        found += [
+        listed += [
             _entry("tab", f"{page.title}: {title}", f"{page.name} {tab}") | lack for tab, title in page.tabs.items()
         ]
     if setup is not None and parts:
         from idc_core.datasets import DATASETS
         from idc_core.models import MODELS
 
-        found += [_entry("layer", f"Layer {name}", name) for name in MODELS[setup.model].layers]
-        found += [_entry("class", f"Class {name}", name) for name in DATASETS[setup.data].class_names]
-        found += [_entry("criterion", label, name) for name, label in _criteria().items()]
-    return found + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
+        listed += [_entry("layer", f"Layer {name}", name) for name in MODELS[setup.model].layers]
+        listed += [_entry("class", f"Class {name}", name) for name in DATASETS[setup.data].class_names]
+        listed += [_entry("criterion", label, name) for name, label in _criteria().items()]
+    return listed + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
 
 
 def _criteria() -> dict[str, str]:
@@ -152,8 +152,8 @@ def _criteria() -> dict[str, str]:
         return {name: kind.card.label for name, kind in CRITERIA.items()}
 
     job = shelf().job(JobKind("criterion-labels"), (), look)
-    found: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
-    return found
+    labels: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
+    return labels
 
 
 def _entry(kind: str, label: str, value: str) -> dict[str, str]:

@@ -40,9 +40,9 @@ def opened(page: str) -> str:
     address holds, as those of runs name none, else the first.
     """
     entry = PAGES[page]
-    said = address.clean(st.query_params.get(TAB, ""))
-    if said in entry.tabs:
-        return said
+    tab = address.clean(st.query_params.get(TAB, ""))
+    if tab in entry.tabs:
+        return tab
     if not address.went_back() and (kept := st.session_state.get(_kept(page))) in entry.tabs:
         return str(kept)
     return _held(page)

@@ -107,9 +107,9 @@ def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
             _panel(now, step, overview(result), Selection())
         elif isinstance(shown, View):
             story = Story(shown)
-            wanted = step.selects(story)
-            _arrive(now, wanted)
-            _panel(now, step, step.tell(story), wanted)
+            selection = step.selects(story)
+            _arrive(now, selection)
+            _panel(now, step, step.tell(story), selection)
 
 
 def draw_sidebar() -> None:

@@ -26,9 +26,9 @@ def read(name: str) -> str:
 
     Of an address that the reader went back to, nothing else counts: what it does not say was not chosen then.
     """
-    said = st.query_params.get_all(name)
-    value = clean(",".join(said)) if said or went_back() else str(st.session_state.get(KEPT + name, ""))
-    _keep(name, value, said)
+    values = st.query_params.get_all(name)
+    value = clean(",".join(values)) if values or went_back() else str(st.session_state.get(KEPT + name, ""))
+    _keep(name, value, values)
     return value
 
 
@@ -40,8 +40,8 @@ def went_back() -> bool:
 
 def is_new(name: str) -> bool:
     """Whether the address says something under a name that the session did not keep: it was typed, copied or linked."""
-    said = st.query_params.get_all(name)
-    return bool(said) and clean(",".join(said)) != st.session_state.get(KEPT + name, "")
+    values = st.query_params.get_all(name)
+    return bool(values) and clean(",".join(values)) != st.session_state.get(KEPT + name, "")
 
 
 def replace(values: Mapping[str, str]) -> None:
@@ -59,8 +59,8 @@ def clean(text: str) -> str:
 
 def position(text: str) -> int | None:
     """Return the number that a text says, in digits 0 to 9; None where it says none of at least 0."""
-    found = _POSITION.said(text)
-    return None if found is None else int(found)
+    number = _POSITION.said(text)
+    return None if number is None else int(number)
 
 
 def keep(name: str, value: str) -> None:

@@ -8,8 +8,8 @@ from idc_core.errors import SettingError
 
 def most(name: str) -> int | None:
     """Return a limit by its name in the config file; None where the owner sets none."""
-    found: int | None = getattr(config(), name)
-    return found
+    limit: int | None = getattr(config(), name)
+    return limit
 
 
 def named(name: str) -> str:

@@ -37,9 +37,9 @@ def choose_one(
     key : str
         Name of the control in the session and in the address.
     """
-    if (said := _said(key, st.session_state.get(key) in options)) is not None:
-        found = named(said, options)
-        st.session_state[key] = default if found is None else found
+    if (text := _said(key, st.session_state.get(key) in options)) is not None:
+        option = named(text, options)
+        st.session_state[key] = default if option is None else option
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     chosen = default if chosen is None else chosen
     address.keep(key, "" if chosen == default else str(chosen))
@@ -53,10 +53,10 @@ def choose_several(
     before = st.session_state.get(key)
     # Streamlit itself wrote an empty value where nothing was chosen.
     emptied = st.query_params.get_all(key) == [""]
-    if (said := _said(key, before is not None and all(option in options for option in before))) is not None:
-        found = [named(text, options) for text in said.split(",")]
-        chosen = [option for option in found if option is not None]
-        st.session_state[key] = chosen if chosen or emptied or said == _NONE else list(default)
+    if (texts := _said(key, before is not None and all(option in options for option in before))) is not None:
+        picked = [named(text, options) for text in texts.split(",")]
+        chosen = [option for option in picked if option is not None]
+        st.session_state[key] = chosen if chosen or emptied or texts == _NONE else list(default)
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or _NONE)
     return list(chosen)

@@ -27,7 +27,7 @@ _SETUP_PARTS = {
     "layer": "layer",
     "data": "tests",
     "m": "number of neurons",
-    **{name: one.part for name, one in CONTROLS.items()},
+    **{name: control.part for name, control in CONTROLS.items()},
 }
 """Parts of the setup that a selection belongs to, in words."""
 
@@ -74,7 +74,7 @@ class Selection:
 
     def among(self, names: Collection[str]) -> list[str]:
         """Return in words what is selected of some parts."""
-        words = [said for name, said in self.words.items() if name in names]
+        words = [text for name, text in self.words.items() if name in names]
         if "cluster" in names and "neuron" not in names and self.cluster is not None:
             words.append(f"cluster {self.cluster} of neuron {self.neuron}")
         return words
@@ -126,7 +126,7 @@ def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
     Marks carry the number of their test as `customdata`; others are passed over.
     """
     carried = [point["customdata"] for point in points if point.get("customdata") is not None]
-    numbers = sorted({int(one[0] if isinstance(one, list | tuple) else one) for one in carried})
+    numbers = sorted({int(number[0] if isinstance(number, list | tuple) else number) for number in carried})
     if numbers:
         st.session_state[_AROUND] = data, numbers
     if len(numbers) > 1:

@@ -50,8 +50,8 @@ def _with_options(setup: type[T]) -> type[T]:
     """Add a part for every option of IDC that has a control, before the parts that have a default."""
     own = setup.__annotations__
     needed = {name: kind for name, kind in own.items() if not hasattr(setup, name)}
-    for name, one in CONTROLS.items():
-        setattr(setup, name, one.default)
+    for name, control in CONTROLS.items():
+        setattr(setup, name, control.default)
     setup.__annotations__ = needed | dict.fromkeys(CONTROLS, "str") | own
     return setup
 
@@ -172,7 +172,8 @@ def parse(texts: Mapping[str, str]) -> Setup:
     predictable = DATASETS[entry.dataset].class_names if known else ()
     answers, cell = texts.get("answers", ""), texts.get("within", "")
     options: dict[str, Any] = {
-        name: texts[name] if texts.get(name) in one.choices() else one.default for name, one in CONTROLS.items()
+        name: texts[name] if texts.get(name) in control.choices() else control.default
+        for name, control in CONTROLS.items()
     }
     if not CLUSTERINGS[options["clustering"]].takes_k:
         options["k"] = CONTROLS["k"].default
@@ -192,8 +193,8 @@ def parse(texts: Mapping[str, str]) -> Setup:
 
 def _named(texts: Mapping[str, str], part: str, known: Sequence[str]) -> tuple[str, ...]:
     """Return the classes that a part of an address names, in the order in which they are known."""
-    wanted = texts.get(part, "").split(",")
-    return tuple(name for name in known if name in wanted)
+    names = texts.get(part, "").split(",")
+    return tuple(name for name in known if name in names)
 
 
 def _confidence_range(text: str) -> tuple[float, float] | None:
@@ -248,13 +249,15 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
         ),
         "within": (texts.get("within") == setup.within, "There is no cell {}", "all cells"),
         **{
-            name: (texts.get(name) in one.choices(), one.refusal, setup.options[name]) for name, one in CONTROLS.items()
+            name: (texts.get(name) in control.choices(), control.refusal, setup.options[name])
+            for name, control in CONTROLS.items()
         },
     }
-    found = {name: said for name, (there, said, _) in lists.items() if texts.get(name) and not there}
-    asked = {**texts, **{part: ", ".join(names) for part, names in missed.items()}}
+    refusals = {name: refusal for name, (there, refusal, _) in lists.items() if texts.get(name) and not there}
+    values = {**texts, **{part: ", ".join(names) for part, names in missed.items()}}
     return {
-        name: f"{said.format(_quoted(asked[name]))}. Shown instead: {lists[name][2]}." for name, said in found.items()
+        name: f"{refusal.format(_quoted(values[name]))}. Shown instead: {lists[name][2]}."
+        for name, refusal in refusals.items()
     }
 
 
@@ -271,8 +274,8 @@ def arrive() -> None:
 def not_found(page: str) -> list[str]:
     """Return in sentences what an address asked for in vain; as long as its page and setup are kept."""
     if arrived := st.session_state.pop(_ARRIVED, []):
-        said = unknown({name: address.read(name) for name in vars(DEFAULT)})
-        st.session_state[_NOT_FOUND] = page, [said[name] for name in arrived if name in said]
+        refusals = unknown({name: address.read(name) for name in vars(DEFAULT)})
+        st.session_state[_NOT_FOUND] = page, [refusals[name] for name in arrived if name in refusals]
     where, sentences = st.session_state.get(_NOT_FOUND, (page, []))
     return list(sentences) if where == page else []
 
@@ -302,7 +305,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             "Network",
             list(seen),
             setup.model,
-            {name: one.label for name, one in seen.items()},
+            {name: option.label for name, option in seen.items()},
             "The network under test. Its important neurons and clusters come from its own training data. Default "
             f"{MODELS[DEFAULT.model].label}.",
         )
@@ -311,7 +314,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             "Tests",
             fitting_data(entry),
             setup.data,
-            {name: one.label for name, one in dict(DATASETS).items()},
+            {name: option.label for name, option in dict(DATASETS).items()},
             "Test set whose coverage is measured: data sets and your saved suites that fit the network. Default for "
             f"this network: {DATASETS[entry.dataset].label}.",
         )
@@ -378,10 +381,10 @@ def fitting_data(model: ModelEntry) -> list[str]:
     from idc_core.suites import enter_saved
 
     own = DATASETS[model.dataset]
-    wanted = (own.input_shape, own.task, len(own.class_names))
-    found = [
+    form = (own.input_shape, own.task, len(own.class_names))
+    fitting = [
         name
         for name, data in visitor.datasets().items()
-        if name == model.dataset or (data.input_shape, data.task, len(data.class_names)) == wanted
+        if name == model.dataset or (data.input_shape, data.task, len(data.class_names)) == form
     ]
-    return found + enter_saved(own, visitor.person())
+    return fitting + enter_saved(own, visitor.person())

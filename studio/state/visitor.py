@@ -30,11 +30,11 @@ def person() -> str | None:
 
     For the thread of the script. Who has not logged in is `NOBODY`, whose nothing is.
     """
-    said = st.user.to_dict()
-    if "is_logged_in" not in said:
+    claims = st.user.to_dict()
+    if "is_logged_in" not in claims:
         return NOBODY if st.secrets.load_if_toml_exists() and "auth" in st.secrets else None
-    name = f"{said.get('iss', '')} {said.get('sub', '')}"
-    return hashlib.sha256(name.encode()).hexdigest()[:32] if said["is_logged_in"] and said.get("sub") else NOBODY
+    name = f"{claims.get('iss', '')} {claims.get('sub', '')}"
+    return hashlib.sha256(name.encode()).hexdigest()[:32] if claims["is_logged_in"] and claims.get("sub") else NOBODY
 
 
 def is_local() -> bool:
@@ -44,8 +44,8 @@ def is_local() -> bool:
     """
     if person() is not None:
         return False
-    said = [st.context.headers.get(name) for name in ("Host", "Origin")]
-    hosts = [_host(one) for one in said if one] + [str(st.get_option("server.address") or "")]
+    addresses = [st.context.headers.get(name) for name in ("Host", "Origin")]
+    hosts = [_host(address) for address in addresses if address] + [str(st.get_option("server.address") or "")]
     if (client := st.context.ip_address) is not None:
         hosts.append(client)
     return all(map(_is_loopback, hosts)) and not any(name in st.context.headers for name in _FORWARDED)

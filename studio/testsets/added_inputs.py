@@ -36,11 +36,11 @@ def choose(found: ComparedSuites) -> tuple[int, int]:
     """Choose the suite whose inputs are shown, and the number of neurons: the suite's place, and m."""
     places = {found.options[place].name: place for place in found.additions}
     names, ms = list(places), list(found.comparison.ms)
-    asked, number = address.read(SHOWN), address.read(CELLS)
+    suite, number = address.read(SHOWN), address.read(CELLS)
     m = int(number) if number in map(str, ms) else found.first_m()
     most = max(names, key=lambda name: found.added(m)[places[name]])
-    st.session_state[SHOWN], st.session_state[CELLS] = asked if asked in names else most, m
-    labels = {one.name: one.label for one in found.options}
+    st.session_state[SHOWN], st.session_state[CELLS] = suite if suite in names else most, m
+    labels = {option.name: option.label for option in found.options}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
             "Suite",
@@ -84,7 +84,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
         f"{plural(len(cells.added), 'cell')} that no original test reaches.**"
     )
     place = _picked(view, suite, positions)
-    tiles = [gallery.Tile(int(one), _caption(found, number, int(one))) for one in positions]
+    tiles = [gallery.Tile(int(row), _caption(found, number, int(row))) for row in positions]
     gallery.choices(
         view,
         "adding",
@@ -103,9 +103,9 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
 
 def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
     """Return the place of the input to look at: the one that was clicked, or that of the selected test."""
-    asked = address.position(address.read(_PICK))
-    if asked is not None and (found := np.flatnonzero(positions == asked)).size:
-        return int(found[0])
+    position = address.position(address.read(_PICK))
+    if position is not None and (places := np.flatnonzero(positions == position)).size:
+        return int(places[0])
     here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
     return int(here[0]) if len(here) and selected().input is not None else 0
 
@@ -216,7 +216,7 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
 
         def sheet() -> bytes:
             shown = cells.first[:MOST_PICTURES]
-            captions = [_caption(found, number, int(one)) for one in shown]
+            captions = [_caption(found, number, int(position)) for position in shown]
             return input_images.png(
                 input_images.contact_sheet(list(input_images.pictures(suite.take(shown))), captions)
             )

@@ -23,7 +23,7 @@ from studio.widgets import layout
 
 
 def _drawn(found: ComparedSuites) -> list[figures.DrawnSuite]:
-    return [figures.DrawnSuite(one.label, one.kind, one.within) for one in found.options]
+    return [figures.DrawnSuite(option.label, option.kind, option.within) for option in found.options]
 
 
 def draw_gains(found: ComparedSuites, key: str = "gains") -> None:
@@ -58,11 +58,11 @@ def draw_gains(found: ComparedSuites, key: str = "gains") -> None:
 def _coverage_table(found: ComparedSuites) -> pd.DataFrame:
     """Return size and coverage, one row per suite."""
     rows = []
-    for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
-        added = 0 if option.within else one.extra
-        row = {"suite": option.label, "inputs": count(one.inputs), "added inputs": count(added)}
+    for number, (result, option) in enumerate(zip(found.results, found.options, strict=True)):
+        added = 0 if option.within else result.extra
+        row = {"suite": option.label, "inputs": count(result.inputs), "added inputs": count(added)}
         for m in found.comparison.ms:
-            cells = one.cells[m]
+            cells = result.cells[m]
             gain = f" ({len(cells.added):+,})" if number and not option.within else ""
             row[f"IDC, m = {m}"] = percent(cells.score) + gain
         rows.append(row)
@@ -72,15 +72,15 @@ def _coverage_table(found: ComparedSuites) -> pd.DataFrame:
 def _predictions_table(found: ComparedSuites) -> pd.DataFrame:
     """Return accuracy and confidence, or the error of a regression, one row per suite."""
     rows = []
-    for number, (one, option) in enumerate(zip(found.results, found.options, strict=True)):
-        values = {"accuracy": one.accuracy, "accuracy on added inputs": one.extra_accuracy}
+    for number, (result, option) in enumerate(zip(found.results, found.options, strict=True)):
+        values = {"accuracy": result.accuracy, "accuracy on added inputs": result.extra_accuracy}
         if not found.judged(number):
             values = dict.fromkeys(values)
-        values |= {"confidence": one.confidence, "confidence on added inputs": one.extra_confidence}
+        values |= {"confidence": result.confidence, "confidence on added inputs": result.extra_confidence}
         write = percent
         if not found.view.is_classifier:
             of = f" ({quantity(found.view.test).unit})".replace(" ()", "")
-            values, write = {f"RMSE{of}": one.rmse, f"RMSE on added inputs{of}": one.extra_rmse}, "{:.4f}".format
+            values, write = {f"RMSE{of}": result.rmse, f"RMSE on added inputs{of}": result.extra_rmse}, "{:.4f}".format
         shown = {
             name: "" if value is None or (option.within and "added" in name) else write(value)
             for name, value in values.items()
@@ -107,7 +107,7 @@ def draw_tables(found: ComparedSuites) -> None:
 def draw_shared(found: ComparedSuites) -> None:
     """Draw how many cells every two suites share."""
     counts = found.comparison.shared[found.m]
-    common = len(set.intersection(*(set(one.cells[found.m].codes.tolist()) for one in found.results)))
+    common = len(set.intersection(*(set(result.cells[found.m].codes.tolist()) for result in found.results)))
     title = f"All {len(found.results)} suites share {plural(common, 'cell')} (m = {found.m})"
     layout.chart(
         found.view,
@@ -122,7 +122,7 @@ def draw_shared(found: ComparedSuites) -> None:
 
 def _shared_table(found: ComparedSuites) -> pd.DataFrame:
     """Return how many cells every two suites share, one row per suite."""
-    labels = [one.label for one in found.options]
+    labels = [option.label for option in found.options]
     table = pd.DataFrame(found.comparison.shared[found.m], columns=labels)
     table.insert(0, "suite", labels, allow_duplicates=True)
     return table
@@ -170,12 +170,12 @@ def draw_side(found: ComparedSuites, names: list[str], shown: View, _: Selection
 
 def difference(found: ComparedSuites, names: list[str], here: View, there: View) -> str:
     """Say how many cells the suites add on either setup."""
-    told = []
+    sentences = []
     for view, where in ((here, "here"), (there, "on the pinned setup")):
-        one = _same_suites(found, names, view)
-        gains = one.added(one.m)
+        suites = _same_suites(found, names, view)
+        gains = suites.added(suites.m)
         best = int(np.argmax(gains))
-        most = f"{lower(one.options[best].label)} adds most: {plural(gains[best], 'cell')}"
-        told.append(f"{where} (m = {one.m}) {most if gains[best] else 'no suite adds cells'}")
-    text = "; ".join(told)
+        most = f"{lower(suites.options[best].label)} adds most: {plural(gains[best], 'cell')}"
+        sentences.append(f"{where} (m = {suites.m}) {most if gains[best] else 'no suite adds cells'}")
+    text = "; ".join(sentences)
     return f"{text[0].upper()}{text[1:]}."

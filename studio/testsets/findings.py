@@ -27,9 +27,9 @@ def headline(found: ComparedSuites) -> str:
         f"{_who(found, first)} adds {plural(gains[first], 'cell')} to the {count(base)} covered by the original tests "
     )
     text += f"(m = {m})"
-    told = [f"{lower(_who(found, number))} adds {gains[number] or 'none'}" for number in others]
-    sentences = [f"**{'; '.join([text, *told])}.**"]
-    if sum(1 for one in gains if one) > 1:
+    others_added = [f"{lower(_who(found, number))} adds {gains[number] or 'none'}" for number in others]
+    sentences = [f"**{'; '.join([text, *others_added])}.**"]
+    if sum(1 for gain in gains if gain) > 1:
         together = found.comparison.marginal(m, found.comparison.best_order(m))
         sentences.append(f"Together they add {count(int(together[1:].sum()))}.")
     most = max(found.comparison.ms)
@@ -46,13 +46,13 @@ def _who(found: ComparedSuites, number: int) -> str:
 
 def _covered_by_parts(found: ComparedSuites) -> str:
     """Say how many cells the suites cover that are parts of the tests."""
-    told = [
-        f"{lower(option.label)} ({count(one.inputs)}) cover {count(one.cells[found.m].covered)}"
-        for one, option in zip(found.results, found.options, strict=True)
+    covering = [
+        f"{lower(option.label)} ({count(result.inputs)}) cover {count(result.cells[found.m].covered)}"
+        for result, option in zip(found.results, found.options, strict=True)
         if option.within
     ]
     covered = plural(found.results[0].cells[found.m].covered, "cell")
-    return f"Of the {covered} covered at m = {found.m}, {names(told)}." if told else ""
+    return f"Of the {covered} covered at m = {found.m}, {names(covering)}." if covering else ""
 
 
 def gains_title(found: ComparedSuites) -> str:
@@ -65,8 +65,8 @@ def gains_title(found: ComparedSuites) -> str:
     if not any(best.values()):
         return f"No suite adds cells at m = {' or m = '.join(map(str, ms))}"
     if len(set(best.values())) == 1:
-        told = ", ".join(f"{cells[m]} at m = {m}" for m in ms)
-        return f"{found.options[best[ms[0]]].label} adds most: {told}"
+        counts = ", ".join(f"{cells[m]} at m = {m}" for m in ms)
+        return f"{found.options[best[ms[0]]].label} adds most: {counts}"
     several = [
         f"at m = {m} {lower(found.options[best[m]].label)} adds most: {cells[m]}"
         if best[m]

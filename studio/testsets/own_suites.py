@@ -33,29 +33,29 @@ def draw_saved(view: View, names: list[str]) -> None:
         if saved
         else "**No suite is saved that fits these tests.** Upload one here, or keep inputs that add cells."
     )
-    for one in saved.values():
+    for suite in saved.values():
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{literal(one.label)}: {plural(one.inputs, 'test')}")
+            st.markdown(f"{literal(suite.label)}: {plural(suite.inputs, 'test')}")
             st.button(
                 "Compare",
-                key=f"compare-{one.name}",
+                key=f"compare-{suite.name}",
                 on_click=suite_catalog.keep_names,
-                args=([*names, one.name][-MOST:],),
-                disabled=one.name in (*names, view.setup.data),
+                args=([*names, suite.name][-MOST:],),
+                disabled=suite.name in (*names, view.setup.data),
                 type="tertiary",
                 help="Adds this suite to those that are compared with the original tests.",
             )
             st.button(
                 "Open as tests",
-                key=f"open-{one.name}",
+                key=f"open-{suite.name}",
                 on_click=change_setup,
-                kwargs={"data": one.name},
-                disabled=one.name == view.setup.data,
+                kwargs={"data": suite.name},
+                disabled=suite.name == view.setup.data,
                 type="tertiary",
                 help="Makes this suite the tests of all pages; the sidebar offers it under Tests.",
             )
-            if may_change(one.owner, who):
-                _draw_delete(one.name, plural(one.inputs, "test"))
+            if may_change(suite.owner, who):
+                _draw_delete(suite.name, plural(suite.inputs, "test"))
     for name, reason in damaged.items():
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{name}.npz is damaged and left out", help=literal(reason))

@@ -53,16 +53,16 @@ class ComparedSuites:
     def key(self) -> Hashable:
         """What all of it depends on."""
         fingerprints = tuple(suite.fingerprint for suite in self.suites)
-        return (fingerprints, tuple(one.label for one in self.options), self.comparison.ms)
+        return (fingerprints, tuple(option.label for option in self.options), self.comparison.ms)
 
     @property
     def additions(self) -> list[int]:
         """Places of the suites that have inputs beyond the tests."""
-        return [number for number, one in enumerate(self.options) if number and not one.within]
+        return [number for number, option in enumerate(self.options) if number and not option.within]
 
     def added(self, m: int) -> list[int]:
         """Return how many cells each suite adds to the original tests."""
-        return [len(one.cells[m].added) for one in self.results]
+        return [len(result.cells[m].added) for result in self.results]
 
     def first_m(self) -> int:
         """Return the setup's m where a suite adds cells there, else the first other one where one does."""
@@ -99,7 +99,7 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
         label = known[name].label if name in known else name
         try:
             suite = suite_catalog.open_suite(waiting, view, name, known)
-            twin = next((one for one in suites if one.fingerprint == suite.fingerprint), None)
+            twin = next((other for other in suites if other.fingerprint == suite.fingerprint), None)
             if twin is not None:
                 problems.append(
                     f"{literal(label)} is left out: it has the same inputs as {literal(lower(twin.label))}."
@@ -132,21 +132,21 @@ def _compared(
         return compare()
     from idc_core.datasets import DATASETS
 
-    names = [one.name for one in options[1:]]
+    names = [option.name for option in options[1:]]
     bases = {suite_addresses.parse(part).base for name in names for part in suite_addresses.split(name)}
-    told = run_settings(
+    facts = run_settings(
         view,
-        suites=[one.label for one in options[1:]],
+        suites=[option.label for option in options[1:]],
         suite_data=sorted(bases & set(DATASETS)),
         perturbed=suite_catalog.perturbed_count(view),
         ms=ms,
     )
     prints = tuple((suite.fingerprint, suite.label) for suite in suites)
     key = (*view.key, view.setup, prints, tuple(ms))
-    found: SuiteComparison = waiting.get(
-        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=told
+    comparison: SuiteComparison = waiting.get(
+        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts
     )
-    return found
+    return comparison
 
 
 def _of_tests(view: View, learnt: Analysis) -> PartResponses:
@@ -169,8 +169,10 @@ def _respond(
         return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
     key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
-    found: PartResponses = waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)
-    return found
+    responses: PartResponses = waiting.get(
+        JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work
+    )
+    return responses
 
 
 def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]:
@@ -180,8 +182,8 @@ def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]
         return suite.take(positions, report)
 
     key = (suite.fingerprint, tuple(positions.tolist()))
-    found: NDArray[Any] = Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
-    return found
+    inputs: NDArray[Any] = Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
+    return inputs
 
 
 def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -191,8 +193,8 @@ def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDA
     if not own:
         return places
     order = np.argsort(view.test.ids, kind="stable")
-    ids, wanted = view.test.ids[order], suite.origin[positions]
-    near = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    there = (ids[near] == wanted) & (wanted >= 0)
+    ids, origin = view.test.ids[order], suite.origin[positions]
+    near = np.minimum(np.searchsorted(ids, origin), len(ids) - 1)
+    there = (ids[near] == origin) & (origin >= 0)
     places[there] = order[near[there]]
     return places

@@ -135,11 +135,11 @@ def _variant(recipe: SuiteAddress) -> SuiteAddress:
     kind = SUITES[recipe.base]
     if kind.random:
         return replace(recipe, seed=recipe.seed + 1)
-    for one in kind.parameters:
-        if not isinstance(one.default, str):
-            value = recipe.settings.get(one.name, one.default)
-            other = 2 * value if 2 * value <= one.high and value else (value or one.high) / 2
-            return recipe.changed(one.name, type(one.default)(other), one.default)
+    for parameter in kind.parameters:
+        if not isinstance(parameter.default, str):
+            value = recipe.settings.get(parameter.name, parameter.default)
+            other = 2 * value if 2 * value <= parameter.high and value else (value or parameter.high) / 2
+            return recipe.changed(parameter.name, type(parameter.default)(other), parameter.default)
     return recipe
 
 
@@ -195,7 +195,12 @@ def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddr
         return
     keys = [f"{place}-{name}" for name in ("answers", "classes", "least", "most")]
     names = view.test.class_names
-    values: list[Any] = [recipe.answers, [one for one in recipe.classes if one < len(names)], recipe.least, recipe.most]
+    values: list[Any] = [
+        recipe.answers,
+        [value for value in recipe.classes if value < len(names)],
+        recipe.least,
+        recipe.most,
+    ]
     st.session_state.update(zip(keys, values, strict=True))
 
     def take() -> None:
@@ -207,7 +212,7 @@ def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddr
         st.selectbox(
             "Predictions",
             list(ANSWERS),
-            format_func=lambda one: ANSWERS[one],
+            format_func=lambda value: ANSWERS[value],
             key=keys[0],
             on_change=take,
             help="Selects the tests of this suite with a correct or a wrong prediction. Default all.",
@@ -215,7 +220,7 @@ def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddr
     st.multiselect(
         "True classes",
         list(range(len(names))),
-        format_func=lambda one: names[one],
+        format_func=lambda value: names[value],
         key=keys[1],
         on_change=take,
         placeholder="All classes",

@@ -121,10 +121,10 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
     def work(report: Progress) -> Reached:
         from idc_core.generation import reach_cell
 
-        found = reach_cell(view.model, analysis, cell, view.test.inputs[positions], epsilon, on_progress=report)
-        if found.stopped:
+        result = reach_cell(view.model, analysis, cell, view.test.inputs[positions], epsilon, on_progress=report)
+        if result.stopped:
             raise CancelledError("Nobody waited for the search.")
-        return found
+        return result
 
     key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
     reached: Reached = Waiting(1).get(
@@ -203,10 +203,12 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
 def _told(view: View, made: Made, row: int) -> str:
     """Write the test of a new input, and the prediction."""
     reached, place = made.reached, int(made.origin[row])
-    said = ""
+    predicted = ""
     if view.is_classifier:
-        said = f" → predicted {view.train.class_names[reached.predictions[row]]}"
-    return f"Test {view.test.ids[place]}, {truth(view, place)}{said}, {plural(int(reached.iterations[row]), 'step')}"
+        predicted = f" → predicted {view.train.class_names[reached.predictions[row]]}"
+    return (
+        f"Test {view.test.ids[place]}, {truth(view, place)}{predicted}, {plural(int(reached.iterations[row]), 'step')}"
+    )
 
 
 def _npz(view: View, made: Made) -> bytes:

@@ -148,11 +148,11 @@ def grid_chart(
     `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
     row; `name` is the chart's in the files' names.
     """
-    drawn = {**option, "series": [one for one in option["series"] if one["name"] != "selected"]}
+    drawn = {**option, "series": [series for series in option["series"] if series["name"] != "selected"]}
     # Drawn as SVG, not on a canvas: that is what is saved.
     st.echarts_chart(drawn, height=height, key=key, alt=alt, renderer="svg")
-    for one in option["series"][len(drawn["series"]) :]:
-        _frame(key, option, one)
+    for series in option["series"][len(drawn["series"]) :]:
+        _frame(key, option, series)
     dark = is_dark()
 
     def figure() -> go.Figure:
@@ -233,12 +233,12 @@ def _save_row(
     when it is asked for, with `lines` below.
     """
     file, dark = f"idc-{name}", is_dark()
-    said = (_sentence(read),) if read else ()
+    sentence = (_sentence(read),) if read else ()
 
     def page() -> str:
         from idc_core.figures.web import web_page
 
-        return web_page(figure(), title, (*lines, *said), dark=dark)
+        return web_page(figure(), title, (*lines, *sentence), dark=dark)
 
     with st.container(horizontal=True, vertical_alignment="top", gap="xsmall", key=f"save-{key}"):
         with st.container():

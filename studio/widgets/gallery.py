@@ -39,13 +39,13 @@ _tiles = component("idc_gallery", "gallery", "tiles")
 
 def answer(view: View, position: int) -> str:
     """Write a test's true and predicted class, or number."""
-    said = view.analysis.predictions[position]
+    prediction = view.analysis.predictions[position]
     if not view.is_classifier:
         true, predicted = float(view.test.targets[position]), float(view.analysis.confidence[position])
         return f"{amount(view.test, true, unit=False)} → {amount(view.test, predicted)}"
     true = view.test.class_names[view.test.targets[position]]
     wrong = view.correct is not None and not view.correct[position]
-    return f"{true} → {view.train.class_names[said]}{f' {WRONG}' if wrong else ''}"
+    return f"{true} → {view.train.class_names[prediction]}{f' {WRONG}' if wrong else ''}"
 
 
 def caption(view: View, position: int) -> str:
@@ -72,11 +72,11 @@ def gallery(
 def neuron_heatmaps(view: View, tests: NDArray[np.int64], neuron: int) -> NDArray[np.float32] | None:
     """Return what activates a neuron in some tests; where that cannot be said, say why."""
     try:
-        found = heatmaps(view, tests, None, neuron)
+        maps = heatmaps(view, tests, None, neuron)
     except IdcError as error:
         st.caption(literal(error))
         return None
-    return found
+    return maps
 
 
 def note(view: View, shown: int, of: int) -> str:

@@ -50,10 +50,10 @@ def read_zoom(view: View) -> Zoom:
         rank = _rank(view, neuron)
         if rank is not None and cluster in map(str, range(view.sizes[rank])):
             fixed[rank] = int(cluster)
-    wanted = [_free(view, name, fixed) for name in (ROWS, COLUMNS)]
-    if wanted[0] or wanted[1]:
-        axes = fit_axes(view.sizes, *wanted)
-        return Zoom(fixed, axes, tuple(i for i in (*wanted[0], *wanted[1]) if i not in (*axes.rows, *axes.columns)))
+    neurons = [_free(view, name, fixed) for name in (ROWS, COLUMNS)]
+    if neurons[0] or neurons[1]:
+        axes = fit_axes(view.sizes, *neurons)
+        return Zoom(fixed, axes, tuple(i for i in (*neurons[0], *neurons[1]) if i not in (*axes.rows, *axes.columns)))
     return Zoom(fixed, default_axes(view.sizes, fixed), ())
 
 
@@ -64,7 +64,7 @@ def _parts(view: View, name: str) -> list[str] | None:
 
 
 def _rank(view: View, neuron: str) -> int | None:
-    important = [str(one) for one in view.analysis.important]
+    important = [str(entry) for entry in view.analysis.important]
     return important.index(neuron) if neuron in important else None
 
 
@@ -197,8 +197,8 @@ def _fix(view: View) -> None:
 
 def reading(view: View, grid: Grid, colouring: str) -> str:
     """Say how to read the grid: what exactly a tile is, and what its colour and mark say."""
-    found = find_colouring(colouring)
-    reads = f"{found.reads} {CROSS}" if found.crosses and view.correct is not None else found.reads
+    chosen = find_colouring(colouring)
+    reads = f"{chosen.reads} {CROSS}" if chosen.crosses and view.correct is not None else chosen.reads
     held = f" Fixed: {_words(view, grid.fixed)}." if grid.fixed else ""
     if not grid.folded:
         return (

@@ -54,16 +54,16 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
 
 def keep_several(label: str, suites: Sequence[Keepable], key: str) -> None:
     """Offer to keep several suites by one click, each under its own name."""
-    names = ", ".join(one.name for one in suites)
+    names = ", ".join(suite.name for suite in suites)
     st.button(label, key=key, on_click=_keep, args=(suites, key), help=f"Keeps {len(suites)} suites: {names}.")
     _tell(key)
 
 
 def _tell(key: str) -> None:
     """Say what the last click on a button has kept."""
-    said, failed = st.session_state.pop(f"{key}-said", ("", False))
-    if said:
-        (st.error if failed else st.success)(said)
+    message, failed = st.session_state.pop(f"{key}-said", ("", False))
+    if message:
+        (st.error if failed else st.success)(message)
 
 
 def _keep(suites: Sequence[Keepable], key: str) -> None:
@@ -71,13 +71,13 @@ def _keep(suites: Sequence[Keepable], key: str) -> None:
     from idc_core.suites import save_suite
 
     try:
-        for one in suites:
-            save_suite(one.name, one.make(), owner=visitor.person() or "")
+        for suite in suites:
+            save_suite(suite.name, suite.make(), owner=visitor.person() or "")
     except IdcError as error:
         st.session_state[f"{key}-said"] = literal(error), True
         return
-    names = ", ".join(f"\u201c{literal(one.name)}\u201d" for one in suites)
-    total = plural(sum(one.count for one in suites), "input")
+    names = ", ".join(f"\u201c{literal(suite.name)}\u201d" for suite in suites)
+    total = plural(sum(suite.count for suite in suites), "input")
     st.session_state[f"{key}-said"] = f"Kept as {names}: {total}.", False
 
 

@@ -46,7 +46,7 @@ class Display:
     @property
     def limits(self) -> list[dict[str, float]]:
         """The relevance of the strongest colour, by explanation and layer."""
-        return heatmaps.limits([one.maps for one in self.explanations], self.scale)
+        return heatmaps.limits([explanation.maps for explanation in self.explanations], self.scale)
 
     @property
     def difference(self) -> tuple[str, NDArray[np.float64]] | None:
@@ -71,10 +71,10 @@ class Display:
         """The heatmap of every explanation with its caption."""
         return [
             (
-                heatmaps.heatmap(one.maps[INPUT], limit[INPUT], _SIDE, self.scheme),
-                f"{one.label}: {_scale_text(one, limit[INPUT])}",
+                heatmaps.heatmap(explanation.maps[INPUT], limit[INPUT], _SIDE, self.scheme),
+                f"{explanation.label}: {_scale_text(explanation, limit[INPUT])}",
             )
-            for one, limit in zip(self.explanations, self.limits, strict=True)
+            for explanation, limit in zip(self.explanations, self.limits, strict=True)
         ]
 
     def pictures(self, strength: float) -> list[tuple[NDArray[np.uint8], str]]:
@@ -96,21 +96,21 @@ class Display:
                 {
                     "layer": layer,
                     "shape": "x".join(map(str, values.shape)),
-                    "explanation": one.label,
+                    "explanation": explanation.label,
                     "sum": values.sum(),
                     "positive": np.clip(values, 0, None).sum(),
                     "negative": np.clip(values, None, 0).sum(),
                 }
-                for one in self.explanations
-                for layer, values in one.layers.items()
+                for explanation in self.explanations
+                for layer, values in explanation.layers.items()
             ]
         )
 
     def archive(self) -> bytes:
         """Pack the test and every layer's relevance."""
         arrays: dict[str, Any] = {}
-        for prefix, one in zip(("first", "second"), self.explanations, strict=False):
-            arrays |= {f"{prefix}_{layer}": values for layer, values in one.layers.items()}
+        for prefix, explanation in zip(("first", "second"), self.explanations, strict=False):
+            arrays |= {f"{prefix}_{layer}": values for layer, values in explanation.layers.items()}
         if self.difference is not None:
             arrays["difference_input"] = self.difference[1]
         file = io.BytesIO()
@@ -141,11 +141,11 @@ def draw_groups(groups: Sequence[Sequence[tuple[NDArray[np.uint8], str]]], key: 
 def draw_words(display: Display, tokens: Sequence[str]) -> None:
     """Show the text once for every explanation, each word on a ground of its relevance."""
     columns = st.columns(len(display.explanations), gap="large")
-    for column, one, limit in zip(columns, display.explanations, display.limits, strict=True):
+    for column, explanation, limit in zip(columns, display.explanations, display.limits, strict=True):
         with column:
-            st.markdown(f"**{one.label}**: {_scale_text(one, limit[INPUT])}")
-            st.html(_written(display, tokens, one.layers[INPUT], limit[INPUT]))
-            beyond = float(one.layers[INPUT][len(tokens) :].sum())
+            st.markdown(f"**{explanation.label}**: {_scale_text(explanation, limit[INPUT])}")
+            st.html(_written(display, tokens, explanation.layers[INPUT], limit[INPUT]))
+            beyond = float(explanation.layers[INPUT][len(tokens) :].sum())
             if abs(beyond) >= 0.005:
                 st.caption(f"Padding after the text has the relevance {signed(beyond)}.")
     if display.difference is not None:
@@ -167,7 +167,7 @@ def draw_vector(display: Display, key: str, table: pd.DataFrame | None = None) -
 
     `table` is the data behind the chart.
     """
-    view, one = display.view, display.view.test.inputs[display.position]
+    view, test = display.view, display.view.test.inputs[display.position]
     explained = [(each.label, each.parts.reshape(-1)) for each in display.explanations]
     title = f"Test {view.test.ids[display.position]}: {layout.answer(view, display.position)}"
     supports, against = SCHEMES[display.scheme].supports, SCHEMES[display.scheme].against
@@ -175,17 +175,17 @@ def draw_vector(display: Display, key: str, table: pd.DataFrame | None = None) -
 
     def draw(dark: bool) -> go.Figure:
         if is_series(view.test):
-            return vectors.series_lines(one, explained, title, scheme=display.scheme, dark=dark)
+            return vectors.series_lines(test, explained, title, scheme=display.scheme, dark=dark)
         like = view.train.inputs.reshape(len(view.train), -1)
         names = feature_names(view.test)
-        return vectors.feature_bars(names, one.reshape(-1), like, explained, title, scheme=display.scheme, dark=dark)
+        return vectors.feature_bars(names, test.reshape(-1), like, explained, title, scheme=display.scheme, dark=dark)
 
-    most = f" The {vectors.MOST} of {one.size} features with the strongest relevance are shown."
+    most = f" The {vectors.MOST} of {test.size} features with the strongest relevance are shown."
     read = (
         f"Lines are the values at each step. {bars} Relevance is summed over channels."
         if is_series(view.test)
         else f"Each row is one feature, the most relevant first. Numbers at the left bars are the values. {bars}"
-        + (most if one.size > vectors.MOST else "")
+        + (most if test.size > vectors.MOST else "")
     )
     depends = (display.position, display.scheme, tuple((label, part.tobytes()) for label, part in explained))
     layout.chart(view, key, draw, alt=title, read=read, depends=depends, table=table)
@@ -199,11 +199,15 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
             if layer in skip:
                 continue
             parts: list[NDArray[np.uint8]] = []
-            there = [(one, limit) for one, limit in zip(display.explanations, limits, strict=True) if layer in limit]
-            for one, limit in there:
-                tile = heatmaps.heatmap(one.maps[layer], limit[layer], _SMALL_SIDE, display.scheme)
+            there = [
+                (explanation, limit)
+                for explanation, limit in zip(display.explanations, limits, strict=True)
+                if layer in limit
+            ]
+            for explanation, limit in there:
+                tile = heatmaps.heatmap(explanation.maps[layer], limit[layer], _SMALL_SIDE, display.scheme)
                 parts += [tile, np.zeros((GAP, tile.shape[1], 4), dtype=np.uint8)]
             shape = " by ".join(map(str, values.shape))
-            sums = " | ".join(signed(one.sums[layer]) for one, _ in there)
+            sums = " | ".join(signed(explanation.sums[layer]) for explanation, _ in there)
             caption = f"{layer}, {shape}: sum {sums}"
             draw_picture(np.concatenate(parts[:-1]), caption)

@@ -79,6 +79,6 @@ def _made(view: View) -> ReportFiles:
         material = Material(plan, view.open_model, *traces, view.analysis, setup.conditions)
         return make_files(material, date=date, command=command, notes=notes, on_progress=report)
 
-    key = (*view.key, setup, date, command, tuple(one.name for one in notes))
+    key = (*view.key, setup, date, command, tuple(note.name for note in notes))
     files: ReportFiles = Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
     return files

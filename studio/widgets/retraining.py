@@ -46,8 +46,8 @@ class RetrainingRun:
     @property
     def networks(self) -> dict[tuple[str, int], RetrainedNetwork]:
         """The finished networks."""
-        found = {(name, seed): self._network(name, seed) for seed in self.seeds for name in self.additions}
-        return {key: network for key, network in found.items() if network is not None}
+        retrained = {(name, seed): self._network(name, seed) for seed in self.seeds for name in self.additions}
+        return {key: network for key, network in retrained.items() if network is not None}
 
     @property
     def left(self) -> list[tuple[str, int]]:
@@ -130,10 +130,10 @@ def _one_network(plan: RetrainingPlan, name: str, seed: int) -> Callable[[Progre
     """Return the work of one network, which ends on disk."""
 
     def work(report: Progress) -> int:
-        found = plan.run((seed,), (name,), on_progress=report)
-        if not found.complete:
+        retrained = plan.run((seed,), (name,), on_progress=report)
+        if not retrained.complete:
             raise CancelledError(f"Stopped while retraining with {name}, seed {seed}.")
-        return len(found.networks)
+        return len(retrained.networks)
 
     return work
 
@@ -187,8 +187,8 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     state = job.state
     share = min(1.0, state.done / state.total) if state.total else 0.0
     doing = state.label or "waiting for other work"
-    said = f"{done} of {run.total} networks are retrained{_time_left(run, len(left))}; {lower(doing)}"
-    st.progress((done + share) / run.total, said)
+    progress = f"{done} of {run.total} networks are retrained{_time_left(run, len(left))}; {lower(doing)}"
+    st.progress((done + share) / run.total, progress)
     st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
 
 
