@@ -147,20 +147,20 @@ def _read(path: Path, changed: int) -> Config:
     try:
         if not path.is_file() or path.stat().st_size > _MOST_CONFIG:
             raise SettingError(f"The config file {path} is no file of at most {_MOST_CONFIG:,} bytes.")
-        found = tomllib.loads(path.read_text(encoding="utf-8")).get("limits", {})
+        limits = tomllib.loads(path.read_text(encoding="utf-8")).get("limits", {})
     except (OSError, ValueError, RecursionError) as error:
         raise SettingError(f"The config file {path} cannot be read ({error}).") from error
-    if not isinstance(found, dict):
+    if not isinstance(limits, dict):
         raise SettingError(f"The config file {path}: expected a section [limits], not a value limits.")
     known = Config.__dataclass_fields__
-    if found.get("uploads", _UPLOADS[0]) not in _UPLOADS:
+    if limits.get("uploads", _UPLOADS[0]) not in _UPLOADS:
         raise SettingError(f"The config file {path}, section limits: uploads must be one of {', '.join(_UPLOADS)}.")
     for name, example in _NAMES.items():
-        if type(found.get(name, "")) is not str:
+        if type(limits.get(name, "")) is not str:
             raise SettingError(f'The config file {path}, section limits: {name} must be a text, such as "{example}".')
-    if found.get("address") and not found.get("engine"):
+    if limits.get("address") and not limits.get("engine"):
         raise SettingError(f'The config file {path}, section limits: address is of a cluster: add engine = "ray".')
-    numbers = {name: value for name, value in found.items() if name not in ("uploads", *_NAMES)}
+    numbers = {name: value for name, value in limits.items() if name not in ("uploads", *_NAMES)}
     least = dict.fromkeys(known, 1) | {"workers": 0, "loaders": 0, "m": 2}
     wrong = [name for name, value in numbers.items() if type(value) is not int or value < least.get(name, value + 1)]
     if wrong:
@@ -168,4 +168,4 @@ def _read(path: Path, changed: int) -> Config:
             f"The config file {path}, section limits: {', '.join(wrong)[:200]} is not known or no whole number from 1 "
             f"(m from 2, workers and loaders from 0); expected {', '.join(known)}."
         )
-    return Config(**found)
+    return Config(**limits)

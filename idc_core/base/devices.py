@@ -66,12 +66,12 @@ def choose(name: str = "") -> torch.device:
     there = available()
     if name == AUTO:
         return torch.device(there[min(1, len(there) - 1)])
-    found = "cuda:0" if name == "cuda" else name
-    if found not in there:
+    device = "cuda:0" if name == "cuda" else name
+    if device not in there:
         raise SettingError(
             f"{where} must be one of {', '.join((AUTO, *there))}, which are on this machine, not {name[:40]!r}."
         )
-    return torch.device(found)
+    return torch.device(device)
 
 
 def said() -> str:

@@ -57,7 +57,7 @@ def cache_folder() -> Path:
 def _standing(path: Path) -> Path:
     """Return a path itself, or what of it is there already."""
     path = path.absolute()
-    return next(one for one in (path, *path.parents) if os.path.lexists(one))
+    return next(place for place in (path, *path.parents) if os.path.lexists(place))
 
 
 def unreadable(path: Path) -> str:
@@ -128,7 +128,7 @@ def sweep() -> list[Path]:
 def sweep_folder(folder: Path) -> list[Path]:
     """Remove partial files and folders from one folder, but not from those in it, as `sweep` does; return them."""
     named = [(path, _PARTIAL.fullmatch(path.name)) for path in folder.glob(f".*{_SUFFIX}")]
-    gone = [path for path, found in named if found and _abandoned(path, found[1], int(found[2]))]
+    gone = [path for path, match in named if match and _abandoned(path, match[1], int(match[2]))]
     for path in gone:
         with suppress(OSError):  # another process sweeps too, or the folder cannot be written to
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -185,7 +185,7 @@ def make_room(folder: Path, pattern: str, limit: int, spared: Container[str] = (
     total = sum(stat.st_size for stat, _ in files)
     if total <= limit:
         return
-    for about, path in sorted(files, key=lambda one: one[0].st_mtime):
+    for about, path in sorted(files, key=lambda file: file[0].st_mtime):
         if total <= _LEFT * limit:
             break
         if path.name not in spared:

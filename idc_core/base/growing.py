@@ -51,9 +51,9 @@ class GrowingArrays:
         self._held += rows.nbytes
         if self._held > self._most:
             self._on_disk = True
-            for one in list(self._parts):
-                for block in self._parts.pop(one).filled():
-                    self._write(one, block)
+            for key in list(self._parts):
+                for block in self._parts.pop(key).filled():
+                    self._write(key, block)
 
     def blocks(self, name: Hashable) -> Iterator[Array]:
         """Yield the rows of an array in their order, a few megabytes at a time where they are on disk."""
@@ -64,9 +64,9 @@ class GrowingArrays:
 
     def joined(self, name: Hashable) -> Array:
         """Return an array, read-only: in memory, or mapped from its file."""
-        found = self._files[name].mapped() if self._on_disk else np.concatenate(self._parts[name].filled())
-        found.setflags(write=False)
-        return found
+        array = self._files[name].mapped() if self._on_disk else np.concatenate(self._parts[name].filled())
+        array.setflags(write=False)
+        return array
 
     def drop(self, name: Hashable) -> None:
         """Forget an array."""

@@ -48,8 +48,8 @@ def run_own(doing: str, file: str, work: Callable[[], Result], kind: type[IdcErr
         raise
     except (Exception, SystemExit) as error:
         text = (str(error.msg) if isinstance(error, SyntaxError) else str(error)).strip().splitlines()
-        said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-        raise kind(f"{_place(error, file)}: {doing} failed: {said.rstrip('.')}.") from error
+        reason = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+        raise kind(f"{_place(error, file)}: {doing} failed: {reason.rstrip('.')}.") from error
 
 
 def _place(error: BaseException, file: str) -> str:
@@ -111,15 +111,15 @@ def free_name(path: Path, registry: Mapping[str, Any]) -> str:
 def own_modules(file: Path) -> dict[str, Path]:
     """Return the loaded modules that lie in the folder of a person's file or below, by name; no installed ones."""
     folder = f"{file.parent}/"
-    found = {}
+    modules = {}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__dict__", {}).get("__file__")
         if not isinstance(path, str) or not path.startswith(folder) or name.split(".")[0] in _OURS:
             continue
         parts = path.removeprefix(folder).split("/")
         if not any(part in _INSTALLED or part.startswith(".") for part in parts):
-            found[name] = Path(path)
-    return found
+            modules[name] = Path(path)
+    return modules
 
 
 def code_digest(function: Callable[..., Any]) -> str:

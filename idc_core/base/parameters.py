@@ -91,10 +91,10 @@ class Parameter:
     def said(self, text: str) -> Number | None:
         """Return the number that a text says, or None where it says none in the range; for addresses."""
         try:
-            found = self.read(text)
+            value = self.read(text)
         except SettingError:
             return None
-        return None if isinstance(found, str) else found
+        return None if isinstance(value, str) else value
 
     def fault(self, value: object) -> str:
         """Say what was expected instead of a value, and how the value reads, as the end of a sentence."""
@@ -150,13 +150,13 @@ class Option:
 
 def options_among(settings: type) -> tuple[Option, ...]:
     """Return the options among the fields of a dataclass, in their order."""
-    found = []
-    for one in fields(settings):
-        if known := one.metadata:
-            flag = f"--{(known['name'] or one.name).replace('_', '-')}"
+    options = []
+    for item in fields(settings):
+        if known := item.metadata:
+            flag = f"--{(known['name'] or item.name).replace('_', '-')}"
             shown = known.get("key", ""), known.get("slider", (0, 1, 1))
-            found.append(Option(one.name, one.default, known["help"], known["among"], flag, *shown))
-    return tuple(found)
+            options.append(Option(item.name, item.default, known["help"], known["among"], flag, *shown))
+    return tuple(options)
 
 
 def shown(value: object) -> str:
@@ -221,16 +221,16 @@ def class_numbers(what: str, value: Any, kind: type[IdcError] = SettingError) ->
     given: Any = value
     try:
         given = value if hasattr(value, "shape") or isinstance(value, str | Number) else list(value)
-        found = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+        numbers = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
     except (TypeError, ValueError, RuntimeError):
-        found = np.asarray(None)
-    if found.dtype.kind in "fiub":
-        return found
-    every = given if isinstance(given, list) else found.flat
-    first = next((one for one in every if isinstance(one, str)), None)
-    said = f"the name {shown(str(first))}" if first is not None else shown(value)
+        numbers = np.asarray(None)
+    if numbers.dtype.kind in "fiub":
+        return numbers
+    every = given if isinstance(given, list) else numbers.flat
+    first = next((item for item in every if isinstance(item, str)), None)
+    instead = f"the name {shown(str(first))}" if first is not None else shown(value)
     raise kind(
-        f"{what} must be numbers of classes, counted from 0 in the order of the network's outputs, not {said}. Give "
+        f"{what} must be numbers of classes, counted from 0 in the order of the network's outputs, not {instead}. Give "
         "each class's place in that order, for example class_names.index('cat')."
     )
 
@@ -255,4 +255,4 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, object], of: str
     if unknown:
         known = ", ".join(names) or "none"
         raise SettingError(f"{of[:1].upper()}{of[1:]} has no parameter {shown(unknown[0])}; its parameters: {known}.")
-    return {one.name: one.check(given.get(one.name, one.default), of) for one in parameters}
+    return {item.name: item.check(given.get(item.name, item.default), of) for item in parameters}

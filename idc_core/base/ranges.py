@@ -128,7 +128,7 @@ class SearchOptions:
     @property
     def options(self) -> dict[str, Any]:
         """The options alone, by name."""
-        return {one.name: getattr(self, one.name) for one in SEARCH}
+        return {option.name: getattr(self, option.name) for option in SEARCH}
 
 
 SEARCH = options_among(SearchOptions)

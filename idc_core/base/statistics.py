@@ -18,9 +18,9 @@ def spearman(values: NDArray[np.generic]) -> Floats:
     ranks = np.stack([_ranks(row) for row in values])
     ranks -= ranks.mean(axis=1, keepdims=True)
     norms = np.sqrt((ranks * ranks).sum(axis=1))
-    found = np.full((len(values), len(values)), np.nan)
-    np.divide(ranks @ ranks.T, np.outer(norms, norms), out=found, where=np.outer(norms, norms) > 0)
-    return found.clip(-1.0, 1.0)
+    correlations = np.full((len(values), len(values)), np.nan)
+    np.divide(ranks @ ranks.T, np.outer(norms, norms), out=correlations, where=np.outer(norms, norms) > 0)
+    return correlations.clip(-1.0, 1.0)
 
 
 def _ranks(values: NDArray[np.generic]) -> Floats:
@@ -39,13 +39,13 @@ def kendall(values: NDArray[np.generic]) -> Floats:
     """
     from idc_core.base.scipy_parts import stats
 
-    found = np.full((len(values), len(values)), np.nan)
+    correlations = np.full((len(values), len(values)), np.nan)
     varied = [row for row, scores in enumerate(values) if np.ptp(scores) > 0]
     for place, row in enumerate(varied):
-        found[row, row] = 1.0
+        correlations[row, row] = 1.0
         for other in varied[:place]:
-            found[row, other] = found[other, row] = stats.kendalltau(values[row], values[other]).statistic
-    return found
+            correlations[row, other] = correlations[other, row] = stats.kendalltau(values[row], values[other]).statistic
+    return correlations
 
 
 def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
@@ -57,10 +57,10 @@ def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: boo
     """
     if not 0 < rate < 1:
         raise SettingError(f"The false-discovery rate must be between 0 and 1, not {rate!r}.")
-    found = np.zeros(len(p_values), bool)
+    passed = np.zeros(len(p_values), bool)
     tested = ~np.isnan(p_values)
     if tested.any():
         from idc_core.base.scipy_parts import stats
 
-        found[tested] = stats.false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
-    return found
+        passed[tested] = stats.false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
+    return passed

@@ -45,11 +45,11 @@ def settle() -> None:
         If the config file is not what it should be.
     """
     _wait_briefly()
-    said = config().threads
+    number = config().threads
     if config().engine == "ray":
-        said = 1  # as its workers compute
-    if said is not None and os.environ.setdefault(_NUMBER, str(said)) != str(said):
-        log.warning("Computing with %s=%s, not the %s of the config file", _NUMBER, os.environ[_NUMBER], said)
+        number = 1  # as its workers compute
+    if number is not None and os.environ.setdefault(_NUMBER, str(number)) != str(number):
+        log.warning("Computing with %s=%s, not the %s of the config file", _NUMBER, os.environ[_NUMBER], number)
     few = max(1, _most() // 4)
     # NumPy's products are small here. Shared among all cores they take many times as long where others use these
     # too: its threads wait for each other by spinning.
@@ -86,7 +86,7 @@ def one_thread() -> Iterator[None]:
 
     before = number()
     with threadpool_limits(1):
-        fixed = "mkl_get_max_threads()" in (said := torch.__config__.parallel_info()) and _MKL_ALONE not in said
+        fixed = "mkl_get_max_threads()" in (info := torch.__config__.parallel_info()) and _MKL_ALONE not in info
         try:
             if fixed:
                 torch.set_num_threads(1)
@@ -97,5 +97,5 @@ def one_thread() -> Iterator[None]:
 
 
 def _most() -> int:
-    said = os.environ.get(_NUMBER, "").partition(",")[0]
-    return int(said) if said.isdecimal() else os.cpu_count() or 1
+    number = os.environ.get(_NUMBER, "").partition(",")[0]
+    return int(number) if number.isdecimal() else os.cpu_count() or 1

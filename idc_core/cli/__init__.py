@@ -81,33 +81,33 @@ def _make_parser() -> Parser:
     for command in COMMANDS.values():
         command.add_parser(subparsers)
     _add_setup(parser)
-    for name, one in subparsers.choices.items():
-        _add_setup(one)
+    for name, subparser in subparsers.choices.items():
+        _add_setup(subparser)
         if name not in ("import-run", "list", "runs", "train"):
-            _add_device(one)
+            _add_device(subparser)
         if name not in ("check", "import-run", "list", "runs", "train"):
-            own_options.add_options(one, name)
+            own_options.add_options(subparser, name)
     return parser
 
 
 def _add_setup(parser: argparse.ArgumentParser) -> None:
-    told = "a file with your own networks and data, as docs/OWN-NETWORK.md explains; may be given several times"
+    help = "a file with your own networks and data, as docs/OWN-NETWORK.md explains; may be given several times"
     parser.add_argument(
-        "--setup", type=FileToRead(), action="append", metavar="FILE", default=argparse.SUPPRESS, help=told
+        "--setup", type=FileToRead(), action="append", metavar="FILE", default=argparse.SUPPRESS, help=help
     )
 
 
 def _add_device(parser: argparse.ArgumentParser) -> None:
-    told = f"where networks run: {DEVICE.example}; auto is the first GPU if there is one (the config file's, else cpu)"
-    parser.add_argument("--device", type=DEVICE, metavar="NAME", help=told)
+    help = f"where networks run: {DEVICE.example}; auto is the first GPU if there is one (the config file's, else cpu)"
+    parser.add_argument("--device", type=DEVICE, metavar="NAME", help=help)
 
 
 def _take_setups(argv: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Return the setup files named anywhere on a command line, and the command line without them."""
     first = Parser(add_help=False, allow_abbrev=False, prog=COMMAND)
     _add_setup(first)
-    found, others = first.parse_known_args(list(argv))
-    return getattr(found, "setup", []), others
+    arguments, others = first.parse_known_args(list(argv))
+    return getattr(arguments, "setup", []), others
 
 
 def _as_workers(arguments: argparse.Namespace) -> AbstractContextManager[None]:

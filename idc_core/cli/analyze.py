@@ -88,16 +88,16 @@ def run(arguments: argparse.Namespace) -> int:
         sources = sources_of(arguments, model, train, test)
         plan = planned(arguments, model.card, train, test, layer).planned(sources, open_executor)
         started = time.perf_counter()
-        found = None if arguments.fresh else plan.found()
-        if found is None:
+        kept = None if arguments.fresh else plan.found()
+        if kept is None:
             analysis = plan.kept(progress, fresh=arguments.fresh, on_problem=_tell)
             seconds |= analysis.seconds
         else:
-            analysis = found
+            analysis = kept
             seconds["read the kept analysis"] = time.perf_counter() - started
     document = _make_document(arguments, model.card, train, test, analysis, seconds)
     print(render(document))
-    if found is not None:
+    if kept is not None:
         print("\nThis analysis was made before and is kept; --fresh makes it anew.")
     if arguments.json is not None:
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
@@ -187,14 +187,14 @@ def _make_document(
             "rank": rank,
             "neuron": int(neuron),
             "importance": float(analysis.importance[neuron]),
-            "clusters": found.k,
-            "centroids": [float(value) for value in found.centroids],
-            "boundaries": [float(value) for value in found.boundaries],
-            "counts": [int(count) for count in found.counts],
-            "silhouettes": {str(k): float(value) for k, value in found.silhouettes.items()},
-            **_sketched(found),
+            "clusters": clustering.k,
+            "centroids": [float(value) for value in clustering.centroids],
+            "boundaries": [float(value) for value in clustering.boundaries],
+            "counts": [int(count) for count in clustering.counts],
+            "silhouettes": {str(k): float(value) for k, value in clustering.silhouettes.items()},
+            **_sketched(clustering),
         }
-        for rank, (neuron, found) in enumerate(zip(analysis.important, analysis.clusters, strict=True), 1)
+        for rank, (neuron, clustering) in enumerate(zip(analysis.important, analysis.clusters, strict=True), 1)
     ]
     return {
         "format": _JSON_FORMAT,
@@ -215,7 +215,7 @@ def _make_document(
         "rmse": analysis.rmse,
         "importance": [float(value) for value in analysis.importance],
         "neurons": neurons,
-        "sketch": sketch_sentence([one.sketch for one in analysis.clusters], len(analysis.train_activations)),
+        "sketch": sketch_sentence([clusters.sketch for clusters in analysis.clusters], len(analysis.train_activations)),
         "covered": int(analysis.covered),
         "total": int(analysis.total),
         "idc": float(analysis.score),

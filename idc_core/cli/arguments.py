@@ -83,8 +83,10 @@ class Numbers(Argument):
         """Return the numbers."""
         values = tuple(self.parameter.said(part) for part in text.split(","))
         if None in values or len(set(values)) < len(values):
-            wanted = f"different whole numbers from {self.parameter.low} to {self.parameter.high}"
-            raise SettingError(f"must be {wanted} with commas between them, such as {self.example}, not {shown(text)}")
+            expected = f"different whole numbers from {self.parameter.low} to {self.parameter.high}"
+            raise SettingError(
+                f"must be {expected} with commas between them, such as {self.example}, not {shown(text)}"
+            )
         return tuple(value for value in values if value is not None)
 
 
@@ -191,8 +193,8 @@ class Decimals(Argument):
         """Return the numbers."""
         values = tuple(self.parameter.said(part) for part in text.split(","))
         if None in values:
-            wanted = f"numbers from {self.parameter.low:g} to {self.parameter.high:g} with commas between them"
-            raise SettingError(f"must be {wanted}, such as 0.5,0.25, not {shown(text)}")
+            expected = f"numbers from {self.parameter.low:g} to {self.parameter.high:g} with commas between them"
+            raise SettingError(f"must be {expected}, such as 0.5,0.25, not {shown(text)}")
         return tuple(value for value in values if value is not None)
 
 
@@ -272,8 +274,8 @@ class Size(Argument):
         """Return both."""
         sides = [SIDE.said(part) for part in text.split("x")]
         if len(sides) != 2 or None in sides:
-            wanted = f"rows and columns from {SIDE.low} to {SIDE.high:,}, such as 32x32"
-            raise SettingError(f"must be {wanted}, not {shown(text)}")
+            expected = f"rows and columns from {SIDE.low} to {SIDE.high:,}, such as 32x32"
+            raise SettingError(f"must be {expected}, not {shown(text)}")
         return int(sides[0] or 0), int(sides[1] or 0)
 
 
@@ -309,7 +311,7 @@ class Network(Argument):
         name, colon, bits = (name, "", "") if equals else text.rpartition(":") if ":" in text else (text, "", "")
         if file.endswith(".safetensors") and not _is_there(file.removesuffix("safetensors") + "json"):
             return Name(NETWORKS).read(text)  # weights without a card, which may be a person's own
-        found = Name(NETWORKS).read(name)
+        network = Name(NETWORKS).read(name)
         if equals:
             FileToRead().read(file)
         if colon and BITS.said(bits) is None:
@@ -317,7 +319,7 @@ class Network(Argument):
                 f"Expected NAME:BITS with a whole number of bits from {BITS.low} to {BITS.high}, such as {name}:4, "
                 f"not {shown(text)}"
             )
-        return replace(found, rest=f"{colon}{bits}") if isinstance(found, OwnFile) else found + text[len(name) :]
+        return replace(network, rest=f"{colon}{bits}") if isinstance(network, OwnFile) else network + text[len(name) :]
 
 
 class Distinct(argparse.Action):
@@ -332,7 +334,7 @@ class Distinct(argparse.Action):
     ) -> None:
         """Keep the values, or refuse one that is there twice; an assignment is known by its name."""
         listed = list(values or ())
-        keys = [one[0] if isinstance(one, tuple) else one for one in listed]
+        keys = [item[0] if isinstance(item, tuple) else item for item in listed]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
             raise argparse.ArgumentError(self, f"names {shown(twice)} twice: name each once")

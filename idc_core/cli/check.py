@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     if annotated and report.status:
         print(to_annotations(report))
     _write(report, arguments)
-    stopped = (f"{check.name}: {one.sentence}" for check, one in report.failed() if one.result == "could not run")
+    stopped = (
+        f"{check.name}: {verdict.sentence}" for check, verdict in report.failed() if verdict.result == "could not run"
+    )
     for sentence in dict.fromkeys(stopped):  # a network that cannot be loaded stops all limits of its check
         print(sentence, file=sys.stderr)
     if arguments.write_baseline:
@@ -71,11 +73,11 @@ def render(report: GateReport) -> str:
     rows = [("CHECK", "LIMIT", "VALUE", "WANTED", "BASELINE", "RESULT")]
     parts = []
     for check in report.checks:
-        for one in check.verdicts:
-            rows.append((check.name, one.limit, one.value, one.wanted, one.before, one.result))
-    for check, one in report.failed():
-        if one.result == "broken":
-            parts.append("\n".join((f"{check.name}: {one.sentence}", *one.details)))
+        for verdict in check.verdicts:
+            rows.append((check.name, verdict.limit, verdict.value, verdict.wanted, verdict.before, verdict.result))
+    for check, verdict in report.failed():
+        if verdict.result == "broken":
+            parts.append("\n".join((f"{check.name}: {verdict.sentence}", *verdict.details)))
     return "\n\n".join((table(rows, "<<><><"), *parts, f"{report.headline} ({report.seconds:.1f} s)"))
 
 

@@ -35,13 +35,13 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.analysis.network_check import check_network
     from idc_core.opening.setup_files import opened
 
-    own = [name for one in opened() for name in one.models]
+    own = [name for setup in opened() for name in setup.models]
     name = arguments.model or next(iter(own), "lenet5-digits")
     with ProgressLine() as progress:
-        found = check_network(name, on_progress=progress)
-    print("\n\n".join(_parts(found)))
+        check = check_network(name, on_progress=progress)
+    print("\n\n".join(_parts(check)))
     if arguments.json:
-        text = json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(asdict(check), indent=2, ensure_ascii=False) + "\n"
         files.write_whole(arguments.json, text.encode())
     return 0
 
@@ -50,13 +50,13 @@ def _parts(found: NetworkCheck) -> list[str]:
     """Return the tables and lists that are printed."""
     (_, name), *facts = found.facts()
     none = "" if found.mistakes else "\n- none"
-    stopped = list(dict.fromkeys(one.stopped for one in found.layers if one.stopped))
+    stopped = list(dict.fromkeys(row.stopped for row in found.layers if row.stopped))
     return [
         table([("NETWORK", name), *facts], "<<"),
-        table([("LAYER", "OUTPUT", "RELEVANCE"), *(_layer(one, stopped) for one in found.layers)], "<<<"),
+        table([("LAYER", "OUTPUT", "RELEVANCE"), *(_layer(row, stopped) for row in found.layers)], "<<<"),
         *(f"({number}) {sentence}" for number, sentence in enumerate(stopped, start=1)),
-        table([("TEST", "TARGET", "PREDICTION", "CONFIDENCE", ""), *(_trial(one) for one in found.trials)], "><<><"),
-        "\n".join(("LIKELY MISTAKES", *(f"- {one.seen}\n  {one.remedy}" for one in found.mistakes))) + none,
+        table([("TEST", "TARGET", "PREDICTION", "CONFIDENCE", ""), *(_trial(row) for row in found.trials)], "><<><"),
+        "\n".join(("LIKELY MISTAKES", *(f"- {row.seen}\n  {row.remedy}" for row in found.mistakes))) + none,
     ]
 
 

@@ -36,10 +36,10 @@ _GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
 LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
 
 _MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
-    "suspicion": lambda found: found.suspicion,
-    "bias": lambda found: found.bias,
-    "confusion": lambda found: found.confusion,
-    "disparity": lambda found: found.disparity,
+    "suspicion": lambda errors: errors.suspicion,
+    "bias": lambda errors: errors.bias,
+    "confusion": lambda errors: errors.confusion,
+    "disparity": lambda errors: errors.disparity,
 }
 """Quantities that a limit can be on; the last two need labels."""
 
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
             evidence, title = _own(arguments), str(arguments.own)
             groups, limits = _asked(arguments, evidence.class_names)
             plan = planned_class_errors(lambda _: evidence.grouped(groups), _settings(arguments, ()), ())
-            found = plan.make(progress)
+            result = plan.make(progress)
         else:
             open_executor = executor_of(arguments)
             model, data, layers = _opened(arguments, progress)
@@ -107,18 +107,18 @@ def run(arguments: argparse.Namespace) -> int:
             source = source_of(arguments, model, data, arguments.limit_test)
 
             def gather(on_progress: Progress | None) -> Evidence:
-                found = class_evidence(source, layers, arguments.threshold, names, open_executor, on_progress)
-                return found.grouped(groups)
+                result = class_evidence(source, layers, arguments.threshold, names, open_executor, on_progress)
+                return result.grouped(groups)
 
-            found = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
-            title = _title(model, data, layers, found)
-    over = _check(found, arguments.measure, limits)
-    print(_render(found, title, arguments.top, over))
+            result = _planned(arguments, model.card, data, gather, _settings(arguments, layers)).kept(progress)
+            title = _title(model, data, layers, result)
+    over = _check(result, arguments.measure, limits)
+    print(_render(result, title, arguments.top, over))
     if arguments.json is not None:
-        document = _make_document(found, title, arguments, over)
+        document = _make_document(result, title, arguments, over)
         write_whole(arguments.json, json.dumps(document, indent=2, allow_nan=False) + "\n", "--json")
     if arguments.csv is not None:
-        write_whole(arguments.csv, comma_separated(_records(found, len(found.suspected))), "--csv")
+        write_whole(arguments.csv, comma_separated(_records(result, len(result.suspected))), "--csv")
     return _OVER_THE_LIMIT if any(line["over"] for line in over) else 0
 
 
@@ -282,17 +282,17 @@ def _render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]]
     if found.unseen:
         parts.append(f"no input is predicted as {', '.join(found.unseen)}: these classes are not analysed")
     rows: list[tuple[str, ...]] = [("RANK", "PAIR", "DISTANCE", "SUSPICION", "BIAS", "CONFUSION", "LABELS")]
-    for one in _records(found, top):
-        labels = {None: "", True: "confirmed", False: "" if not one["reported"] else "not confirmed"}[
-            one["truly_confused"]
+    for record in _records(found, top):
+        labels = {None: "", True: "confirmed", False: "" if not record["reported"] else "not confirmed"}[
+            record["truly_confused"]
         ]
         rows.append(
             (
-                f"{one['rank']:,}",
-                f"{one['first']} - {one['second']}",
-                f"{one['distance']:.4f}",
-                f"{one['suspicion']:+.2f}",
-                *(_short(one[name]) for name in ("bias", "confusion")),
+                f"{record['rank']:,}",
+                f"{record['first']} - {record['second']}",
+                f"{record['distance']:.4f}",
+                f"{record['suspicion']:+.2f}",
+                *(_short(record[name]) for name in ("bias", "confusion")),
                 labels,
             )
         )

@@ -122,23 +122,26 @@ def run(arguments: argparse.Namespace) -> int:
                     executor, source, named, models, positions, settings, guidance, on_progress=on_progress
                 )
 
-        told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
-        told |= {one.flag.removeprefix("--"): getattr(arguments, one.name) for one in SEARCH}
+        given = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
+        given |= {option.flag.removeprefix("--"): getattr(arguments, option.name) for option in SEARCH}
         prints = tuple(model.card.fingerprint for model in models)
-        key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(told.items()))
-        _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **told)
-        found = Planned("searches", key, search, _run).kept(progress)
-    seeds = as_seeds(test.inputs[positions]).numpy()[found.seed_index]
+        key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(given.items()))
+        _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **given)
+        disagreements = Planned("searches", key, search, _run).kept(progress)
+    seeds = as_seeds(test.inputs[positions]).numpy()[disagreements.seed_index]
     names = list(arguments.models)
-    print(_render(names, found, seeds))
-    if len(found) and found.seconds > 0:
-        print(f"{found.seconds:.2f} s, {len(found) / found.seconds:.0f} disagreements per second", file=sys.stderr)
-    records = _records(names, found, seeds, test, positions)
+    print(_render(names, disagreements, seeds))
+    if len(disagreements) and disagreements.seconds > 0:
+        print(
+            f"{disagreements.seconds:.2f} s, {len(disagreements) / disagreements.seconds:.0f} disagreements per second",
+            file=sys.stderr,
+        )
+    records = _records(names, disagreements, seeds, test, positions)
     if arguments.csv is not None:
         write_whole(arguments.csv, comma_separated(records, ["seed"]), "--csv")
         print(f"\nwritten to {arguments.csv}")
     if arguments.out is not None:
-        _write(arguments.out, names, found, seeds, test, positions)
+        _write(arguments.out, names, disagreements, seeds, test, positions)
         print(f"\nwritten to {arguments.out}")
     return 0
 
@@ -203,7 +206,7 @@ def _constraint(name: str, given: list[tuple[str, str]]) -> Constraint:
     from idc_core.generation.constraints import find_constraint
 
     usual = find_constraint(name)
-    parameters = {one.name: one for one in usual.card.parameters}
+    parameters = {parameter.name: parameter for parameter in usual.card.parameters}
     of = usual.card.label
     values = {key: parameters[key].read(value, of) if key in parameters else value for key, value in given}
     return CONSTRAINTS[name](**settle(usual.card.parameters, values, of))
@@ -281,7 +284,7 @@ def _records(names: list[str], found: Disagreements, seeds: Any, test: Dataset, 
         {
             "seed": int(test.ids[origin[row]]),
             "target": test.targets[origin[row]].item(),
-            **{name: one.item() for name, one in zip(names, found.predictions[row], strict=True)},
+            **{name: prediction.item() for name, prediction in zip(names, found.predictions[row], strict=True)},
             "majority": votes[row].item(),
             "steps": int(found.iterations[row]),
             "l1": float(away.l1[row]),

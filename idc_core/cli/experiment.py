@@ -31,7 +31,11 @@ def add_parser(subparsers: Subparsers) -> None:
     add("name", type=Word(names), metavar="{" + ",".join(names) + "}", help="the experiment")
     models = "the networks (the experiment's own)"
     add("--models", type=Name("models"), action=Distinct, nargs="+", metavar="NAME", help=models)
-    others = "; ".join(f"{one.name}: {' '.join(map(str, one.ms))}" for one in EXPERIMENTS.values() if one.ms != (6,))
+    others = "; ".join(
+        f"{experiment.name}: {' '.join(map(str, experiment.ms))}"
+        for experiment in EXPERIMENTS.values()
+        if experiment.ms != (6,)
+    )
     ms = f"numbers of important neurons (6; {others})"
     add("--m", type=Number(M), action=Distinct, nargs="+", metavar="N", help=ms)
     seeds = "repetitions with other random choices (%(default)s)"

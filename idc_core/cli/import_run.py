@@ -19,18 +19,18 @@ def add_parser(subparsers: Subparsers) -> None:
         "data that are here too, the dashboard opens a run without computing it again.",
         allow_abbrev=False,
     )
-    told = "a file or a folder of results"
-    parser.add_argument("files", nargs="+", type=FileOrFolder(), action=Distinct, metavar="PATH", help=told)
+    help = "a file or a folder of results"
+    parser.add_argument("files", nargs="+", type=FileOrFolder(), action=Distinct, metavar="PATH", help=help)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Import, say what came of it, and return the exit status: 2 where a file was refused."""
     from idc_core.runs.importing import import_runs
 
-    found = import_runs(arguments.files)
-    counts = {"taken": len(found.taken), "here already": len(found.known), "refused": len(found.refused)}
-    counts["left out, as they are parts of results and no runs"] = found.left_out
+    result = import_runs(arguments.files)
+    counts = {"taken": len(result.taken), "here already": len(result.known), "refused": len(result.refused)}
+    counts["left out, as they are parts of results and no runs"] = result.left_out
     print(", ".join(f"{name}: {count}" for name, count in counts.items()))
-    for sentence in found.refused:
+    for sentence in result.refused:
         print(sentence, file=sys.stderr)
-    return 2 if found.refused else 0
+    return 2 if result.refused else 0

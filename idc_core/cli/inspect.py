@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.inspection import Hypothesis, Inspection
 
-_TOLD = ("split", "limit", "layers", "families", "measures", *(one.name for one in INSPECT))
+_TOLD = ("split", "limit", "layers", "families", "measures", *(option.name for option in INSPECT))
 """Options that an inspection follows from, for the list of runs."""
 
 
@@ -101,33 +101,33 @@ def run(arguments: argparse.Namespace) -> int:
                     **options_of(arguments, INSPECT),
                 )
 
-        told = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
+        settings = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         key = (
             "command",
             model.card.fingerprint,
             data.fingerprint,
-            [one.name for one in hypotheses],
-            tuple(sorted(told.items())),
+            [hypothesis.name for hypothesis in hypotheses],
+            tuple(sorted(settings.items())),
         )
-        _run = settings_of(model.card, None, data, model.card.default_layer, None, **told)
-        found = Planned("inspections", key, measure, _run).kept(progress)
-    passed = discoveries(found, arguments.rate)
-    lines = _best(found)[: arguments.most]
+        _run = settings_of(model.card, None, data, model.card.default_layer, None, **settings)
+        scores = Planned("inspections", key, measure, _run).kept(progress)
+    passed = discoveries(scores, arguments.rate)
+    lines = _best(scores)[: arguments.most]
     heading = ("HYPOTHESIS", "MEASURE", "LAYER", "UNIT", "SCORE", "LOW", "HIGH", "RECORDS", "SIGNIFICANT")
-    print(table([heading, *(_row(found, line, bool(passed[line])) for line in lines)], "<<<>>>>><"))
-    tested = int((found.table["p_value"] >= 0).sum())
+    print(table([heading, *(_row(scores, line, bool(passed[line])) for line in lines)], "<<<>>>>><"))
+    tested = int((scores.table["p_value"] >= 0).sum())
     print(
-        f"\n{len(found):,} scores of {len(hypotheses)} hypotheses; {int(passed.sum()):,} of {tested:,} tested "
+        f"\n{len(scores):,} scores of {len(hypotheses)} hypotheses; {int(passed.sum()):,} of {tested:,} tested "
         f"associations are significant at a false-discovery rate of {arguments.rate:g}."
     )
-    for name, remark in _unscored(found):
+    for name, remark in _unscored(scores):
         print(f"{name}: no score ({remark}).")
     if arguments.keep is not None:
         from idc_core.inspection.database import keep, store_path
 
-        print(f"kept as run {keep(found, arguments.keep)} in {store_path()}")
+        print(f"kept as run {keep(scores, arguments.keep)} in {store_path()}")
     if arguments.out is not None:
-        write_whole(arguments.out, found.frame().to_csv(index=False), "--out")
+        write_whole(arguments.out, scores.frame().to_csv(index=False), "--out")
         print(f"written to {arguments.out}")
     return 0
 
@@ -142,29 +142,29 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
     name, measure = arguments.model, arguments.measures[0]
     series = whole(name, next(iter(all_series(name)), None))
     models = {str(epoch): series.open(epoch) for epoch in series.epochs}
-    found = inspect(
+    scores = inspect(
         models, data, hypotheses, [measure], arguments.layers, on_progress=progress, **options_of(arguments, INSPECT)
     )
-    layer = found.about["layers"][str(series.epochs[-1])][0]
-    told = scores_by_epoch({epoch: grid(found, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
-    lines = told.most_gained()[: arguments.most]
-    heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in told.epochs), "GAIN", "UNIT AT LAST")
+    layer = scores.about["layers"][str(series.epochs[-1])][0]
+    best = scores_by_epoch({epoch: grid(scores, measure, str(epoch), layer, arguments.rate) for epoch in series.epochs})
+    lines = best.most_gained()[: arguments.most]
+    heading = ("HYPOTHESIS", *(f"EPOCH {epoch}" for epoch in best.epochs), "GAIN", "UNIT AT LAST")
     rows = [
         (
-            told.names[at],
-            *(f"{value:.3f}" for value in told.strongest[:, at]),
-            f"{told.gain[at]:+.3f}",
-            str(told.unit[-1, at]),
+            best.names[at],
+            *(f"{value:.3f}" for value in best.strongest[:, at]),
+            f"{best.gain[at]:+.3f}",
+            str(best.unit[-1, at]),
         )
         for at in lines
     ]
     print(table([heading, *rows], "<" + ">" * (len(heading) - 1)))
     print(
-        f"\nStrongest absolute score of any unit of {layer} by {measure}. {int(told.clear.sum())} of {len(told.names)} "
+        f"\nStrongest absolute score of any unit of {layer} by {measure}. {int(best.clear.sum())} of {len(best.names)} "
         "hypotheses differ clearly between the first epoch and the last (95 % intervals do not overlap)."
     )
     if arguments.out is not None:
-        write_whole(arguments.out, told.frame().to_csv(index=False), "--out")
+        write_whole(arguments.out, best.frame().to_csv(index=False), "--out")
         print(f"written to {arguments.out}")
     return 0
 

@@ -29,24 +29,24 @@ def in_library(kind: str, text: str, registry: Mapping[str, Any]) -> str:
         return ""
     from idc_core import library
 
-    found = [one for one in _entries(kind) if text in (one.name, one.label)]
-    found = [one for one in found if one.name == text] or found
-    if not found:
+    entries = [entry for entry in _entries(kind) if text in (entry.name, entry.label)]
+    entries = [entry for entry in entries if entry.name == text] or entries
+    if not entries:
         return ""
-    if len(found) > 1:
-        names = " or ".join(sorted(one.name for one in found))
+    if len(entries) > 1:
+        names = " or ".join(sorted(entry.name for entry in entries))
         raise SettingError(
-            f"names {len(found)} {_KINDS[kind][1]}s of the library, all called {shown(text)}: give {names}"
+            f"names {len(entries)} {_KINDS[kind][1]}s of the library, all called {shown(text)}: give {names}"
         )
     library.enter_all()
-    if found[0].name not in registry:
-        raise SettingError(f"names the {_KINDS[kind][1]} {shown(text)} of the library, {_reason(found[0])}")
-    return found[0].name
+    if entries[0].name not in registry:
+        raise SettingError(f"names the {_KINDS[kind][1]} {shown(text)} of the library, {_reason(entries[0])}")
+    return entries[0].name
 
 
 def library_names(kind: str) -> list[str]:
     """Return the names in the registries of what the library holds of a kind."""
-    return [one.name for one in _entries(kind)] if kind in _KINDS else []
+    return [entry.name for entry in _entries(kind)] if kind in _KINDS else []
 
 
 def enter_library(kind: str) -> None:
@@ -67,8 +67,8 @@ def _reason(entry: Entry) -> str:
     """Say why an entry is not in the registries, and what to do."""
     from idc_core import library
 
-    if said := library.remedy(entry):
-        return f"which cannot be opened: {said[0].lower()}{said[1:].rstrip('.')}"
+    if remedy := library.remedy(entry):
+        return f"which cannot be opened: {remedy[0].lower()}{remedy[1:].rstrip('.')}"
     if entry.facts is None:
         return "which has not been read yet: open its details on the Library page"
     if entry.kind == "network" and not entry.network_settings.data:

@@ -39,9 +39,9 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def _add_fields(add: Callable[..., argparse.Action], kind: type[Scaling | Preparation]) -> None:
-    for one in fields(kind):
-        argument, metavar = _taken(one)
-        add(flag_of(one), type=argument, metavar=metavar, help=one.metadata["help"])
+    for item in fields(kind):
+        argument, metavar = _taken(item)
+        add(flag_of(item), type=argument, metavar=metavar, help=item.metadata["help"])
 
 
 def _taken(one: Field[Any]) -> tuple[Argument, str]:
@@ -92,9 +92,9 @@ def _own_files(arguments: argparse.Namespace) -> OwnFiles:
 
 def _said(arguments: argparse.Namespace, kind: type[Scaling | Preparation]) -> dict[str, Any]:
     """Return what was given of the fields, as plain values."""
-    destinations = {one.name: flag_of(one).removeprefix("--").replace("-", "_") for one in fields(kind)}
-    found = ((name, getattr(arguments, destination, None)) for name, destination in destinations.items())
-    return {name: str(value) if isinstance(value, Path) else value for name, value in found if value is not None}
+    destinations = {item.name: flag_of(item).removeprefix("--").replace("-", "_") for item in fields(kind)}
+    values = ((name, getattr(arguments, destination, None)) for name, destination in destinations.items())
+    return {name: str(value) if isinstance(value, Path) else value for name, value in values if value is not None}
 
 
 def _renamed(file: OwnFile, name: str) -> str:

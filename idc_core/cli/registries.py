@@ -58,8 +58,8 @@ class _Registered:
     @property
     def entries(self) -> Mapping[str, Any]:
         """The registry itself, imported now."""
-        found: Mapping[str, Any] = getattr(import_module(self.home), self.registry)
-        return found
+        entries: Mapping[str, Any] = getattr(import_module(self.home), self.registry)
+        return entries
 
     @property
     def rows(self) -> Iterable[Row]:

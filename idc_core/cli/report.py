@@ -32,15 +32,15 @@ def add_parser(subparsers: Subparsers) -> None:
     add_options(parser)
     add = parser.add_argument
     for option, name, which in (("--class", "classes", "true"), ("--predicted", "predicted", "predicted")):
-        told = f"look only at tests of this {which} class; can be given several times"
-        add(option, dest=name, type=Text(), action="append", default=[], metavar="NAME", help=told)
+        help = f"look only at tests of this {which} class; can be given several times"
+        add(option, dest=name, type=Text(), action="append", default=[], metavar="NAME", help=help)
     words = "{" + ",".join(_PREDICTIONS) + "}"
-    told = "look only at tests whose prediction is so"
-    add("--predictions", type=Word(tuple(_PREDICTIONS)), metavar=words, help=told)
-    told = "look only at tests whose softmax probability of the predicted class is in this range, such as 0.5to0.9"
-    add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=told)
-    told = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
-    add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=told)
+    help = "look only at tests whose prediction is so"
+    add("--predictions", type=Word(tuple(_PREDICTIONS)), metavar=words, help=help)
+    help = "look only at tests whose softmax probability of the predicted class is in this range, such as 0.5to0.9"
+    add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=help)
+    help = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
+    add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=help)
     add("--out", type=FileToWrite(), default="report.html", metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")
     add_engine(parser)

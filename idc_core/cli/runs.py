@@ -36,11 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     """List the runs and return the exit status."""
     from idc_core.runs import find_runs
 
-    found = find_runs(arguments.kind or "", text=arguments.text or "")
+    runs = find_runs(arguments.kind or "", text=arguments.text or "")
     if arguments.json:
-        print(json.dumps([{**asdict(one), "current": one.is_current} for one in found], indent=2))
-    elif found:
-        print(table([_HEADING, *map(_row, found)], "<<<<<><><<"))
+        print(json.dumps([{**asdict(run), "current": run.is_current} for run in runs], indent=2))
+    elif runs:
+        print(table([_HEADING, *map(_row, runs)], "<<<<<><><<"))
     else:
         print(f"No runs are kept that fit. `{COMMAND} analyze` makes one, and so does the dashboard.")
     return 0

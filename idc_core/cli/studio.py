@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         for file in files[len(arguments.setup) :]:
             setup_files.open_setup(file)
-        found = setup_files.opened()
-        environment[setup_files.VARIABLE] = os.pathsep.join(str(one.path) for one in found)
-        models += [name for one in found for name in one.models]
+        setups = setup_files.opened()
+        environment[setup_files.VARIABLE] = os.pathsep.join(str(setup.path) for setup in setups)
+        models += [name for setup in setups for name in setup.models]
     if arguments.own_files is not None:
         from idc_core.models import MODELS
         from idc_core.opening.entering import try_out

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         hypothesis = known[arguments.hypothesis]
         swapped_by_grammar(data, hypothesis, arguments.swaps)
         with open_executor() as executor:
-            found = inspect_units(
+            inspected = inspect_units(
                 executor,
                 source_of(arguments, model, data, arguments.limit),
                 None,
@@ -85,14 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
                 seed=arguments.seed,
                 on_progress=progress,
             )
-        ranked = grid(found, arguments.measure, model.card.name, layer).units_of(0)
+        ranked = grid(inspected, arguments.measure, model.card.name, layer).units_of(0)
         if 2 * arguments.units > len(ranked):
             raise SettingError(
                 f"--units is {arguments.units}, but {layer} has {len(ranked)} units, of which at most half can be "
                 f"compared with random ones: give --units {max(1, len(ranked) // 2)}, or another --layer."
             )
         units = ranked[: arguments.units]
-        told = verify(
+        result = verify(
             model,
             layer,
             units.tolist(),
@@ -107,22 +107,22 @@ def run(arguments: argparse.Namespace) -> int:
     heading = ("UNITS", "SILHOUETTE", "KEPT TRUE", "MADE FALSE", "AS WELL OR BETTER")
     row = (
         " ".join(map(str, units)),
-        f"{told.silhouette:+.3f}",
-        str(len(told.baseline)),
-        str(len(told.treatment)),
-        f"{100 * told.p_value:.0f} % of {len(told.random) + 1} sets",
+        f"{result.silhouette:+.3f}",
+        str(len(result.baseline)),
+        str(len(result.treatment)),
+        f"{100 * result.p_value:.0f} % of {len(result.random) + 1} sets",
     )
     print(table([heading, row], "<>>>>"))
     print(
-        f"\n{hypothesis.name}: {'confirmed' if told.confirmed else 'not confirmed'}. Confirmed: at most "
+        f"\n{hypothesis.name}: {'confirmed' if result.confirmed else 'not confirmed'}. Confirmed: at most "
         f"{100 * CONFIRMED:g} % of the sets, the chosen one included, separate the two kinds of swaps as well. Mean "
-        f"silhouette of random sets: {told.random.mean():+.3f}."
+        f"silhouette of random sets: {result.random.mean():+.3f}."
     )
-    if told.few:
+    if result.few:
         print("Few swaps of one kind were found: the result is uncertain.")
     if arguments.out is not None:
-        chosen = {"units": "highest scores", "silhouette": told.silhouette}
-        drawn = [{"units": "random", "silhouette": one} for one in told.random.tolist()]
+        chosen = {"units": "highest scores", "silhouette": result.silhouette}
+        drawn = [{"units": "random", "silhouette": one} for one in result.random.tolist()]
         write_whole(arguments.out, comma_separated([chosen, *drawn]), "--out")
         print(f"written to {arguments.out}")
     return 0

@@ -64,8 +64,8 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation) ->
         If there are no two classes, or a split has no pictures.
     """
     parts = _without_top([name.split("/") for name in names])
-    is_given = any(_split_of(one) for one in parts)
-    found: dict[str, Listed] = {}
+    is_given = any(_split_of(pieces) for pieces in parts)
+    by_split: dict[str, Listed] = {}
     left = 0
     for name, part in zip(names, parts, strict=True):
         split = _split_of(part)
@@ -75,9 +75,9 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation) ->
         elif len(rest) < 2:
             raise DataError(f"{where}: the picture {shown(name)} lies in no class folder; {_EXPECTED}.")
         else:
-            found.setdefault(split, []).append((name, rest[0]))
+            by_split.setdefault(split, []).append((name, rest[0]))
     notes = [f"{left:,} pictures outside the folders of the splits left out"] if left else []
-    return _numbered(found, where, preparation, notes)
+    return _numbered(by_split, where, preparation, notes)
 
 
 def _split_of(part: list[str]) -> str:
@@ -88,35 +88,35 @@ def _split_of(part: list[str]) -> str:
 
 def _without_top(parts: list[list[str]]) -> list[list[str]]:
     """Take away folders that hold everything else, as a zip file has one that is named like itself."""
-    while all(len(one) > 2 for one in parts) and len({one[0] for one in parts}) == 1 and not _split_of(parts[0]):
-        parts = [one[1:] for one in parts]
+    while all(len(path) > 2 for path in parts) and len({path[0] for path in parts}) == 1 and not _split_of(parts[0]):
+        parts = [path[1:] for path in parts]
     return parts
 
 
 def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, notes: list[str]) -> _ClassFolders:
     """Choose or draw the splits, number the classes, and put each split into an order drawn by the seed."""
-    folders = sorted({one for listed in found.values() for _, one in listed})
+    folders = sorted({label for listed in found.values() for _, label in listed})
     if len(folders) < 2:
         raise DataError(
             f"{where} has pictures of one class only ({shown(folders[0])}); expected a folder for each of two or more."
         )
-    said = tuple("".join(sign if sign.isprintable() else _NO_SIGN for sign in one) for one in folders)
-    if len(set(said)) < len(said):
+    names = tuple("".join(sign if sign.isprintable() else _NO_SIGN for sign in label) for label in folders)
+    if len(set(names)) < len(names):
         raise DataError(f"{where} has class folders that differ only in signs that cannot be printed; rename them.")
     number = {folder: at for at, folder in enumerate(folders)}
     seed, share = preparation.seed, preparation.test_share
     if list(found) in ([""], ["train"]):
         (whole,) = found.values()
-        drawn = drawn_split(np.array([number[one] for _, one in whole]), share, seed, where)
+        drawn = drawn_split(np.array([number[label] for _, label in whole]), share, seed, where)
         splits = {split: [whole[at] for at in positions] for split, positions in drawn.items()}
         note = said_draw(share, seed)
     else:
         chosen, note = chosen_splits(found, where)
         splits = {split: _shuffled(found[chosen[split]], seed) for split in ("train", "test")}
     return _ClassFolders(
-        said,
+        names,
         {split: tuple(name for name, _ in listed) for split, listed in splits.items()},
-        {split: np.array([number[one] for _, one in listed], np.int64) for split, listed in splits.items()},
+        {split: np.array([number[label] for _, label in listed], np.int64) for split, listed in splits.items()},
         (note, *notes),
     )
 

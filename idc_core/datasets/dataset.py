@@ -100,7 +100,7 @@ class Dataset:
             values.setflags(write=False)
         items = Items(inputs, targets, self.vocabulary, special=self.special, naming=self.naming)
         content = content_fingerprint(items, self.class_names)
-        texts = tuple(self.texts[one] for one in positions) if self.texts else ()
+        texts = tuple(self.texts[position] for position in positions) if self.texts else ()
         return replace(self, inputs=inputs, targets=targets, texts=texts, ids=ids, fingerprint=content)
 
     def sample(self, most: int | None, *, seed: int = 0) -> "Dataset":

@@ -63,10 +63,10 @@ def _split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
 
 def _find() -> Path:
     # The file is read directly: importing scikit-learn for it would cost a second at every start.
-    found = importlib.util.find_spec("sklearn")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("sklearn")
+    if spec is None or spec.origin is None:
         raise DataError("The digits come with scikit-learn, which is missing: pip install scikit-learn.")
-    return Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    return Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
 
 
 def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

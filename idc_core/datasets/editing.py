@@ -39,7 +39,7 @@ def token_ids(test: Dataset, text: str) -> NDArray[np.generic]:
     """
     known = {word: token for token, word in enumerate(test.vocabulary)}
     padding, unknown = test.special[:2]
-    found = [known.get(word, unknown) for word in (text if test.is_spelt else text.split())]
+    tokens = [known.get(word, unknown) for word in (text if test.is_spelt else text.split())]
     ids: NDArray[Any] = np.full(test.inputs.shape[1], padding, test.inputs.dtype)
-    ids[: len(found)] = found[: len(ids)]
+    ids[: len(tokens)] = tokens[: len(ids)]
     return ids

@@ -56,7 +56,7 @@ def data_format(*endings: str, label: str) -> Callable[[Read], Read]:
 def format_of(path: Path) -> DataFormat:
     """Return the format of a file or folder; DataError where there is none for it."""
     if path.is_dir():
-        names = {one.name for one in path.iterdir() if one.is_file()}
+        names = {file.name for file in path.iterdir() if file.is_file()}
         # A network's folder holds JSON files too; the reader of pictures says what it is.
         with_files = FILES in DATA_FORMATS and "config.json" not in names and any(map(ending_of, names))
         return DATA_FORMATS[FILES if with_files else FOLDER]
@@ -72,4 +72,4 @@ def format_of(path: Path) -> DataFormat:
 
 def ending_of(name: str) -> str:
     """Return the longest ending in the registry that a file's name has, or ""."""
-    return max((one for one in DATA_FORMATS if name.lower().endswith(one)), key=len, default="")
+    return max((ending for ending in DATA_FORMATS if name.lower().endswith(ending)), key=len, default="")

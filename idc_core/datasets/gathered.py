@@ -58,8 +58,8 @@ def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | 
         return Items(cast("NDArray[Any]", StreamedInputs(rows, np.arange(count))), np.stack(targets))
     inputs = np.empty((count, *first.shape), first.dtype)
     labels = []
-    for place, (one, label) in pairs.read(count, on_progress):
-        inputs[place] = one
+    for place, (value, label) in pairs.read(count, on_progress):
+        inputs[place] = value
         labels.append(label)
     return Items(inputs, np.stack(labels))
 
@@ -75,14 +75,14 @@ class _Pairs:
         item = self.found[place]
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise DataError(f"{self.where}: item {place} is a {type(item).__name__}; expected (input, target).")
-        one = as_array(item[0])
-        self.shape = self.shape or one.shape
-        if one.shape != self.shape:
+        array = as_array(item[0])
+        self.shape = self.shape or array.shape
+        if array.shape != self.shape:
             raise DataError(
-                f"{self.where}: item {place} has the shape {one.shape} and the first one {self.shape}; make all "
+                f"{self.where}: item {place} has the shape {array.shape} and the first one {self.shape}; make all "
                 "inputs equally large."
             )
-        return one, as_array(item[1])
+        return array, as_array(item[1])
 
     def read(self, count: int, on_progress: Progress | None) -> Iterator[tuple[int, tuple[NDArray[Any], NDArray[Any]]]]:
         """Yield the numbers of the first items with the items."""
@@ -111,16 +111,16 @@ class _GatheredRows:
         """Read all items, keep their pictures, and return their targets."""
         targets = []
         with self._cache.writing(len(self._digests)) as put:
-            for place, (one, target) in self._pairs.read(len(self._digests), on_progress):
-                self._digests[place] = self._kept(put, place, one)
+            for place, (value, target) in self._pairs.read(len(self._digests), on_progress):
+                self._digests[place] = self._kept(put, place, value)
                 targets.append(target)
         return targets
 
     def read(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         """Return some pictures, (k, C, H, W); what is damaged or gone on disk is read from the sequence again."""
         self._cache.used()
-        wanted = self._digests[numbers]
-        found, good = self._cache.read(numbers, wanted)
+        digests = self._digests[numbers]
+        rows, good = self._cache.read(numbers, digests)
         if not good.all():
             lost = np.unique(numbers[~good]).tolist()
             with self._cache.writing(len(lost)) as put:
@@ -130,13 +130,13 @@ class _GatheredRows:
                             f"{self.where}: item {place} is another one than when it was read first; give equal items "
                             "each time, without random changes."
                         )
-            found, good = self._cache.read(numbers, wanted)
+            rows, good = self._cache.read(numbers, digests)
         if not good.all():
             raise DataError(
                 f"{self.where}: pictures cannot be kept in {self._cache.folder}, or are changed there by another "
                 "program: name another folder by the environment variable IDC_HOME."
             )
-        return found.view(self._dtype).reshape(len(numbers), *self.shape)
+        return rows.view(self._dtype).reshape(len(numbers), *self.shape)
 
     def digest(self, numbers: NDArray[np.int64]) -> bytes:
         """Return the digests of some pictures' bytes, one after the other."""

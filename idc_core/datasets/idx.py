@@ -101,12 +101,12 @@ def _read_idx(path: Path, item_shape: tuple[int, ...], limit: int | None = None)
         kept = count if limit is None else min(limit, count)
         Budget(str(path)).take(kept * size, "its items")
         items = np.empty((kept, *item_shape), np.uint8)
-        found = _fill(stream, items.reshape(-1).data)
-        while found < count * size and (chunk := stream.read(min(_CHUNK, count * size - found))):
-            found += len(chunk)
-        if found < count * size:
+        filled = _fill(stream, items.reshape(-1).data)
+        while filled < count * size and (chunk := stream.read(min(_CHUNK, count * size - filled))):
+            filled += len(chunk)
+        if filled < count * size:
             raise DataError(
-                f"{path} holds {found:,} bytes of data where its header says {count:,} items of {size} "
+                f"{path} holds {filled:,} bytes of data where its header says {count:,} items of {size} "
                 "bytes: the file is not complete, copy it again."
             )
         if stream.read(1):

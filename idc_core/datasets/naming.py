@@ -130,5 +130,5 @@ def _hidden(main: NDArray[np.generic], mask: NDArray[np.generic]) -> int | None:
     """Return the one token id that a mask hides everywhere and shows nowhere; None where there is none."""
     if main.dtype.kind not in "iu" or mask.shape != main.shape or mask.dtype.kind not in "fiub":
         return None
-    found = np.unique(main[mask == 0])
-    return int(found[0]) if len(found) == 1 else None
+    values = np.unique(main[mask == 0])
+    return int(values[0]) if len(values) == 1 else None

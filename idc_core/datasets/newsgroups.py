@@ -70,8 +70,8 @@ def encode_texts(texts: Sequence[str], vocabulary: Sequence[str], length: int = 
     ids = {word: index for index, word in enumerate(vocabulary)}
     tokens = np.full((len(texts), length), _PADDING, np.int64)
     for row, text in zip(tokens, texts, strict=True):
-        found = [ids.get(word, _UNKNOWN) for word in words_of(text)[:length]]
-        row[: len(found)] = found
+        numbers = [ids.get(word, _UNKNOWN) for word in words_of(text)[:length]]
+        row[: len(numbers)] = numbers
     return tokens
 
 

@@ -48,22 +48,22 @@ class OwnReader:
         self._naming: Naming | None = None
         self._lock = threading.RLock()
         self._takes = sum(
-            one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-            for one in signature(read).parameters.values()
+            parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+            for parameter in signature(read).parameters.values()
         )
 
     def __call__(self, split: str, limit: int | None, on_progress: Progress | None) -> Items:
         """Return one split, or the first `limit` items of it."""
         with self._lock:
             if split not in self._kept:
-                found = self._firsts.get(split) if limit == 1 else None
-                if found is None:
-                    found = self._read(split, limit, on_progress)
-                if limit is not None and not found.whole:
+                items = self._firsts.get(split) if limit == 1 else None
+                if items is None:
+                    items = self._read(split, limit, on_progress)
+                if limit is not None and not items.whole:
                     if limit == 1:
-                        self._firsts[split] = found
-                    return self._with_vocabulary(_first(found, limit))
-                self._kept[split] = found
+                        self._firsts[split] = items
+                    return self._with_vocabulary(_first(items, limit))
+                self._kept[split] = items
             return self._with_vocabulary(_first(self._kept[split], limit))
 
     def names(self) -> tuple[str, ...]:
@@ -98,9 +98,9 @@ class OwnReader:
     def _items(self, split: str, limit: int | None, where: str, on_progress: Progress | None) -> Items:
         """Call the person's function, and take apart what it returned, unchecked."""
         given: list[Any] = [split, limit, on_progress]
-        found = self.read(*given[: self._takes])
-        if isinstance(found, str | Path):
-            path = local_path(found, on_progress)
+        data = self.read(*given[: self._takes])
+        if isinstance(data, str | Path):
+            path = local_path(data, on_progress)
             if path != (self._path or path):
                 raise DataError(
                     f"{where}: `read` returned {path}, and {self._path} for the other split; expected one path for "
@@ -111,7 +111,7 @@ class OwnReader:
             self.class_names = self.class_names or items.class_names
             return items
         whole = self._takes == 1
-        items = self._apart(found, where, None if whole else limit, on_progress)
+        items = self._apart(data, where, None if whole else limit, on_progress)
         return replace(items, whole=items.whole or whole)
 
     def _apart(self, found: object, where: str, limit: int | None, on_progress: Progress | None) -> Items:
@@ -153,8 +153,8 @@ class OwnReader:
             padding = next((other.padding for other in naming.others if other.way == "mask"), items.special[0])
             items = replace(items, inputs=inputs, naming=naming, special=(padding, *items.special[1:]))
         if self._naming is not None and items.naming != self._naming:
-            found, before = (one.said if one else "" for one in (items.naming, self._naming))
-            raise DataError(f"{where}: {found or 'one input'}, but it was read before that {before or 'there is one'}.")
+            now, before = (form.said if form else "" for form in (items.naming, self._naming))
+            raise DataError(f"{where}: {now or 'one input'}, but it was read before that {before or 'there is one'}.")
         self._naming = items.naming
         return items
 

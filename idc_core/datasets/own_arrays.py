@@ -70,12 +70,12 @@ def checked_inputs(given: NDArray[np.generic], where: str) -> NDArray[np.generic
             f"{where} has inputs of type {given.dtype} and shape {given.shape}; expected pictures as uint8 or "
             "as floats in 0..1."
         )
-    found = np.ascontiguousarray(given, np.float32)
-    whole = np.isfinite(found)
+    values = np.ascontiguousarray(given, np.float32)
+    whole = np.isfinite(values)
     if not whole.all():
-        number = int(np.flatnonzero(~whole.reshape(len(found), -1).all(1))[0])
+        number = int(np.flatnonzero(~whole.reshape(len(values), -1).all(1))[0])
         raise DataError(f"{where} has values that are not finite, first in input {number}; expected numbers.")
-    return _in_range(found, where) if found.ndim == 4 else found
+    return _in_range(values, where) if values.ndim == 4 else values
 
 
 def _in_range(pictures: NDArray[np.float32], where: str) -> NDArray[np.float32]:

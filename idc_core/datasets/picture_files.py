@@ -99,8 +99,8 @@ def _left_out(others: tuple[str, ...], hidden: int) -> tuple[str, ...]:
         kinds["hidden"] += hidden
     if not kinds:
         return ()
-    said = ", ".join(f"{count:,} {kind!a}" if kind[0] == "." else f"{count:,} {kind}" for kind, count in kinds.items())
-    return (f"left out, as they are no pictures: {said[:200]}",)
+    text = ", ".join(f"{count:,} {kind!a}" if kind[0] == "." else f"{count:,} {kind}" for kind, count in kinds.items())
+    return (f"left out, as they are no pictures: {text[:200]}",)
 
 
 def no_pictures(files: PictureFiles) -> DataError:
@@ -111,5 +111,5 @@ def no_pictures(files: PictureFiles) -> DataError:
         )
     return DataError(
         f"{files.where} holds no pictures ({', '.join(ENDINGS)}); expected class folders such as cat/1.png, or "
-        f"train/cat/1.png and test/cat/2.png{''.join(f' ({one})' for one in files.notes)}."
+        f"train/cat/1.png and test/cat/2.png{''.join(f' ({note})' for note in files.notes)}."
     )

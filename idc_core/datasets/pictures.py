@@ -74,17 +74,17 @@ def read_pictures(
     folders = class_folders(files.names, files.where, preparation)
     form = _form(files, preparation)
     number = {name: at for at, name in enumerate(files.names)}
-    wanted = np.array([number[name] for name in folders.names[split][:limit]], np.int64)
+    numbers = np.array([number[name] for name in folders.names[split][:limit]], np.int64)
     source = _PictureRows(files, form)
-    source.make(wanted, on_progress)
-    inputs = StreamedInputs(source, wanted)
-    found = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
+    source.make(numbers, on_progress)
+    inputs = StreamedInputs(source, numbers)
+    values = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
     return Items(
-        cast("NDArray[Any]", found),
-        folders.targets[split][: len(wanted)],
+        cast("NDArray[Any]", values),
+        folders.targets[split][: len(numbers)],
         class_names=folders.class_names,
         notes=(*_said(form), *folders.notes, *files.notes),
-        whole=len(wanted) == len(folders.names[split]),
+        whole=len(numbers) == len(folders.names[split]),
     )
 
 
@@ -106,19 +106,19 @@ class _PictureRows:
 
     def read(self, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Return some pictures, uint8 (k, C, H, W); what is damaged on disk is decoded again."""
-        found, good = self._cache.read(numbers, self._digests[numbers])
+        pixels, good = self._cache.read(numbers, self._digests[numbers])
         if not good.all():
             before = self._digests[numbers].copy()
             self._decode(np.unique(numbers[~good]).tolist(), None)
             if not np.array_equal(before, self._digests[numbers]):
                 raise DataError(f"{self.where} changed after it was opened: open it again.")
-            found, good = self._cache.read(numbers, before)
+            pixels, good = self._cache.read(numbers, before)
         if not good.all():
             raise DataError(
                 f"{self.where}: decoded pictures cannot be kept in {self._cache.folder}, or are changed there by "
                 "another program: name another folder by the environment variable IDC_HOME."
             )
-        return found.reshape(len(numbers), *self.shape)
+        return pixels.reshape(len(numbers), *self.shape)
 
     def digest(self, numbers: NDArray[np.int64]) -> bytes:
         """Return the digests of some pictures' bytes, one after the other."""
@@ -163,17 +163,17 @@ class _PictureRows:
 
 def _form(files: PictureFiles, preparation: Preparation) -> Form:
     """Return what all pictures are brought to: as the preparation says, else as they all are."""
-    told = preparation.size is not None, preparation.channels is not None
+    given = preparation.size is not None, preparation.channels is not None
     if preparation.size is not None and preparation.channels is not None:
         return Form(
-            preparation.channels, preparation.size, preparation.fit, told, preparation.resample, preparation.margin
+            preparation.channels, preparation.size, preparation.fit, given, preparation.resample, preparation.margin
         )
-    found = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
-    if preparation.size is None and len(found["sizes"]) > 1:
-        raise DataError(_several_sizes(files, found))
-    size = preparation.size or (int(found["sizes"][0][0]), int(found["sizes"][0][1]))
-    channels = preparation.channels or (1 if found["grey"] else 3)
-    return Form(channels, size, preparation.fit, told, preparation.resample, preparation.margin)
+    survey = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
+    if preparation.size is None and len(survey["sizes"]) > 1:
+        raise DataError(_several_sizes(files, survey))
+    size = preparation.size or (int(survey["sizes"][0][0]), int(survey["sizes"][0][1]))
+    channels = preparation.channels or (1 if survey["grey"] else 3)
+    return Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
 
 
 def _survey(files: PictureFiles) -> dict[str, object]:
@@ -185,8 +185,8 @@ def _survey(files: PictureFiles) -> dict[str, object]:
 
 
 def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
-    sizes = sorted(found["sizes"], key=lambda one: one[0] * one[1])
-    (low, high), usual = ((f"{one[0]} x {one[1]}" for one in (sizes[0], sizes[-1])), found["sizes"][0])
+    sizes = sorted(found["sizes"], key=lambda size: size[0] * size[1])
+    (low, high), usual = ((f"{size[0]} x {size[1]}" for size in (sizes[0], sizes[-1])), found["sizes"][0])
     return (
         f"{files.where} holds pictures of {len(sizes):,} sizes (rows x columns), from {low} to {high}, most often "
         f"{usual[0]} x {usual[1]}; networks take one size. Give it as the size of the preparation, such as 224 x 224."
@@ -195,10 +195,10 @@ def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
 
 def _said(form: Form) -> list[str]:
     """Say what is done to the pictures."""
-    said = []
+    parts = []
     if form.told[0]:
         how = {"stretch": "each side on its own", "crop": "the middle of the longer side", "pad": "with a black border"}
-        said.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
+        parts.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
     if form.told[1]:
-        said.append("grey" if form.channels == 1 else "RGB")
-    return [*said, "turned as Exif says, transparent parts white"]
+        parts.append("grey" if form.channels == 1 else "RGB")
+    return [*parts, "turned as Exif says, transparent parts white"]

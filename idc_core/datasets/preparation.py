@@ -96,7 +96,7 @@ class Preparation:
     def to_json(self) -> dict[str, object]:
         """Return what was given, as plain values; what is as by default is left out."""
         plain = asdict(replace(self, tokenizer=None)) | {"tokenizer": self.tokenizer and str(self.tokenizer)}
-        given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
+        given = {item.name for item in fields(self) if getattr(self, item.name) != item.default}
         return {name: list(value) if name == "size" else value for name, value in plain.items() if name in given}
 
     @classmethod
@@ -104,33 +104,33 @@ class Preparation:
         """Return what `to_json` wrote; raise `DataError`, which begins with `where`, if it is anything else."""
         given = typed(plain, where, dict[str, Any])
         folder = typed(given.pop("tokenizer", None), where, str | None)  # type: ignore[arg-type]
-        found = typed(given, where, cls)
-        return replace(found, tokenizer=Path(folder)) if folder else found
+        preparation = typed(given, where, cls)
+        return replace(preparation, tokenizer=Path(folder)) if folder else preparation
 
     @property
     def says(self) -> tuple[str, ...]:
         """What was given, each in a few words; nothing of the split, which only the files tell to be drawn."""
-        said = []
+        remarks = []
         if self.size is not None:
-            said.append(f"pictures brought to {self.size[0]} x {self.size[1]}, {FITS[self.fit]}")
+            remarks.append(f"pictures brought to {self.size[0]} x {self.size[1]}, {FITS[self.fit]}")
         if self.resample != "bilinear":
-            said.append(f"{self.resample} interpolation")
+            remarks.append(f"{self.resample} interpolation")
         if self.margin:
-            said.append(f"{self.margin} rows and columns more before the edges are cut off")
+            remarks.append(f"{self.margin} rows and columns more before the edges are cut off")
         if self.channels is not None:
-            said.append(f"pictures made {CHANNELS[self.channels]}")
+            remarks.append(f"pictures made {CHANNELS[self.channels]}")
         if self.inputs:
-            said.append(f"inputs: {shown(self.inputs)}")
+            remarks.append(f"inputs: {shown(self.inputs)}")
         if self.targets:
-            said.append(f"targets: {shown(self.targets)}")
+            remarks.append(f"targets: {shown(self.targets)}")
         if self.tokenizer is not None:
-            said.append(f"token ids by the tokenizer {self.tokenizer.name}")
+            remarks.append(f"token ids by the tokenizer {self.tokenizer.name}")
         if self.length is not None:
-            said.append(f"texts cut or padded to {self.length:,} tokens")
-        return tuple(said)
+            remarks.append(f"texts cut or padded to {self.length:,} tokens")
+        return tuple(remarks)
 
 
 def _check_one(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed or isinstance(value, bool):
-        expected = " or ".join(repr(one) for one in allowed if one not in (None, ""))
+        expected = " or ".join(repr(choice) for choice in allowed if choice not in (None, ""))
         raise SettingError(f"{name} of the preparation must be {expected}, not {shown(value)}.")

@@ -94,7 +94,7 @@ def dataset(
     """
 
     def decorate(read: Read) -> Read:
-        names = tuple(str(one) for one in class_names)
+        names = tuple(str(class_name) for class_name in class_names)
         known: Task | None = task or ("classification" if names else None)
         reader = OwnReader(name, read, known, names)
         DATASETS[name] = OwnData(

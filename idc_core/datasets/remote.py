@@ -78,12 +78,12 @@ def local_path(place: Path | str, on_progress: Progress | None = None) -> Path:
         if parts.scheme == "file":
             return Path(url2pathname(parts.path))
         name = PurePosixPath(unquote(parts.path)).name or parts.netloc
-        with _over_http(url, name) if parts.scheme in ("http", "https") else _by_fsspec(url, name) as found:
+        with _over_http(url, name) if parts.scheme in ("http", "https") else _by_fsspec(url, name) as source:
             folder = cache_folder() / "fetched" / _digest(url)
-            path = folder / _digest(found.mark) / (name if "" in found.files else f"{name}.zip")
+            path = folder / _digest(source.mark) / (name if "" in source.files else f"{name}.zip")
             with keeping(folder, "What a URL names"), FileLock(folder / ".lock"):
-                if not (found.mark and path.exists()):
-                    _fetch(found, url, path, on_progress)
+                if not (source.mark and path.exists()):
+                    _fetch(source, url, path, on_progress)
     return path
 
 
@@ -102,8 +102,10 @@ def _told(url: str) -> Iterator[None]:
         raise DataError(f"{_said(url)} needs a package that is not installed: {_install(url)}") from error
     except Exception as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        said = re.split(" (?:for|with) url", text)[0]
-        raise DataError(f"{_said(url)} cannot be read ({said[:200]}): check the URL, and your rights there.") from error
+        reason = re.split(" (?:for|with) url", text)[0]
+        raise DataError(
+            f"{_said(url)} cannot be read ({reason[:200]}): check the URL, and your rights there."
+        ) from error
 
 
 def _said(url: str) -> str:
@@ -135,9 +137,9 @@ def _over_http(url: str, name: str) -> Iterator[_Found]:
     with requests.get(url, stream=True, timeout=_PATIENCE_S, headers=as_stored) as answer:
         answer.raise_for_status()
         head = answer.headers
-        told = [head[one] for one in ("ETag", "Last-Modified") if one in head]
+        marks = [head[field] for field in ("ETag", "Last-Modified") if field in head]
         size = 0 if "Content-Encoding" in head else int(head.get("Content-Length", 0))
-        yield _Found({"": lambda: answer.iter_content(_BLOCK)}, f"{told} {size}" if told else "", size)
+        yield _Found({"": lambda: answer.iter_content(_BLOCK)}, f"{marks} {size}" if marks else "", size)
 
 
 @contextmanager
@@ -151,12 +153,12 @@ def _by_fsspec(url: str, name: str) -> Iterator[_Found]:
     is_file = list(there) == [path]
     if is_file and not ending_of(name):
         raise DataError(f"{_said(url)} is no data that can be read; expected {', '.join(sorted(DATA_FORMATS))}.")
-    found = {one: about for one, about in sorted(there.items()) if is_file or is_picture(one)}
-    if not found:
+    listing = {file: about for file, about in sorted(there.items()) if is_file or is_picture(file)}
+    if not listing:
         raise DataError(f"{_said(url)} holds no pictures: give the URL of a file, or of a folder of pictures.")
-    names = {one: "" if is_file else str(PurePosixPath(one).relative_to(path)) for one in found}
-    files = {names[one]: partial(_blocks, system, one) for one in found}
-    yield _Found(files, repr(sorted(found.items())), sum(about.get("size") or 0 for about in found.values()))
+    names = {file: "" if is_file else str(PurePosixPath(file).relative_to(path)) for file in listing}
+    files = {names[file]: partial(_blocks, system, file) for file in listing}
+    yield _Found(files, repr(sorted(listing.items())), sum(about.get("size") or 0 for about in listing.values()))
 
 
 def _blocks(system: Any, path: str) -> Iterator[bytes]:

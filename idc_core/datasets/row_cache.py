@@ -64,26 +64,26 @@ class RowCache:
         except (DataError, OSError):
             return empty
         entries = np.frombuffer(content[: len(content) // _ENTRY * _ENTRY], np.uint8).reshape(-1, _ENTRY)
-        found, there = empty
-        found[: len(entries)] = entries[:, :_DIGEST]
+        digests, there = empty
+        digests[: len(entries)] = entries[:, :_DIGEST]
         for row in np.flatnonzero(entries.any(1)).tolist():
-            there[row] = _entry(found[row].tobytes(), row) == entries[row].tobytes()
-        return found, there
+            there[row] = _entry(digests[row].tobytes(), row) == entries[row].tobytes()
+        return digests, there
 
     def read(self, rows: NDArray[np.int64], digests: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """Return some rows, uint8 (k, length), and which of them have the digests (k, 16) that they should have."""
-        found = np.zeros((len(rows), self.length), np.uint8)
+        contents = np.zeros((len(rows), self.length), np.uint8)
         good = np.zeros(len(rows), bool)
         path = self.folder / "rows"
         try:
             with opened(path, str(path)) as stream:
                 for at, row in enumerate(rows.tolist()):
                     stream.seek(row * self.length)
-                    stream.readinto(found[at].data)  # type: ignore[attr-defined]
-                    good[at] = digest(found[at]) == digests[at].tobytes()
+                    stream.readinto(contents[at].data)  # type: ignore[attr-defined]
+                    good[at] = digest(contents[at]) == digests[at].tobytes()
         except (DataError, OSError):
             pass  # what could not be read has not its digest
-        return found, good
+        return contents, good
 
     @contextmanager
     def writing(self, more: int) -> Iterator[Put]:
@@ -161,15 +161,15 @@ def _write(number: int, content: memoryview) -> None:
 def _make_room(folder: Path, needed: int) -> None:
     """Remove the folders beside one that were not used for longest, until all take at most `MOST` bytes."""
     sizes = {}
-    for one in folder.parent.iterdir():
+    for cache in folder.parent.iterdir():
         try:
-            sizes[one] = one.stat().st_mtime_ns, (one / "rows").stat().st_blocks * 512
+            sizes[cache] = cache.stat().st_mtime_ns, (cache / "rows").stat().st_blocks * 512
         except OSError:  # no such folder, or another process makes room
             continue
     total = needed + sum(size for _, size in sizes.values())
-    for one in sorted(sizes, key=lambda path: sizes[path][0]):
+    for cache in sorted(sizes, key=lambda path: sizes[path][0]):
         if total <= MOST:
             break
-        if one != folder:
-            shutil.rmtree(one, ignore_errors=True)
-            total -= sizes[one][1]
+        if cache != folder:
+            shutil.rmtree(cache, ignore_errors=True)
+            total -= sizes[cache][1]

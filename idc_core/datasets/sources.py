@@ -126,19 +126,19 @@ def _find(folder: Path, alternatives: Sequence[Files]) -> Files:
 
 def _fetch(dataset: str, label: str, files: Files, source: Source | None, on_progress: Progress | None) -> None:
     root, cache = _data_folder(), cache_folder()
-    wanted = " and ".join(f"{dataset}/{name}" for name in files)
+    needed = " and ".join(f"{dataset}/{name}" for name in files)
     given = f"a folder (now: {'not set' if root is None else root})"
     if source is None:
         raise DataError(
             f"{label} is not on this computer and has no public source to download it from: set IDC_DATA to "
-            f"{given} that holds {wanted}, or put the same into {cache}."
+            f"{given} that holds {needed}, or put the same into {cache}."
         )
     try:
         _download(dataset, label, cache, source, on_progress)
     except OSError as error:  # no connection, no space, no permission
         raise DataError(
             f"{label} is not on this computer and could not be downloaded ({error}): set IDC_DATA to "
-            f"{given} that holds {wanted}, or connect to the internet once so that it is downloaded into "
+            f"{given} that holds {needed}, or connect to the internet once so that it is downloaded into "
             f"{cache}."
         ) from error
 
@@ -244,10 +244,10 @@ def _verify(folder: Path, files: Files) -> None:
         lines = read_text(sums, str(sums)).splitlines()
         recorded = {name.strip(): digest for digest, _, name in (line.partition(" ") for line in lines)}
         for name in files:
-            found = _sha256(folder / name)
-            if recorded.get(name) != found:
+            computed = _sha256(folder / name)
+            if recorded.get(name) != computed:
                 raise DataError(
-                    f"{folder / name} is no longer the file that was downloaded (SHA-256 {found[:12]}..., "
+                    f"{folder / name} is no longer the file that was downloaded (SHA-256 {computed[:12]}..., "
                     f"expected {recorded.get(name, 'none')[:12]}...): delete {folder} and load again."
                 )
     except OSError as error:

@@ -59,16 +59,16 @@ def chosen_splits(splits: Iterable[str], where: str) -> tuple[dict[str, str], st
     DataError
         If the files have no training split, or nothing beside it.
     """
-    found = set(splits)
-    test = "test" if "test" in found else "validation"
-    if "train" not in found or test not in found:
+    names = set(splits)
+    test = "test" if "test" in names else "validation"
+    if "train" not in names or test not in names:
         raise DataError(
-            f"{where} has the split {' and '.join(sorted(found))} alone; expected train and test, or names without "
+            f"{where} has the split {' and '.join(sorted(names))} alone; expected train and test, or names without "
             "splits, of which tests are drawn."
         )
     validated = "" if test == "test" else ", tests from validation"
     validated = "" if test == "test" else ", tests from validation"
-    left = "; the validation split is left out" if {"test", "validation"} <= found else ""
+    left = "; the validation split is left out" if {"test", "validation"} <= names else ""
     return {"train": "train", "test": test}, f"split as given{validated}{left}"
 
 
@@ -104,8 +104,8 @@ def drawn_split(targets: NDArray[np.generic], share: float, seed: int, where: st
     random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
     order = random.permutation(count)
     classes = np.zeros(count, np.int64) if targets.dtype.kind == "f" else np.unique(targets, return_inverse=True)[1]
-    wanted = min(max(1, round(share * count)), count - 1)
-    sizes = _sizes(np.bincount(classes), wanted)
+    tests = min(max(1, round(share * count)), count - 1)
+    sizes = _sizes(np.bincount(classes), tests)
     # The first of every class in the drawn order.
     ranks = np.empty(count, np.int64)
     ordered = classes[order]

@@ -77,8 +77,8 @@ class StreamedInputs:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple) and key and key[0] is not Ellipsis and key[0] is not None:
-            found = self[key[0]]
-            return found[key[1:]] if isinstance(key[0], int | np.integer) else np.asarray(found)[slice(None), *key[1:]]
+            rows = self[key[0]]
+            return rows[key[1:]] if isinstance(key[0], int | np.integer) else np.asarray(rows)[slice(None), *key[1:]]
         if key is Ellipsis or key is None or isinstance(key, tuple):
             return np.asarray(self)[key]
         numbers = self._numbers[key]
@@ -139,11 +139,11 @@ class StreamedInputs:
 
     def _values(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Read some pictures and scale them."""
-        found = np.empty((len(numbers), *self._source.shape), np.float32)
+        scaled = np.empty((len(numbers), *self._source.shape), np.float32)
         done = 0
         for block in StreamedInputs(self._source, numbers)._blocks():
             pixels = self._source.read(block)
             divisor = _MAX if pixels.dtype == np.uint8 else np.float32(1)
-            np.divide(pixels, divisor, out=found[done : done + len(block)], dtype=np.float32)
+            np.divide(pixels, divisor, out=scaled[done : done + len(block)], dtype=np.float32)
             done += len(block)
-        return found
+        return scaled

@@ -67,8 +67,8 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     tokenizer.no_padding()
     ids = np.full((len(texts), length), padding, np.int64)
     encoded = _explained(where, lambda: tokenizer.encode_batch([_whole(text) for text in texts]))
-    for row, found in zip(ids, encoded, strict=True):
-        row[: len(found.ids)] = found.ids[:length]
+    for row, encoding in zip(ids, encoded, strict=True):
+        row[: len(encoding.ids)] = encoding.ids[:length]
     vocabulary = _vocabulary(tokenizer, where)
     if ids.size and ids.max() >= len(vocabulary):
         raise DataError(f"{where} gives the id {ids.max():,}, but its vocabulary ends at {len(vocabulary) - 1:,}.")
@@ -86,10 +86,10 @@ def _open_tokenizer(folder: Path) -> Any:
     where = f"The tokenizer {path}"
     text = read_text(path, where)
     _check(read_json(text.encode(), where, dict[str, object]), where)
-    found = _explained(where, lambda: Tokenizer.from_str(text))
-    if getattr(found.model, "dropout", None):
-        found.model.dropout = None  # the same text gives the same tokens
-    return found
+    tokenizer = _explained(where, lambda: Tokenizer.from_str(text))
+    if getattr(tokenizer.model, "dropout", None):
+        tokenizer.model.dropout = None  # the same text gives the same tokens
+    return tokenizer
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -108,8 +108,8 @@ def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
     for name in ("pad_token", "eos_token"):
         token = settings.get(name)
         token = token.get("content") if isinstance(token, dict) else token
-        if isinstance(token, str) and (found := tokenizer.token_to_id(token)) is not None:
-            return int(found)
+        if isinstance(token, str) and (number := tokenizer.token_to_id(token)) is not None:
+            return int(number)
     end = network.get("eos_token_id")
     return end if type(end) is int and end >= 0 else None
 
@@ -148,14 +148,18 @@ def _of_words(folder: Path) -> Any:
     lines = read_text(merges, f"The merges {merges}").splitlines()
     pairs = [(first, second) for first, _, second in (line.partition(" ") for line in lines) if second]
     pairs = [pair for pair in pairs if pair[0] != "#version:"]
-    found = ByteLevelBPETokenizer(numbers, pairs, add_prefix_space=settings.get("add_prefix_space") is True)
+    tokenizer = ByteLevelBPETokenizer(numbers, pairs, add_prefix_space=settings.get("add_prefix_space") is True)
     if "<s>" in numbers and "</s>" in numbers:  # RoBERTa's
         end, begin = ("</s>", numbers["</s>"]), ("<s>", numbers["<s>"])
-        found._tokenizer.post_processor = processors.RobertaProcessing(end, begin, True, False)
-    found._tokenizer.add_special_tokens(
-        [AddedToken(one, special=True) for one in ("<s>", "</s>", "<pad>", "<unk>", "<|endoftext|>") if one in numbers]
+        tokenizer._tokenizer.post_processor = processors.RobertaProcessing(end, begin, True, False)
+    tokenizer._tokenizer.add_special_tokens(
+        [
+            AddedToken(token, special=True)
+            for token in ("<s>", "</s>", "<pad>", "<unk>", "<|endoftext|>")
+            if token in numbers
+        ]
     )
-    return found._tokenizer
+    return tokenizer._tokenizer
 
 
 def _check(content: dict[str, Any], where: str) -> None:
@@ -212,13 +216,13 @@ def _vocabulary(tokenizer: Any, where: str) -> tuple[str, ...]:
         raise DataError(f"{where} has ids up to {highest:,}; expected at most {_MOST_WORDS:,}.")
     content = tokenizer.get_added_tokens_decoder()
     plain = _of_bytes if any(word.startswith("Ġ") for word in words) else _of_pieces
-    found = [f"#{number}" for number in range(highest + 1)]
+    vocabulary = [f"#{number}" for number in range(highest + 1)]
     taken = set()
     for word, number in sorted(words.items(), key=lambda item: item[1]):
         shown = word if number in content else plain(word)
-        found[number] = shown if shown and shown not in taken else word
-        taken.add(found[number])
-    return tuple(found)
+        vocabulary[number] = shown if shown and shown not in taken else word
+        taken.add(vocabulary[number])
+    return tuple(vocabulary)
 
 
 def _special(tokenizer: Any, padding: int) -> tuple[int, ...]:
@@ -239,11 +243,11 @@ def _of_pieces(word: str) -> str:
 
 def _of_bytes(word: str) -> str:
     """Return a piece of bytes, which byte-level tokenizers write as letters, as the text it stands for."""
-    found = bytes(_BYTES[sign] for sign in word if sign in _BYTES)
-    if len(found) < len(word):
+    content = bytes(_BYTES[sign] for sign in word if sign in _BYTES)
+    if len(content) < len(word):
         return word
     try:
-        text = found.decode()
+        text = content.decode()
     except UnicodeDecodeError:
         return word  # a part of a character
     return text if text.strip().isprintable() else word

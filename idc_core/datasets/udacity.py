@@ -72,12 +72,12 @@ def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
     source = f"{archive.where}: steering.csv"
     rows = read_rows(archive.read("steering.csv"), source)
     _, heading = next(rows, (0, []))
-    wanted = ("frame_id", "steering_angle")
+    columns = ("frame_id", "steering_angle")
     for count, what in ((0, "lacks"), (2, "has twice")):
-        wrong = [name for name in wanted if min(heading.count(name), 2) == count]
+        wrong = [name for name in columns if min(heading.count(name), 2) == count]
         if wrong:
-            raise DataError(f"{source} {what} the column {', '.join(wrong)}; expected {','.join(wanted)}, each once.")
-    at = [heading.index(name) for name in wanted]
+            raise DataError(f"{source} {what} the column {', '.join(wrong)}; expected {','.join(columns)}, each once.")
+    at = [heading.index(name) for name in columns]
     angles: dict[str, float] = {}
     for line, row in rows:
         if len(row) != len(heading):

@@ -88,7 +88,7 @@ def confusions(
             hoverongaps=False,
             showscale=column == 2,
             colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
-            customdata=np.array([[[row, said] for said in classes] for row in classes], dtype=object),
+            customdata=np.array([[[row, predicted] for predicted in classes] for row in classes], dtype=object),
             hovertemplate="class %{customdata[0]} as %{customdata[1]}: %{z}<extra></extra>",
             row=1,
             col=column,

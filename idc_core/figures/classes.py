@@ -51,7 +51,7 @@ def distance_map(
     folded, groups = fold(distance, order, MOST_ROWS)
     labels = [_group_name(group, names) for group in groups]
     small = len(order) <= MOST_CLICKABLE
-    place = {int(one): row for row, group in enumerate(groups) for one in group}
+    place = {int(number): row for row, group in enumerate(groups) for number in group}
     steps = np.linspace(0, 1, len(colours.counts))
     heatmap = go.Heatmap(
         z=np.asarray(folded, np.float32),
@@ -74,7 +74,7 @@ def distance_map(
     longest = max((len(label) for label in labels), default=0) if small else 0
     figure.update_xaxes(**ticks, **size, tickangle=-45 if longest > SHORT else 0, showticklabels=small)
     figure.update_yaxes(**ticks, **size, autorange="reversed", showticklabels=small)
-    if selected is not None and all(one in place for one in selected):
+    if selected is not None and all(number in place for number in selected):
         _frame(figure, place[selected[0]], place[selected[1]], small, colours)
     if not small:
         what = f"{len(order):,} classes, similar ones next to each other"
@@ -88,7 +88,7 @@ def distance_map(
 
 def _group_name(group: NDArray[np.int64], names: Sequence[str]) -> str:
     if len(group) <= 2:
-        return ", ".join(names[one] for one in group)
+        return ", ".join(names[number] for number in group)
     return f"{names[group[0]]} to {names[group[-1]]} ({len(group)})"
 
 
@@ -168,7 +168,7 @@ def third_classes(
         bars = shown[inside]
         figure.add_bar(
             x=bias[bars],
-            y=[names[one] for one in bars],
+            y=[names[number] for number in bars],
             orientation="h",
             name=name,
             customdata=bars,
@@ -181,7 +181,7 @@ def third_classes(
         )
     limit = float(np.abs(bias[shown]).max(initial=0.0)) * 1.15 or 1.0
     figure.update_xaxes(title="bias of the third class", range=[-limit, limit], zeroline=True)
-    order = [names[one] for one in shown]
+    order = [names[number] for number in shown]
     figure.update_yaxes(type="category", categoryorder="array", categoryarray=order, autorange="reversed")
     figure.update_layout(barmode="overlay", bargap=0.3, showlegend=True)
     finish(figure, title, colours, height=190 + 24 * max(3, len(shown)), wrap=68)

@@ -53,15 +53,15 @@ def histograms(
     if not logarithmic:
         shares = [bin_shares(part[:, index], edges) for index, edges in enumerate(edges_of) for part in (train, test)]
         top = 1.1 * float(np.nanmax(shares))
-    for index, (one, where) in enumerate(zip(clusters, places, strict=True)):
+    for index, (groups, where) in enumerate(zip(clusters, places, strict=True)):
         edges = edges_of[index]
-        panel = _Panel(figure, where, colours, one, int(names[index]), index == 0, top)
+        panel = _Panel(figure, where, colours, groups, int(names[index]), index == 0, top)
         panel.shares(train[:, index], test[:, index], edges)
         if together is not None and len(together):
             panel.together(together[:, index], edges)
         # Lines are traces rather than shapes, so that the legend can name them.
-        panel.lines(one.centroids, "centroid", colours.error, "solid", "skip")  # the diamonds tell, and take clicks
-        panel.lines(one.boundaries, "boundary", colours.ink, "dot", "all")
+        panel.lines(groups.centroids, "centroid", colours.error, "solid", "skip")  # the diamonds tell, and take clicks
+        panel.lines(groups.boundaries, "boundary", colours.ink, "dot", "all")
         panel.handles(clickable)
         if marked is not None:
             panel.star(float(marked[index]))
@@ -220,17 +220,17 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
     colours = palette(dark)
     dashes = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
     figure = go.Figure()
-    for index, (one, name) in enumerate(zip(clusters, neurons, strict=True)):
-        tried = sorted(one.silhouettes)
+    for index, (groups, name) in enumerate(zip(clusters, neurons, strict=True)):
+        tried = sorted(groups.silhouettes)
         figure.add_scatter(
             x=tried,
-            y=[one.silhouettes[k] for k in tried],
+            y=[groups.silhouettes[k] for k in tried],
             mode="lines+markers",
             name=name,
             line={"color": colours.accent if index % 2 == 0 else colours.ink, "dash": dashes[index % len(dashes)]},
             marker={
-                "symbol": ["star" if k == one.k else "circle" for k in tried],
-                "size": [14 if k == one.k else 6 for k in tried],
+                "symbol": ["star" if k == groups.k else "circle" for k in tried],
+                "size": [14 if k == groups.k else 6 for k in tried],
             },
             hovertemplate=f"{name}<br>%{{x}} clusters<br>silhouette %{{y:.3f}}<extra></extra>",
         )
@@ -253,16 +253,19 @@ def choices(
     """
     colours = palette(dark)
     figure = make_subplots(1, 2, subplot_titles=["cells in all", "covered cells (IDC)"], horizontal_spacing=0.1)
-    places = {id(one): place for place, one in enumerate(found)}
-    for index, name in enumerate(dict.fromkeys(one.clustering for one in found)):
+    places = {id(choice): place for place, choice in enumerate(found)}
+    for index, name in enumerate(dict.fromkeys(choice.clustering for choice in found)):
         for dropped in (False, True):
-            line = [one for one in found if one.clustering == name and one.drop_zeros == dropped]
+            line = [choice for choice in found if choice.clustering == name and choice.drop_zeros == dropped]
             label = f"{labels[name]}, zeros {'dropped' if dropped else 'kept'}"
             symbol = _SYMBOLS[index % len(_SYMBOLS)] + ("-open" if dropped else "")
             colour = (colours.accent, colours.error, colours.ink, colours.muted)[index % 4]
-            for column, values in ((1, [one.total for one in line]), (2, [100 * one.score for one in line])):
+            for column, values in (
+                (1, [choice.total for choice in line]),
+                (2, [100 * choice.score for choice in line]),
+            ):
                 figure.add_scatter(
-                    x=[_choice(one.k) for one in line],
+                    x=[_choice(choice.k) for choice in line],
                     y=[float(value) for value in values],
                     name=label,
                     mode="lines+markers",
@@ -270,8 +273,8 @@ def choices(
                     showlegend=column == 1,
                     line={"color": colour, "dash": "dot" if dropped else "solid", "width": 1.5},
                     marker={"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
-                    customdata=[places[id(one)] for one in line],
-                    text=[_told(one) for one in line],
+                    customdata=[places[id(choice)] for choice in line],
+                    text=[_told(choice) for choice in line],
                     hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to use it<extra></extra>",
                     row=1,
                     col=column,
@@ -291,10 +294,10 @@ def choices(
         )
     figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
     figure.update_yaxes(
-        title="cells", range=_decades([one.total for one in found]), exponentformat="power", row=1, col=1
+        title="cells", range=_decades([choice.total for choice in found]), exponentformat="power", row=1, col=1
     )
     figure.update_yaxes(
-        title="covered (%)", range=_decades([100 * one.score for one in found]), tickformat="~g", row=1, col=2
+        title="covered (%)", range=_decades([100 * choice.score for choice in found]), tickformat="~g", row=1, col=2
     )
     figure.update_yaxes(type="log", dtick=1)
     finish(figure, title, colours, height=450)

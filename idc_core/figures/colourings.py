@@ -164,14 +164,14 @@ _SHARED_MARKS: Final = ("\u25a0", "\u25e7", "\u25a1")
 
 
 def _shared(tiles: Tiles) -> Counts:
-    found = np.where(tiles.shared == tiles.covered, 1, np.where(tiles.shared > 0, 2, 3))
-    return np.where(tiles.covered > 0, found, 0).astype(np.int64)
+    counts = np.where(tiles.shared == tiles.covered, 1, np.where(tiles.shared > 0, 2, 3))
+    return np.where(tiles.covered > 0, counts, 0).astype(np.int64)
 
 
 def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
     labels = ("both reach", "both reach in part", "only these tests reach")
-    found = (colours.counts[1], _between(colours.counts[1], colours.error, 0.5), colours.error)
-    return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, found, strict=True)]
+    shades = (colours.counts[1], _between(colours.counts[1], colours.error, 0.5), colours.error)
+    return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, shades, strict=True)]
 
 
 CROSS: Final = f"{_WRONG}: reached only by misclassified tests."

@@ -241,7 +241,7 @@ def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = 
     figure = go.Figure()
     low, high = growth.low * share, growth.high * share
     band(figure, growth.tests, low, high, colours.counts[1], opacity=0.35, name="fewest to most")
-    for name, cells, colour, dash, said in (
+    for name, cells, colour, dash, text in (
         (f"mean of {growth.orders} shuffled orders", growth.mean, colours.accent, "dash", "IDC %{y:.3g} % on average"),
         ("given order", growth.given, colours.tests, None, "%{customdata:,} cells, IDC %{y:.3g} %"),
         ("greedy order", growth.greedy, colours.muted, "dot", "%{customdata:,} cells at best, IDC %{y:.3g} %"),
@@ -253,7 +253,7 @@ def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = 
             name=name,
             line={"color": colour, "dash": dash, "width": 2},
             customdata=cells,
-            hovertemplate=f"%{{x:,}} tests<br>{said}<extra></extra>",
+            hovertemplate=f"%{{x:,}} tests<br>{text}<extra></extra>",
         )
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")

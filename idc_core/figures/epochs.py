@@ -70,27 +70,27 @@ def by_epoch(
     """
     colours = palette(dark)
     first = [] if chosen is None else [chosen]
-    told = [*first, *(one for one in told if one != chosen)][:_MOST_TOLD]
+    told = [*first, *(line for line in told if line != chosen)][:_MOST_TOLD]
     styles = _lines(colours) if first else _lines(colours)[1:]
     figure = go.Figure(_others(values, names, np.setdiff1d(np.arange(values.shape[1]), told), keys, epochs, colours))
     places = list(range(len(epochs)))
-    for one, style in reversed(list(zip(told, styles, strict=False))):
+    for line, style in reversed(list(zip(told, styles, strict=False))):
         figure.add_scatter(
             x=places,
-            y=values[:, one].tolist(),
+            y=values[:, line].tolist(),
             mode="lines+markers",
             showlegend=False,
-            name=names[one],
-            customdata=keys[:, one].tolist(),
-            line={"color": style.colour, "dash": style.dash, "width": 4 if one == chosen else 2},
-            marker={"color": style.colour, "symbol": style.mark, "size": 11 if one == chosen else 9},
-            text=[_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)],
+            name=names[line],
+            customdata=keys[:, line].tolist(),
+            line={"color": style.colour, "dash": style.dash, "width": 4 if line == chosen else 2},
+            marker={"color": style.colour, "symbol": style.mark, "size": 11 if line == chosen else 9},
+            text=[_hover(names[line], epoch, value) for epoch, value in zip(epochs, values[:, line], strict=True)],
             hovertemplate="%{text}<extra></extra>",
         )
     low, high = _range(values)
     ends = _spread(np.nan_to_num(values[-1, told]).tolist(), low, high)
-    for one, style, height in zip(told, styles, ends, strict=False):
-        name = f"{_short(names[one])} {_number(float(values[-1, one]))}"
+    for line, style, height in zip(told, styles, ends, strict=False):
+        name = f"{_short(names[line])} {_number(float(values[-1, line]))}"
         figure.add_annotation(
             x=places[-1],
             y=height,
@@ -99,7 +99,7 @@ def by_epoch(
             showarrow=False,
             align="left",
             text=f'<span style="color:{style.colour}">{style.sign}</span> '
-            + (f"<b>{name}</b>" if one == chosen else name),
+            + (f"<b>{name}</b>" if line == chosen else name),
             font={"size": 12, "color": colours.ink},
         )
     figure.update_xaxes(
@@ -125,18 +125,18 @@ def _others(
     """Return all other lines as one trace, each broken off from the next."""
     x: list[int | None] = []
     y: list[float | None] = []
-    told: list[list[int] | None] = []
+    data: list[list[int] | None] = []
     text: list[str] = []
-    for one in which.tolist():
+    for line in which.tolist():
         x += [*range(len(epochs)), None]
-        y += [*values[:, one].tolist(), None]
-        told += [*keys[:, one].tolist(), None]
-        text += [_hover(names[one], epoch, value) for epoch, value in zip(epochs, values[:, one], strict=True)]
+        y += [*values[:, line].tolist(), None]
+        data += [*keys[:, line].tolist(), None]
+        text += [_hover(names[line], epoch, value) for epoch, value in zip(epochs, values[:, line], strict=True)]
         text.append("")
     return go.Scatter(
         x=x,
         y=y,
-        customdata=told,
+        customdata=data,
         text=text,
         mode="lines+markers",
         showlegend=False,
@@ -168,16 +168,16 @@ def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
     """Move heights apart so that no two names overlap, in their order, as little as going from below allows."""
     gap = _APART * (high - low)
     order = sorted(range(len(heights)), key=lambda at: heights[at])
-    found = [0.0] * len(heights)
+    placed = [0.0] * len(heights)
     floor = low
     for at in order:
-        found[at] = max(heights[at], floor)
-        floor = found[at] + gap
+        placed[at] = max(heights[at], floor)
+        floor = placed[at] + gap
     ceiling = high
     for at in reversed(order):
-        found[at] = min(found[at], ceiling)
-        ceiling = found[at] - gap
-    return found
+        placed[at] = min(placed[at], ceiling)
+        ceiling = placed[at] - gap
+    return placed
 
 
 def _short(name: str) -> str:

@@ -45,7 +45,7 @@ def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, m
     free = [i for i in range(len(sizes)) if i not in (fixed or {})]
     for count in range(len(free), 0, -1):
         splits = [Axes(tuple(free[:at]), tuple(free[at:count])) for at in range(count + 1)]
-        axes = min(splits, key=lambda one: (max(one.shape(sizes)), one.shape(sizes)))
+        axes = min(splits, key=lambda candidate: (max(candidate.shape(sizes)), candidate.shape(sizes)))
         if axes.fits(sizes, most):
             return axes
     return Axes((), ())
@@ -104,17 +104,17 @@ class Grid:
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add up what the covered cells (covered cells, ...) of each tile hold, int64 (tiles, ...)."""
         inside = self.tile >= 0
-        found = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
-        np.add.at(found, self.tile[inside], values[inside])
-        return found
+        sums = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
+        np.add.at(sums, self.tile[inside], values[inside])
+        return sums
 
     def clusters(self, tile: int) -> dict[int, int]:
         """Return what is the same in all cells of a tile: the cluster of each neuron, by its rank."""
         row, column = divmod(tile, len(self.column_cells))
-        found = dict(self.fixed)
-        found.update(zip(self.axes.rows, map(int, self.row_cells[row]), strict=True))
-        found.update(zip(self.axes.columns, map(int, self.column_cells[column]), strict=True))
-        return dict(sorted(found.items()))
+        numbers = dict(self.fixed)
+        numbers.update(zip(self.axes.rows, map(int, self.row_cells[row]), strict=True))
+        numbers.update(zip(self.axes.columns, map(int, self.column_cells[column]), strict=True))
+        return dict(sorted(numbers.items()))
 
     @property
     def names(self) -> list[str]:

@@ -48,13 +48,13 @@ def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
     """Return the relevance, above 0, that gets the strongest colour, for every map of explanations shown together."""
     if scale not in SCALES:
         raise SettingError(f"Unknown scale {scale!r}: expected one of {', '.join(SCALES)}.")
-    own = [{layer: float(np.nanmax(np.abs(values))) for layer, values in one.items()} for one in maps]
+    own = [{layer: float(np.nanmax(np.abs(values))) for layer, values in by_layer.items()} for by_layer in maps]
     if scale == "layer":
-        own = [{layer: max(other.get(layer, 0.0) for other in own) for layer in one} for one in own]
+        own = [{layer: max(other.get(layer, 0.0) for other in own) for layer in by_layer} for by_layer in own]
     if scale == "all":
-        largest = max(limit for one in own for limit in one.values())
-        own = [dict.fromkeys(one, largest) for one in own]
-    return [{layer: limit if limit > 0 else 1.0 for layer, limit in one.items()} for one in own]
+        largest = max(limit for by_layer in own for limit in by_layer.values())
+        own = [dict.fromkeys(by_layer, largest) for by_layer in own]
+    return [{layer: limit if limit > 0 else 1.0 for layer, limit in by_layer.items()} for by_layer in own]
 
 
 def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue") -> NDArray[np.uint8]:

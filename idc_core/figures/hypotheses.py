@@ -167,7 +167,7 @@ def ranked_scores(
             marker={
                 "size": [15 if key == chosen else 10 for key in keys],
                 "color": colours.accent,
-                "symbol": ["circle" if one else "circle-open" for one in passes],
+                "symbol": ["circle" if passed else "circle-open" for passed in passes],
                 "line": {
                     "color": [colours.error if key == chosen else colours.accent for key in keys],
                     "width": [3 if key == chosen else 1.5 for key in keys],

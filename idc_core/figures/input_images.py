@@ -53,17 +53,17 @@ def lines(series: NDArray[np.floating], relevance: NDArray[np.floating] | None =
         raise SettingError(f"Lines need inputs of shape (n, channels, steps); got {series.shape}.")
     height, width = _LINES
     drawn = []
-    for number, one in enumerate(series):
+    for number, item in enumerate(series):
         ground = np.full((width, 3), 255, np.uint8)
         if relevance is not None:
             per_step = relevance[number].sum(0)
             coloured = relevance_colours(per_step[None], float(np.abs(per_step).max()) or 1.0)[0]
-            ground = coloured[np.arange(width) * one.shape[1] // width]
+            ground = coloured[np.arange(width) * item.shape[1] // width]
         picture = Image.fromarray(np.repeat(ground[None], height, axis=0))
         pen = ImageDraw.Draw(picture)
-        low, high = float(one.min()), float(one.max())
-        across = (np.arange(one.shape[1]) + 0.5) * width / one.shape[1]
-        for channel, values in enumerate(one):
+        low, high = float(item.min()), float(item.max())
+        across = (np.arange(item.shape[1]) + 0.5) * width / item.shape[1]
+        for channel, values in enumerate(item):
             down = 4 + (height - 9) * (1 - (values - low) / ((high - low) or 1.0))
             pen.line(list(zip(across.tolist(), down.tolist(), strict=True)), _INKS[channel % len(_INKS)])
         drawn.append(np.asarray(picture))
@@ -91,7 +91,10 @@ def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> 
     per_pixel = relevance.sum(axis=1)
     limits = np.abs(per_pixel).max(axis=(1, 2))
     coloured = np.stack(
-        [relevance_colours(one, limit if limit > 0 else 1.0) for one, limit in zip(per_pixel, limits, strict=True)]
+        [
+            relevance_colours(pixels, limit if limit > 0 else 1.0)
+            for pixels, limit in zip(per_pixel, limits, strict=True)
+        ]
     )
     return enlarge(coloured, smallest)
 

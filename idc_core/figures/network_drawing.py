@@ -75,8 +75,8 @@ def network_drawing(
         names = [layers[place] for place in shown]
         framed = [layer == selected for layer in names]
         line = {
-            "color": [colours.error if one else colours.muted for one in framed],
-            "width": [3 if one else 1 for one in framed],
+            "color": [colours.error if is_framed else colours.muted for is_framed in framed],
+            "width": [3 if is_framed else 1 for is_framed in framed],
         }
         figure.add_bar(
             x=[places[place][0] for place in shown],

@@ -83,9 +83,9 @@ def ranking(
         tickangle=-90 if len(names) > _MOST_BARS // 3 else 0,
     )
     missing = {"in the middle": int((~silent).sum()) - len(shown), "that are 0 in every row": int(silent.sum())}
-    said = " and ".join(f"{number} {which}" for which, number in missing.items() if number)
+    text = " and ".join(f"{number} {which}" for which, number in missing.items() if number)
     by = f"neuron, by {rows[0].title[0].lower()}{rows[0].title[1:]}"
-    figure.update_xaxes(title=f"{by}<br>not drawn: {said}" if said else by, row=len(rows))
+    figure.update_xaxes(title=f"{by}<br>not drawn: {text}" if text else by, row=len(rows))
     framed = None if selected is None else names.index(str(selected))
     # The frame's name needs the room above its bar.
     side = "right" if framed is not None and 2 * framed < len(names) else "left"

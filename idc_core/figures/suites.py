@@ -111,9 +111,9 @@ def _gain(
         line={"color": style.colour(dark), "width": 3, "dash": style.dash},
         **place,
     )
-    said = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
+    text = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
     if not number or suite.within:
-        said = f"{np.format_float_positional(end, 3, fractional=False, trim='-')} %"
+        text = f"{np.format_float_positional(end, 3, fractional=False, trim='-')} %"
     figure.add_scatter(
         x=[end],
         y=y,
@@ -121,7 +121,7 @@ def _gain(
         marker=suite.marker(dark),
         showlegend=False,
         cliponaxis=False,
-        text=[f"  {said}"],
+        text=[f"  {text}"],
         textfont={"size": 11, "color": palette(dark).ink},
         textposition="middle right" if end >= start else "top center",
         customdata=[list(which)],
@@ -149,7 +149,7 @@ def shared_cells(
             ygap=2,
             zmin=int(counts.min()),
             zmax=max(int(counts.max()), int(counts.min()) + 1),
-            customdata=[[f"{one.label} and {other.label}" for other in suites] for one in suites],
+            customdata=[[f"{first.label} and {other.label}" for other in suites] for first in suites],
             hovertemplate="%{customdata}: %{z:,} cells<extra></extra>",
         )
     )

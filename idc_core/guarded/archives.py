@@ -184,7 +184,7 @@ def _directory(stream: BinaryIO) -> tuple[int, list[int]]:
     count, narrow, comment = struct.unpack_from("<HI4xH", tail, at + 10)
     if len(tail) != at + _END_SIZE + comment:
         raise zipfile.BadZipFile("more bytes follow its end")
-    found, counts = [] if narrow == _WIDE else [narrow], [count]
+    sizes, counts = [] if narrow == _WIDE else [narrow], [count]
     locator = tail[max(0, at - _LOCATOR_SIZE) : at]
     if locator.startswith(_LOCATOR_64):
         # Libraries differ in where they look for the wide record: in the place that is told, or before the locator.
@@ -193,11 +193,11 @@ def _directory(stream: BinaryIO) -> tuple[int, list[int]]:
             record = stream.read(_END_64_SIZE)
             if record.startswith(_END_64) and len(record) == _END_64_SIZE:
                 members, bytes_of = struct.unpack_from("<QQ", record, 32)
-                found.append(bytes_of)
+                sizes.append(bytes_of)
                 counts.append(members)
     stream.seek(0)
     # More than the file holds is refused by the library; less would be read than it says.
-    return int(min(max(found, default=size), size)), counts
+    return int(min(max(sizes, default=size), size)), counts
 
 
 _SMALL = 100_000
@@ -223,12 +223,12 @@ def _check_local(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) 
 def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     end = -1
-    for member in sorted(archive.infolist(), key=lambda one: one.header_offset):
+    for member in sorted(archive.infolist(), key=lambda info: info.header_offset):
         name = member.filename
-        said = name[:_MOST_SAID]
+        shown = name[:_MOST_SAID]
         if not name or len(name) > _MOST_NAME or not _PLAIN.match(name) or ".." in PurePosixPath(name).parts:
             raise DataError(
-                f"{where} holds the member {said!r}, whose name leads out of its folder, or is none: refused."
+                f"{where} holds the member {shown!r}, whose name leads out of its folder, or is none: refused."
             )
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")
@@ -249,7 +249,7 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
             members[name] = member
     for member in archive.infolist():
         _check_local(archive, member, where)
-    total, size = (sum(getattr(one, of) for one in members.values()) for of in ("file_size", "compress_size"))
+    total, size = (sum(getattr(info, of) for info in members.values()) for of in ("file_size", "compress_size"))
     if expansion is not None and total > max(_SMALL, expansion * size):
         raise DataError(f"{where} expands from {size:,} to {total:,} bytes in all: refused as a trap.")
     return members

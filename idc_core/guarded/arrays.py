@@ -145,9 +145,9 @@ def read_array(
         stream.seek(0)
         try:
             if shape is not None:
-                found = _header(stream, size, where).shape
-                if found != shape:
-                    raise DataError(f"{where} has the shape {found}; expected {shape}.")
+                held = _header(stream, size, where).shape
+                if held != shape:
+                    raise DataError(f"{where} has the shape {held}; expected {shape}.")
                 stream.seek(0)
             return _read(stream, size, where, budget, None)
         except OSError as error:

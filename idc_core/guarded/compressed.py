@@ -35,10 +35,10 @@ class _Expanded(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         while not self._inflate.eof:
             given = self._inflate.unconsumed_tail or self._stream.read(_BLOCK)
-            found = self._inflate.decompress(given, len(view))
-            view[: len(found)] = found
-            if found:
-                return len(found)
+            content = self._inflate.decompress(given, len(view))
+            view[: len(content)] = content
+            if content:
+                return len(content)
             if not given:
                 raise EOFError("it ends before its end is marked")
         if self._inflate.unused_data or self._stream.read(1):

@@ -101,14 +101,14 @@ def read_photo(
         if image.format == "PNG":
             check_parts(content, where)
         ImageOps.exif_transpose(image, in_place=True)
-        found = _plain(image, where)
-        found = found.convert("L" if channels == 1 else "RGB")
-        if fit is None and found.size != size[::-1]:
+        picture = _plain(image, where)
+        picture = picture.convert("L" if channels == 1 else "RGB")
+        if fit is None and picture.size != size[::-1]:
             raise DataError(
-                f"{where} has {found.size[1]} x {found.size[0]} pixels (rows x columns) and others {size[0]} x "
+                f"{where} has {picture.size[1]} x {picture.size[0]} pixels (rows x columns) and others {size[0]} x "
                 f"{size[1]}; networks take one size. Give it as the size of the preparation."
             )
-        pixels = np.asarray(_fitted(found, size, fit, resample, margin))
+        pixels = np.asarray(_fitted(picture, size, fit, resample, margin))
         return np.ascontiguousarray(pixels[None] if channels == 1 else pixels.transpose(2, 0, 1))
 
 

@@ -72,7 +72,7 @@ def read_picture(
     try:
         with Image.open(io.BytesIO(content), formats=(form,)) as image:
             if (size is not None and image.size != size) or (mode is not None and image.mode != mode):
-                expected = [one for one in ("x".join(map(str, size or ())), mode) if one]
+                expected = [part for part in ("x".join(map(str, size or ())), mode) if part]
                 raise DataError(
                     f"{where} is {image.size[0]}x{image.size[1]} pixels, mode {image.mode}; expected "
                     f"{', '.join(expected)}."

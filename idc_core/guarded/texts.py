@@ -125,11 +125,11 @@ def read_toml(file: File, where: str) -> dict[str, object]:
     if len(text) > _MOST_TOML:
         raise DataError(f"{where} has {len(text):,} characters; expected at most {_MOST_TOML:,}.")
     try:
-        found = tomllib.loads(text, parse_float=_finite)
-        _check_depth(found)
+        table = tomllib.loads(text, parse_float=_finite)
+        _check_depth(table)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} cannot be read as TOML ({str(error)[:_MOST_SAID]}).") from error
-    return found
+    return table
 
 
 def typed(plain: object, where: str, kind: type[T]) -> T:
@@ -145,9 +145,9 @@ def _check_depth(plain: object) -> None:
     for _ in range(_MOST_NESTED):
         level = [
             inner
-            for one in level
-            if isinstance(one, (dict, list))
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
             if isinstance(inner, (dict, list))
         ]
         if not level:
@@ -156,10 +156,10 @@ def _check_depth(plain: object) -> None:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a key comes twice in one object")
-    return found
+    return entries
 
 
 def _refuse(name: str) -> None:
@@ -167,20 +167,20 @@ def _refuse(name: str) -> None:
 
 
 def _finite(text: str) -> float:
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         _refuse(text[:60])
-    return found
+    return number
 
 
 def read_number(text: str, where: str) -> float:
     """Return a number as a table writes it; `DataError` for all else that Python reads: 0_1, nan, other digits."""
     if not _NUMBER.fullmatch(text):
         raise DataError(f"{where}: expected a number, not {text[:60]!r}.")
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         raise DataError(f"{where}: the number {text[:60]!r} is too large.")
-    return found
+    return number
 
 
 def read_rows(file: File, where: str, budget: Budget | None = None) -> Iterator[tuple[int, list[str]]]:

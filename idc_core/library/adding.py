@@ -105,10 +105,10 @@ def kind_of(name: str, folder: Path | None = None) -> Kind:
 
 def accepted(kind: Kind) -> list[str]:
     """Return the endings of files that can be added; "/" for folders, which may come as zip files."""
-    found = {"/" if one.startswith("/") else one for one in _formats(kind)}
+    endings = {"/" if format.startswith("/") else format for format in _formats(kind)}
     if kind == "network":
-        found -= {one.ending for one in NETWORK_FORMATS.values() if one.trusted}
-    return sorted(found | ({".zip"} if "/" in found else set()))
+        endings -= {format.ending for format in NETWORK_FORMATS.values() if format.trusted}
+    return sorted(endings | ({".zip"} if "/" in endings else set()))
 
 
 def _entry(kind: Kind, source: str, content: str, stamp: Stamp, owner: str, label: str) -> Entry:
@@ -129,7 +129,7 @@ def _free(first: str) -> str:
 
 def _ending(name: str, kind: Kind) -> str:
     """Return the longest ending of a file that a reader knows, else its last one."""
-    known = [one for one in _formats(kind) if name.lower().endswith(one)]
+    known = [ending for ending in _formats(kind) if name.lower().endswith(ending)]
     return max(known, key=len, default=PureWindowsPath(name).suffix.lower())
 
 
@@ -139,7 +139,7 @@ def _formats(kind: Kind) -> Iterable[str]:
 
 def _check_ending(ending: str, name: str, kind: Kind) -> None:
     """Refuse what is code, what may run code, and what no reader knows."""
-    trusted = [one.ending for one in NETWORK_FORMATS.values() if one.trusted]
+    trusted = [format.ending for format in NETWORK_FORMATS.values() if format.trusted]
     if ending in (*_CODE, *trusted):
         raise DataError(
             f"{name} is code, or can run code when it is read: such files are named on the command line only "
@@ -154,5 +154,5 @@ def _check_ending(ending: str, name: str, kind: Kind) -> None:
         made, instead = REFUSED[ending]
         raise DataError(f"{name} is a file {made}, which can run code when it is read: refused. Save it by {instead}.")
     if ending not in accepted(kind):
-        endings = ", ".join("a folder" if one == "/" else one for one in accepted(kind))
+        endings = ", ".join("a folder" if format == "/" else format for format in accepted(kind))
         raise DataError(f"{name} is no {_WHAT[kind]} that can be read; expected {endings}.")

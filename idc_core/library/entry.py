@@ -61,15 +61,15 @@ class Stamp:
 
 def _files(folder: Path) -> list[tuple[str, int, int]]:
     """Return names, sizes and times of the files below a folder."""
-    found = []
+    files = []
     for parent, _, names in os.walk(folder):
         for name in names:
             file = Path(parent) / name
             about = file.lstat()
-            found.append((str(file.relative_to(folder)), about.st_size, about.st_mtime_ns))
-            if len(found) > _MOST_FILES:
+            files.append((str(file.relative_to(folder)), about.st_size, about.st_mtime_ns))
+            if len(files) > _MOST_FILES:
                 raise DataError(f"{folder} holds more than {_MOST_FILES:,} files; name a smaller folder.")
-    return found
+    return files
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Entry:
 
 def plain_name(text: str) -> str:
     """Return a name in one line, without characters that are not seen or turn the direction of reading, cut to 120."""
-    seen = "".join(" " if unicodedata.category(one) in _INVISIBLE else one for one in text)
+    seen = "".join(" " if unicodedata.category(character) in _INVISIBLE else character for character in text)
     return " ".join(seen.split())[:_MOST_NAME]
 
 

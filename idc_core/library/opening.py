@@ -129,6 +129,6 @@ def _enter_data(entry: Entry) -> None:
 
 def _enter_network(entry: Entry) -> None:
     assert entry.network is not None
-    settings, found = entry.network_settings, Found(entry.network.layers, entry.network.default_layer)
+    settings, layers = entry.network_settings, Found(entry.network.layers, entry.network.default_layer)
     label = _menu_label(entry)
-    open_network(network_file(entry), settings.data, name=entry.name, label=label, layer=settings.layer, found=found)
+    open_network(network_file(entry), settings.data, name=entry.name, label=label, layer=settings.layer, found=layers)

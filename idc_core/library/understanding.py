@@ -37,10 +37,10 @@ def understand(entry: Entry, on_progress: Progress | None = None) -> Entry:
     with named(entry):
         stamp = entry.stamp if entry.content else Stamp.of(entry.path)
         if entry.kind == "network":
-            found = _network(entry, on_progress)
+            network = _network(entry, on_progress)
             if entry.network is not None:  # read again: its layers are those of before until it is connected again
-                found = replace(found, layers=entry.network.layers, default_layer=entry.network.default_layer)
-            return store.replaced(entry, network=found, stamp=stamp, check=None)
+                network = replace(network, layers=entry.network.layers, default_layer=entry.network.default_layer)
+            return store.replaced(entry, network=network, stamp=stamp, check=None)
         found_data = _data(entry, on_progress)
         return store.replaced(entry, data=found_data, data_settings=entry.data_settings, stamp=stamp)
 
@@ -117,11 +117,11 @@ def fitting(
         module = network_file(entry)().eval().float()
         if explain := entry.network_settings.explain:
             explaining(module, explain)
-    found = {}
+    misfits = {}
     for place, (name, data) in enumerate(candidates.items()):
         report(on_progress, place, len(candidates), "data sets tried")
-        found[name] = _misfit(module, data)
-    return found
+        misfits[name] = _misfit(module, data)
+    return misfits
 
 
 def _misfit(module: Module, data: DatasetEntry) -> str:
@@ -143,8 +143,8 @@ def _misfit(module: Module, data: DatasetEntry) -> str:
         if scores.dim() > 2:
             return f"it gives scores of shape (n, {', '.join(map(str, scores.shape[1:]))}): say which are explained"
         outputs = int(scores[:1].numel())
-        wanted = 1 if data.task == "regression" else len(data.class_names)
-        return "" if outputs == wanted else f"it gives {outputs} scores, and these data have {wanted} classes"
+        needed = 1 if data.task == "regression" else len(data.class_names)
+        return "" if outputs == needed else f"it gives {outputs} scores, and these data have {needed} classes"
     return reason
 
 

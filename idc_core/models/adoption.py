@@ -125,8 +125,8 @@ def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None,
     """
     from idc_core.datasets import DATASETS
 
-    said = getattr(network, "expected", None)
-    expected = said if isinstance(said, Expected) else None
+    claim = getattr(network, "expected", None)
+    expected = claim if isinstance(claim, Expected) else None
     if not entry.dataset:
         return (expected.example(), expected.naming) if expected else (None, None)
     if entry.dataset not in DATASETS:
@@ -134,9 +134,9 @@ def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None,
             f"{said_source(entry.build)}: the network {entry.name!r} takes the data set {entry.dataset!r}, which there "
             f"is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
         )
-    found = DATASETS[entry.dataset].load("train", 2, None)
-    by_name = expected.naming.padded(found.special[0]) if expected and expected.naming else None
-    return torch.from_numpy(found.inputs[:2].copy()), found.naming or by_name
+    data = DATASETS[entry.dataset].load("train", 2, None)
+    by_name = expected.naming.padded(data.special[0]) if expected and expected.naming else None
+    return torch.from_numpy(data.inputs[:2].copy()), data.naming or by_name
 
 
 def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:
     shape = tuple(inputs.shape[1:])
     given = (hook for module in network.modules() for hook in module._forward_pre_hooks.values())
     hooks = [hook for hook in given if isinstance(hook, Before)]
-    told = any(hook.scaling.layout != "first" for hook in hooks)
-    if not isinstance(expected, Expected) or len(shape) < 2 or told or expected.fits(shape):
+    scaled = any(hook.scaling.layout != "first" for hook in hooks)
+    if not isinstance(expected, Expected) or len(shape) < 2 or scaled or expected.fits(shape):
         return ()
     layouts = {"last": (*shape[1:], shape[0]), "flat": (math.prod(shape),)}
     layout = next((name for name, other in layouts.items() if expected.fits(other)), "")
@@ -207,11 +207,11 @@ class _Survey:
             self.attentions = noted.attentions
         except Exception as error:
             kind = str(inputs.dtype).removeprefix("torch.")
-            said = (str(error).strip().splitlines() or [""])[0]
-            said = said if isinstance(error, IdcError) else f"{type(error).__name__}: {said}"
+            reason = (str(error).strip().splitlines() or [""])[0]
+            reason = reason if isinstance(error, IdcError) else f"{type(error).__name__}: {reason}"
             raise ModelError(
                 f"{where} fails on inputs of shape {tuple(inputs.shape)} and type {kind}: "
-                f"{said.rstrip('.')}.{_other_channels(network, inputs)}"
+                f"{reason.rstrip('.')}.{_other_channels(network, inputs)}"
             ) from error
         finally:
             for hook in hooks:
@@ -244,17 +244,17 @@ class _Survey:
     @property
     def layers(self) -> list[str]:
         """Layers with weights, poolings, and blocks whose output is no layer's own (sums of branches)."""
-        found: dict[int, str] = {}
+        layers: dict[int, str] = {}
         for name in self.outputs:
             module, place = self._modules[name], id(self.outputs[name][-1])
             if not self._has_neurons(name):
                 continue
             leaf = next(module.children(), None) is None
             if _has_weights(module) or isinstance(module, _POOLING):
-                found[place] = name
-            elif not leaf and (place not in found or not self._is_leaf(found[place])):
-                found[place] = name  # of blocks with one output the outermost, which finishes last
-        return list(found.values())
+                layers[place] = name
+            elif not leaf and (place not in layers or not self._is_leaf(layers[place])):
+                layers[place] = name  # of blocks with one output the outermost, which finishes last
+        return list(layers.values())
 
     def _is_leaf(self, name: str) -> bool:
         return next(self._modules[name].children(), None) is None
@@ -293,9 +293,9 @@ def _fitting_scores(entry: ModelEntry, network: nn.Module, seen: _Survey, where:
         _check_scores(entry, seen, where)
         return ()
     put_two_scores(network, seen.probability)
-    said = "probability p of the second class: -x/2 and x/2 are analysed, x the logit of p"
+    probability = "probability p of the second class: -x/2 and x/2 are analysed, x the logit of p"
     score = "score x: -x/2 and x/2 are analysed, so that the second class is predicted where x is above 0"
-    return (f"It gives one {said if seen.probability else score}.",)
+    return (f"It gives one {probability if seen.probability else score}.",)
 
 
 def _class_names(entry: ModelEntry) -> tuple[str, ...]:
@@ -377,8 +377,8 @@ def _found(
             raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {', '.join(offered)}.")
     layers = chosen
     if not chosen:
-        wanted = {*(getattr(network, "offered_layers", ()) or offered), *given}
-        layers = tuple(name for name in ran if name in wanted)
+        offers = {*(getattr(network, "offered_layers", ()) or offered), *given}
+        layers = tuple(name for name in ran if name in offers)
         layers += tuple(name for name in given if name not in layers)
     if not layers:
         raise ModelError(

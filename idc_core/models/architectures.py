@@ -46,17 +46,17 @@ def data_of(path: Path) -> str:
 
 def _fitting(path: Path) -> list[str]:
     """Return the names of the architectures whose tensors a file holds; ModelError where there is none."""
-    found = read_shapes(path)
+    held = read_shapes(path)
     own = {entry.name: _shapes(entry) for entry in _architectures()}
-    names = [name for name, shapes in own.items() if shapes == found]
+    names = [name for name, shapes in own.items() if shapes == held]
     if names:
         return names
-    shared = {name: len(set(shapes.items()) & set(found.items())) for name, shapes in own.items()}
+    shared = {name: len(set(shapes.items()) & set(held.items())) for name, shapes in own.items()}
     near = sorted((name for name in own if shared[name]), key=lambda name: -shared[name] / len(own[name]))[:_LISTED]
-    said = ", ".join(f"{name} ({shared[name]} of {len(own[name])})" for name in near)
+    nearest = ", ".join(f"{name} ({shared[name]} of {len(own[name])})" for name in near)
     raise ModelError(
-        f"{path} holds {len(found)} tensor{'' if len(found) == 1 else 's'} that fit no architecture of the registry"
-        f"{f'; nearest are {said}' if near else ''}. For a network of your own save it as ONNX, or register it in a "
+        f"{path} holds {len(held)} tensor{'' if len(held) == 1 else 's'} that fit no architecture of the registry"
+        f"{f'; nearest are {nearest}' if near else ''}. For a network of your own save it as ONNX, or register it in a "
         "setup file with @idc.network."
     )
 

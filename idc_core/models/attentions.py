@@ -34,7 +34,7 @@ def with_parts(
     """
 
     def held(name: str) -> int:
-        return sum(one == name or one.startswith(f"{name}.") for one in attentions)
+        return sum(module == name or module.startswith(f"{name}.") for module in attentions)
 
     blocks = [name for name in outputs if held(name) == len(outputs[name])]
     around: dict[str, str] = {}
@@ -42,12 +42,12 @@ def with_parts(
         fitting = [name for name in blocks if attention == name or attention.startswith(f"{name}.")]
         if fitting:
             around[attention] = min(fitting, key=len)
-    found = [part_of_layer(name, HEADS) for name in around.values()]
+    parts = [part_of_layer(name, HEADS) for name in around.values()]
     tokens = [name for name in outputs if name in around.values() and outputs[name][0].dim() == 3]
     read = _token_read(network, inputs, tokens[-1]) if tokens else ""
-    found += [part_of_layer(name, read) for name in tokens if read]
+    parts += [part_of_layer(name, read) for name in tokens if read]
     order = {name: place for place, name in enumerate(outputs)}
-    return tuple(sorted({*layers, *found}, key=lambda name: (order.get(split_layer(name)[0], len(order)), name)))
+    return tuple(sorted({*layers, *parts}, key=lambda name: (order.get(split_layer(name)[0], len(order)), name)))
 
 
 def _token_read(network: nn.Module, inputs: Tensor, block: str) -> str:

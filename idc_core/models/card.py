@@ -75,8 +75,8 @@ class ModelCard:
         """Make a card of what its JSON text held; ModelError, naming the source, if fields or values cannot be."""
         expected = {item.name for item in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != expected:
-            found = sorted(content) if isinstance(content, Mapping) else type(content).__name__
-            raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {found}.")
+            held = sorted(content) if isinstance(content, Mapping) else type(content).__name__
+            raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {held}.")
         try:
             from idc_core.guarded import typed
 

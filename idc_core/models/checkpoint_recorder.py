@@ -56,19 +56,19 @@ class CheckpointRecorder:
         `epoch` of `last` are finished; `describe` measures a network and returns its card. ModelError if the folder
         cannot be written to, or values are too large for 16 bits.
         """
-        one = copy.deepcopy(network).cpu()
-        trained = fingerprint(one)
-        card = describe(one)
+        copied = copy.deepcopy(network).cpu()
+        trained = fingerprint(copied)
+        card = describe(copied)
         stored = _stored(card.name, trained, epoch, last) if self.small else "float32"
         path = self.folder / f"epoch-{epoch:03d}"
         if stored == "float16":
-            rounded = {name: value.half().float() for name, value in one.state_dict().items()}
-            fill(one, rounded, f"Epoch {epoch} in 16 bits")
-            card = describe(one)
+            rounded = {name: value.half().float() for name, value in copied.state_dict().items()}
+            fill(copied, rounded, f"Epoch {epoch} in 16 bits")
+            card = describe(copied)
         if stored in ("float16", "float32"):
-            write_weights(one, path.with_suffix(".safetensors"), half=stored == "float16")
-        found = Checkpoint(epoch, last, trained, stored, card)
-        text = found.to_json()
+            write_weights(copied, path.with_suffix(".safetensors"), half=stored == "float16")
+        checkpoint = Checkpoint(epoch, last, trained, stored, card)
+        text = checkpoint.to_json()
         write_whole(path.with_suffix(".json"), text.encode() if self.small else seal_text(text))
 
 

@@ -85,16 +85,18 @@ class Checkpoint:
 
             text = read_content(path, where)
             # Those of the project are plain JSON, for anybody to read; those kept by a person carry a checksum.
-            found = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])
-            if set(found) != {item.name for item in fields(cls)}:
-                raise DataError(f"{where} has the fields {', '.join(found)[:200]}, which are not a checkpoint's.")
-            card = ModelCard.of(found["card"], f"in the checkpoint {path}")
-            one = typed(found, where, cls)
+            content = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])
+            if set(content) != {item.name for item in fields(cls)}:
+                raise DataError(f"{where} has the fields {', '.join(content)[:200]}, which are not a checkpoint's.")
+            card = ModelCard.of(content["card"], f"in the checkpoint {path}")
+            checkpoint = typed(content, where, cls)
         except (DataError, ModelError) as error:
             raise ModelError(f"{error} {again}") from error
-        if not 0 <= one.epoch <= one.epochs or path.stem != one.stem:
-            raise ModelError(f"{where} says epoch {one.epoch:,} of {one.epochs:,}, which cannot be. {again}")
-        return replace(one, card=card)
+        if not 0 <= checkpoint.epoch <= checkpoint.epochs or path.stem != checkpoint.stem:
+            raise ModelError(
+                f"{where} says epoch {checkpoint.epoch:,} of {checkpoint.epochs:,}, which cannot be. {again}"
+            )
+        return replace(checkpoint, card=card)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Series:
     @property
     def epochs(self) -> tuple[int, ...]:
         """The epochs that are there."""
-        return tuple(one.epoch for one in self.checkpoints)
+        return tuple(checkpoint.epoch for checkpoint in self.checkpoints)
 
     @property
     def complete(self) -> bool:
@@ -122,15 +124,15 @@ class Series:
 
     def open(self, epoch: int) -> Network:
         """Return the network at an epoch, in eval mode, with its card; ModelError if its file is absent or damaged."""
-        known = {one.epoch: one for one in self.checkpoints}
+        known = {checkpoint.epoch: checkpoint for checkpoint in self.checkpoints}
         if epoch not in known:
             there = ", ".join(map(str, known))
             raise ModelError(f"There is no checkpoint of {self.model} at epoch {epoch}; there are {there}.")
-        one = known[epoch]
-        if one.stored == "seed":
-            network, card = self._begun(one)
+        checkpoint = known[epoch]
+        if checkpoint.stored == "seed":
+            network, card = self._begun(checkpoint)
         else:
-            network, card = self._read(one), one.card
+            network, card = self._read(checkpoint), checkpoint.card
         card.check_network(network, f"of {self.model} at epoch {epoch} in {self.folder}")
         network.card = card
         return network.eval()
@@ -152,11 +154,11 @@ class Series:
             path = self.folder / f"{one.stem}.safetensors"
             network, source = find_entry(self.model).build(), f"The checkpoint {path}"
             read_weights(network, path, widen=one.stored == "float16")
-        found = fingerprint(network)
-        if found != one.card.fingerprint:
+        computed = fingerprint(network)
+        if computed != one.card.fingerprint:
             raise ModelError(
                 f"{source} should give {self.model} at epoch {one.epoch} with the fingerprint {one.card.fingerprint}, "
-                f"but gives {found}; delete {self.folder}, or train again with the checkpoints kept."
+                f"but gives {computed}; delete {self.folder}, or train again with the checkpoints kept."
             )
         return network
 
@@ -175,14 +177,16 @@ def untrained(name: str, seed: int = 0) -> Network:
 
 def read_series(name: str, folder: Path) -> Series | None:
     """Return the checkpoints in a folder, None where there are none; ModelError if they are damaged or mixed."""
-    found = tuple(Checkpoint.read(path) for path in sorted(folder.glob("epoch-*.json")))
-    if not found:
+    checkpoints = tuple(Checkpoint.read(path) for path in sorted(folder.glob("epoch-*.json")))
+    if not checkpoints:
         return None
-    for one in found:
-        if one.card.name != name:
-            raise ModelError(f"The folder {folder} should hold checkpoints of {name}, but one is of {one.card.name}.")
-        refuse_mixture(folder, asdict(one.card), found[0].card)
-    return Series(name, folder, tuple(sorted(found, key=lambda one: one.epoch)))
+    for checkpoint in checkpoints:
+        if checkpoint.card.name != name:
+            raise ModelError(
+                f"The folder {folder} should hold checkpoints of {name}, but one is of {checkpoint.card.name}."
+            )
+        refuse_mixture(folder, asdict(checkpoint.card), checkpoints[0].card)
+    return Series(name, folder, tuple(sorted(checkpoints, key=lambda checkpoint: checkpoint.epoch)))
 
 
 def refuse_mixture(folder: Path, training: Mapping[str, object], there: ModelCard) -> None:
@@ -202,9 +206,9 @@ def all_series(name: str) -> tuple[Series, ...]:
     epochs; of equals the one that is shipped.
     """
     find_entry(name)
-    found = [read_series(name, folder) for folder in (SHIPPED_FOLDER / name, kept_folder(name))]
-    there = [one for one in found if one is not None]
-    return tuple(sorted(there, key=lambda one: (not one.own, not one.complete, -len(one.checkpoints))))
+    every = [read_series(name, folder) for folder in (SHIPPED_FOLDER / name, kept_folder(name))]
+    there = [series for series in every if series is not None]
+    return tuple(sorted(there, key=lambda series: (not series.own, not series.complete, -len(series.checkpoints))))
 
 
 def whole(name: str, series: Series | None = None) -> Series:
@@ -222,11 +226,11 @@ def whole(name: str, series: Series | None = None) -> Series:
     epochs = 1 if recipe is None else recipe.epochs
     begun = fingerprint(untrained(name, card.seed or 0))
     before = Checkpoint(0, epochs, begun, "seed", replace(card, metrics={}, fingerprint=begun))
-    found = {0: before, epochs: Checkpoint(epochs, epochs, card.fingerprint, "weights", card)}
+    checkpoints = {0: before, epochs: Checkpoint(epochs, epochs, card.fingerprint, "weights", card)}
     if series is not None:
-        found |= {one.epoch: one for one in series.checkpoints}
+        checkpoints |= {checkpoint.epoch: checkpoint for checkpoint in series.checkpoints}
     folder = SHIPPED_FOLDER / name if series is None else series.folder
-    return Series(name, folder, tuple(found[epoch] for epoch in sorted(found)))
+    return Series(name, folder, tuple(checkpoints[epoch] for epoch in sorted(checkpoints)))
 
 
 def own_fingerprint(name: str) -> str:

@@ -17,13 +17,13 @@ class Encoder(Network):
     @property
     def layers(self) -> tuple[str, ...]:
         """Names of the layers that have neurons, of a block its inner units before it and its parts behind it."""
-        found: list[str] = []
+        names: list[str] = []
         for name in super().layers:
             if isinstance(self.get_submodule(name), Block):
-                found += [f"{name}.mlp.hidden", name, *(part_of_layer(name, part) for part in self.parts)]
+                names += [f"{name}.mlp.hidden", name, *(part_of_layer(name, part) for part in self.parts)]
             else:
-                found.append(name)
-        return tuple(found)
+                names.append(name)
+        return tuple(names)
 
 
 class Block(nn.Module):
@@ -67,8 +67,8 @@ class Attention(nn.Module):
 
     def forward(self, tokens: Tensor, seen: Tensor | None = None) -> Tensor:
         """Return what each token (n, tokens, width) takes from those seen."""
-        found = self.heads(self.queries(tokens), self.keys(tokens), self.values(tokens), seen)
-        mixed: Tensor = self.output(found)
+        mixture = self.heads(self.queries(tokens), self.keys(tokens), self.values(tokens), seen)
+        mixed: Tensor = self.output(mixture)
         return mixed
 
 

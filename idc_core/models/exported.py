@@ -31,8 +31,8 @@ def load_exported(path: Path) -> nn.Module:
         program = torch.export.load(path)
         network = torch.export.unflatten(program)
     except Exception as error:  # a damaged file fails in many ways, deep inside torch
-        said = (str(error).strip().splitlines() or [""])[0][:200]
-        raise ModelError(f"{path} is no program of torch.export ({type(error).__name__}: {said}).") from error
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
+        raise ModelError(f"{path} is no program of torch.export ({type(error).__name__}: {reason}).") from error
     network.expected = _expected(program, path)  # type: ignore[assignment]
     for module in network.modules():
         for value in vars(module).values():
@@ -68,8 +68,8 @@ def _plain(target: object) -> Callable[..., object]:
     name = schema.name.removeprefix("aten::") if schema is not None else ""
     if name in _OTHERWISE:
         return _OTHERWISE[name]
-    found = (getattr(home, name, None) for home in (torch, F, Tensor) if name)
-    return cast("Callable[..., Any]", next((one for one in found if callable(one)), target))
+    attributes = (getattr(home, name, None) for home in (torch, F, Tensor) if name)
+    return cast("Callable[..., Any]", next((attribute for attribute in attributes if callable(attribute)), target))
 
 
 def _slice(x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:

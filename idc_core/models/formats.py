@@ -135,10 +135,10 @@ def check_content(path: Path) -> None:
             start = stream.read(9)
     except DataError as error:
         raise ModelError(str(error)) from error
-    found = next((said for magic, said in _STRANGERS if start.startswith(magic)), "")
+    content = next((form for magic, form in _STRANGERS if start.startswith(magic)), "")
     # A safetensors file begins with the length of its header, which may have these two bytes.
     if start[:2] in _PICKLES and not (start[2:8] == bytes(6) and start[8:] == b"{"):
-        found = "a pickle, as torch.save and joblib write"
-    if found and path.suffix.lower() != ".pt2":
+        content = "a pickle, as torch.save and joblib write"
+    if content and path.suffix.lower() != ".pt2":
         kind = format_of(path).label
-        raise ModelError(f"{path} is named as {kind}, but it is {found}; it was not opened. Save it as {kind}.")
+        raise ModelError(f"{path} is named as {kind}, but it is {content}; it was not opened. Save it as {kind}.")

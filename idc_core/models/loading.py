@@ -107,11 +107,11 @@ def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
     read_weights(network, path)
     description = path.with_suffix(".json")
     card = ModelCard.read(description)
-    found = fingerprint(network)
-    if card.fingerprint != found or card.name != entry.name:
+    computed = fingerprint(network)
+    if card.fingerprint != computed or card.name != entry.name:
         raise ModelError(
             f"The card {description} is of {card.name} with fingerprint {card.fingerprint}, but "
-            f"the weights beside it are {entry.name} with {found}: the two files do not belong together."
+            f"the weights beside it are {entry.name} with {computed}: the two files do not belong together."
         )
     card.check_network(network, str(description))
     network.card = card

@@ -56,7 +56,7 @@ def _computed(other: Other, main: Tensor) -> Tensor:
     """Return an input for a batch of the main one."""
     dtype = getattr(torch, other.dtype)
     if other.way != SAME:
-        found: Tensor = WAYS[other.way](main.detach(), other.padding)
-        return found.to(dtype)
+        values: Tensor = WAYS[other.way](main.detach(), other.padding)
+        return values.to(dtype)
     row = torch.tensor(other.values, dtype=dtype, device=main.device).reshape(other.shape)
     return row.expand(len(main), *other.shape)

@@ -81,7 +81,7 @@ class Scaling:
     @classmethod
     def from_json(cls, plain: object, where: str) -> Scaling:
         """Make one of what `to_json` returned; ModelError, naming where that lay, if it is something else."""
-        known = {one.name: one for one in fields(cls)}
+        known = {item.name: item for item in fields(cls)}
         if not isinstance(plain, dict) or not set(plain) <= set(known):
             raise ModelError(f"{where} must have some of the fields {', '.join(known)}.")
         given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}

@@ -133,11 +133,11 @@ def fit(
     each = steps or len(data) // batch
     total = each * recipe.epochs
     for step, chosen in enumerate(islice(_orders(len(data), batch, generator), total)):
-        some, wanted = torch.from_numpy(data.inputs[chosen]), torch.from_numpy(data.targets[chosen])
-        some, wanted = augment(some, wanted, generator)
+        some, targets = torch.from_numpy(data.inputs[chosen]), torch.from_numpy(data.targets[chosen])
+        some, targets = augment(some, targets, generator)
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * share(step, total)
-        loss = _loss(network(some.to(where)), wanted.to(where), data.task)
+        loss = _loss(network(some.to(where)), targets.to(where), data.task)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

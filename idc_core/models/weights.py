@@ -51,8 +51,8 @@ def fingerprint(network: nn.Module) -> str:
 def _parts(name: str, value: object) -> Iterator[bytes]:
     """Yield what tells a value of a state dict: of a quantised layer it is a tuple, or no tensor at all."""
     if isinstance(value, tuple | list):
-        for place, one in enumerate(value):
-            yield from _parts(f"{name} {place}", one)
+        for place, part in enumerate(value):
+            yield from _parts(f"{name} {place}", part)
         return
     if not isinstance(value, Tensor):
         yield f"{name} {value!r}\n".encode()
@@ -104,11 +104,11 @@ def _check_fit(network: nn.Module, state: Mapping[str, _Header], source: str, *,
             f"{unknown or 'nothing'} too many; expected exactly {sorted(expected)}."
         )
     for name, value in state.items():
-        wanted = expected[name]
-        if value.shape != wanted.shape:
-            raise ModelError(f"{source}: parameter {name!r} must have the shape {wanted.shape}, but has {value.shape}.")
-        if value.dtype != wanted.dtype and not (widen and (value.dtype, wanted.dtype) == ("F16", "F32")):
-            raise ModelError(f"{source}: parameter {name!r} must be {wanted.dtype}, but is {value.dtype}.")
+        header = expected[name]
+        if value.shape != header.shape:
+            raise ModelError(f"{source}: parameter {name!r} must have the shape {header.shape}, but has {value.shape}.")
+        if value.dtype != header.dtype and not (widen and (value.dtype, header.dtype) == ("F16", "F32")):
+            raise ModelError(f"{source}: parameter {name!r} must be {header.dtype}, but is {value.dtype}.")
 
 
 def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
@@ -133,7 +133,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the tensors of a safetensors file by name; ModelError where it is damaged."""
     source = f"The weights file {path}"
     try:
-        return {name: one.shape for name, one in _headers(read_content(path, source), source).items()}
+        return {name: header.shape for name, header in _headers(read_content(path, source), source).items()}
     except ValueError as error:
         raise ModelError(f"{source} is not a complete safetensors file ({error}); copy or save it again.") from error
     except DataError as error:
@@ -146,9 +146,9 @@ def _headers(content: bytes, source: str) -> dict[str, _Header]:
     if len(content) < 8 or length > min(len(content) - 8, _MOST_HEADER):
         raise ValueError(f"its header of {length:,} bytes is cut off, or longer than {_MOST_HEADER:,}")
     where = f"{source} is not a complete safetensors file: its header"
-    found = read_json(content[8 : 8 + length], where, dict[str, Any])
-    found.pop("__metadata__", None)
-    headers = typed(found, where, dict[str, _Header])
+    table = read_json(content[8 : 8 + length], where, dict[str, Any])
+    table.pop("__metadata__", None)
+    headers = typed(table, where, dict[str, _Header])
     _check_layout(headers, len(content) - 8 - length)
     return headers
 
@@ -156,12 +156,12 @@ def _headers(content: bytes, source: str) -> dict[str, _Header]:
 def _check_layout(headers: Mapping[str, _Header], held: int) -> None:
     """Raise ValueError unless tensors fill the bytes behind the header, one after the other."""
     end = 0
-    for name, one in sorted(headers.items(), key=lambda item: item[1].data_offsets):
-        begin, stop = one.data_offsets
+    for name, header in sorted(headers.items(), key=lambda item: item[1].data_offsets):
+        begin, stop = header.data_offsets
         if begin != end or stop < begin:
             raise ValueError(f"its tensor {name[:60]!a} lies over another one, or leaves a gap before it")
-        needed = prod(one.shape) * _BYTES.get(one.dtype, 0)
-        if (needed and needed != stop - begin) or any(side < 0 for side in one.shape):
+        needed = prod(header.shape) * _BYTES.get(header.dtype, 0)
+        if (needed and needed != stop - begin) or any(side < 0 for side in header.shape):
             raise ValueError(f"its tensor {name[:60]!a} needs {needed:,} bytes and has {stop - begin:,}")
         end = stop
     if end != held:

@@ -31,5 +31,5 @@ def try_out(names: Iterable[str]) -> None:
     """Ask networks and data for all that is found when it is first asked for, so that mistakes come now."""
     entries = [registry[name] for name in names for registry in REGISTRIES if name in registry]
     for entry in entries:
-        for one in fields(entry):
-            getattr(entry, one.name)
+        for item in fields(entry):
+            getattr(entry, item.name)

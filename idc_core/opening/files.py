@@ -104,7 +104,7 @@ class OwnFiles:
         from idc_core.models.network_file import open_network
 
         networks = {file: self.options.network(file) for file in self.files if file.kind == NETWORKS}
-        expected = next((found for network in networks.values() if (found := network.expects)), None)
+        expected = next((expects for network in networks.values() if (expects := network.expects)), None)
         names: dict[OwnFile, str] = {}
         data = self.data
         for file in self.files:
@@ -124,8 +124,8 @@ class OwnFiles:
         data = {"--data": self.data} if self.data else {}
         others = {"--explain": options.explain, "--trust": options.trust}
         scaling, preparation = (
-            {flag_of(one): said[one.name] for one in fields(kind) if one.name in said}
-            for kind, said in ((Scaling, options.scaling), (Preparation, options.preparation))
+            {flag_of(item): values[item.name] for item in fields(kind) if item.name in values}
+            for kind, values in ((Scaling, options.scaling), (Preparation, options.preparation))
         )
         return data | scaling | {flag: value for flag, value in others.items() if value}, preparation
 
@@ -189,8 +189,8 @@ def open_named(model: str, data: str, options: FileOptions, folder: Path, archit
     files = tuple(filter(None, (network and replace(network, architecture=architecture), tests)))
     given = {"architecture": architecture, **{key: getattr(options, key) for key in ("scaling", "explain", "trust")}}
     for_networks, for_data = [key for key, value in given.items() if value], ["preparation"] * bool(options.preparation)
-    found = OwnFiles(files, options, "" if tests else data).enter(for_networks, for_data)
-    names = {file.kind: name for file, name in found.items()}
+    entered = OwnFiles(files, options, "" if tests else data).enter(for_networks, for_data)
+    names = {file.kind: name for file, name in entered.items()}
     entry = find_entry(names.get(NETWORKS, model))
     data = names.get(DATA, data) or entry.dataset
     if data not in DATASETS:

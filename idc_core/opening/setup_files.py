@@ -112,12 +112,12 @@ def refresh(on_progress: Progress | None = None) -> list[_SetupFile]:
     """
     with _LOCK:
         due = [watched for watched in _WATCHED.values() if _stamp(watched) != watched.stamp]
-        found = []
+        files = []
         for done, watched in enumerate(due):
             report(on_progress, done, len(due), f"reading {watched.path.name}")
             with suppress(IdcError):  # told by `problems`
-                found.append(_read(watched, thoroughly=True))
-        return found
+                files.append(_read(watched, thoroughly=True))
+        return files
 
 
 def problems() -> list[str]:
@@ -133,8 +133,8 @@ def opened() -> list[_SetupFile]:
 def _close_all() -> None:
     """Take what setup files registered out of the registries, and watch none any more."""
     with _LOCK:
-        for found in opened():
-            for registry, names in zip(REGISTRIES, (found.models, found.datasets), strict=True):
+        for setup in opened():
+            for registry, names in zip(REGISTRIES, (setup.models, setup.datasets), strict=True):
                 for name in names:
                     registry.pop(name, None)
         _WATCHED.clear()
@@ -172,11 +172,11 @@ def _read(watched: _Watched, thoroughly: bool = False) -> _SetupFile:
     """Run the file; on a mistake put the registries back and note it."""
     try:
         with kept_on_mistakes() as before:
-            found = _entered(watched, before)
+            setup = _entered(watched, before)
             if thoroughly:
-                try_out((*found.datasets, *found.models))
-        watched.opened, watched.problem = found, ""
-        return found
+                try_out((*setup.datasets, *setup.models))
+        watched.opened, watched.problem = setup, ""
+        return setup
     except BaseException as error:
         watched.problem = str(error) if isinstance(error, IdcError) else ""
         raise
@@ -194,7 +194,7 @@ def _entered(watched: _Watched, before: list[dict[str, Any]]) -> _SetupFile:
         tuple(name for name, entry in registry.items() if kept.get(name) is not entry)
         for registry, kept in zip(REGISTRIES, before, strict=True)
     ]
-    found = _SetupFile(watched.path, *theirs)
+    setup = _SetupFile(watched.path, *theirs)
     if not any(theirs):
         raise SetupError(
             f"{watched.path} registers no network and no data set: decorate functions with @idc.network and "
@@ -209,13 +209,13 @@ def _entered(watched: _Watched, before: list[dict[str, Any]]) -> _SetupFile:
             raise SetupError(f"{watched.path}: there is a {what} {taken!r} already; give yours another name.")
         for name in set(own) - set(names):
             del registry[name]
-    for name in found.models:
+    for name in setup.models:
         if MODELS[name].dataset not in DATASETS:
             raise SetupError(
                 f"{said_source(MODELS[name].build)}: the network {name!r} takes the data set {MODELS[name].dataset!r}, "
                 f"which there is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
             )
-    return found
+    return setup
 
 
 def _run(path: Path) -> None:

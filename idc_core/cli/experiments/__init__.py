@@ -13,5 +13,5 @@ _LISTS = (
     faithfulness.EXPERIMENTS,
 )
 
-EXPERIMENTS: dict[str, Experiment] = {one.name: one for listed in _LISTS for one in listed}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for listed in _LISTS for experiment in listed}
 """Experiments by name."""

@@ -20,15 +20,15 @@ def _run_faithfulness(arguments: argparse.Namespace, name: str, on_progress: Pro
 
     model = load_model(name)
     test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
-    found = faithfulness(model, test, seeds=arguments.seeds, on_progress=on_progress)
+    result = faithfulness(model, test, seeds=arguments.seeds, on_progress=on_progress)
     about: Record = {
         "model": name,
-        "inputs": found.inputs,
-        "seeds": len(found.seeds),
-        "parts": found.parts,
+        "inputs": result.inputs,
+        "seeds": len(result.seeds),
+        "parts": result.parts,
         "fingerprint": model.card.fingerprint,
     }
-    return [about | {"method": method} | _figures(found, method) for method in COMPARED]
+    return [about | {"method": method} | _figures(result, method) for method in COMPARED]
 
 
 def _figures(found: Faithfulness, method: str) -> Record:

@@ -84,18 +84,18 @@ def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) ->
 
 
 def _figures(result: RQ1, scaled: bool) -> Record:
-    found = result.summary(scaled)
+    summary = result.summary(scaled)
     _, others = result.distances(scaled)
     return {
         "unit": "deviations" if scaled else "activation",
-        "important": found.important.mean,
-        "random": found.random.mean,
-        "ratio": found.ratio,
-        "share_more": found.share_more,
-        "effect": found.effect,
-        "seeds_won": f"{found.seeds_won} of {len(result.seeds)}",
-        **{f"important_{key}": value for key, value in asdict(found.important).items() if key != "mean"},
-        **{f"random_{key}": value for key, value in asdict(found.random).items() if key != "mean"},
+        "important": summary.important.mean,
+        "random": summary.random.mean,
+        "ratio": summary.ratio,
+        "share_more": summary.share_more,
+        "effect": summary.effect,
+        "seeds_won": f"{summary.seeds_won} of {len(result.seeds)}",
+        **{f"important_{key}": value for key, value in asdict(summary.important).items() if key != "mean"},
+        **{f"random_{key}": value for key, value in asdict(summary.random).items() if key != "mean"},
         **{f"random_seed_{seed}": float(row.mean()) for seed, row in zip(result.seeds, others, strict=True)},
     }
 

@@ -25,7 +25,7 @@ def _run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) ->
     settings = replace(usual(train, layer, m), m=m)
     learnt = analyze(model, train, test, layer, settings.m, on_progress=on_progress)
     plan = prepare_rq6(model, train, test, learnt, settings, on_progress=on_progress)
-    found = plan.run(seeds, on_progress=on_progress)
+    result = plan.run(seeds, on_progress=on_progress)
     about: Record = {
         "model": name,
         "layer": layer,
@@ -37,10 +37,10 @@ def _run_rq6(arguments: argparse.Namespace, name: str, on_progress: Progress) ->
         "share": settings.share,
         "noise": settings.deviation,
         "epsilon": settings.epsilon,
-        "epochs": found.epochs,
-        "steps": found.steps,
+        "epochs": result.epochs,
+        "steps": result.steps,
     }
-    return [about | record for record in _records(found)]
+    return [about | record for record in _records(result)]
 
 
 def _records(found: Retraining) -> list[Record]:
@@ -63,8 +63,8 @@ def _records(found: Retraining) -> list[Record]:
                 "deviation": float(deviation[place, -1, column]),
             }
             for other in (NONE, RANDOM):
-                one = None if other == addition else found.difference(addition, other)
-                record |= _compared(other, one, column, found.task == "classification")
+                difference = None if other == addition else found.difference(addition, other)
+                record |= _compared(other, difference, column, found.task == "classification")
             record |= {
                 f"seed_{seed}": float(found.networks[addition, seed].values[-1, column])
                 for seed in found.finished(addition)
@@ -91,17 +91,17 @@ def _run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Pr
     from idc_core.models import load_model
 
     model, train, test = load(arguments, name, on_progress)
-    models = [model, *(load_model(one) for one in companions(name)[1:])]
+    models = [model, *(load_model(companion) for companion in companions(name)[1:])]
     plan = prepare_disagreements(models, train, test)
-    found = plan.run(arguments.seeds, on_progress=on_progress)
-    votes = [plan.votes(seed)[0] for seed in found.seeds]
+    result = plan.run(arguments.seeds, on_progress=on_progress)
+    votes = [plan.votes(seed)[0] for seed in result.seeds]
     about: Record = {
         "model": name,
         "against": " ".join(companions(name)[1:]),
         "train": len(train),
         "votes_right": sum(votes) / len(votes),
     }
-    rows = found.rows()
+    rows = result.rows()
     # An addition has no difference to itself; all records have the same fields.
     fields = list(dict.fromkeys(key for row in rows for key in row))
     return [about | {key: _plain(row.get(key)) for key in fields} for row in rows]

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
         limit = min(filter(None, (most, arguments.limit)), default=None)
         data = load_dataset(card.dataset, "train", limit, on_progress=on_progress)
         hypotheses = (library(data, FAMILIES) or library(data))[:_HYPOTHESES:every]
-        for found in stopping(
+        for result in stopping(
             model, card.default_layer, data, hypotheses, measure, seeds=range(arguments.seeds), on_progress=on_progress
         ):
             records.append(
@@ -48,16 +48,16 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
                     "measure": measure,
                     "records": len(data),
                     "hypotheses": len(hypotheses),
-                    "error": found.error,
-                    "runs": len(found.worst),
-                    "kept": found.kept,
-                    "scores": int(found.scores[0]),
-                    "within": float(found.within.sum() / max(found.scores.sum(), 1)),
-                    "worst": float(found.worst.max()),
-                    "worst_median": float(sorted(found.worst)[len(found.worst) // 2]),
-                    "read": int(sorted(found.median)[len(found.median) // 2]),
-                    "read_most": int(found.most.max()),
-                    "unscored": int(found.unscored.max()),
+                    "error": result.error,
+                    "runs": len(result.worst),
+                    "kept": result.kept,
+                    "scores": int(result.scores[0]),
+                    "within": float(result.within.sum() / max(result.scores.sum(), 1)),
+                    "worst": float(result.worst.max()),
+                    "worst_median": float(sorted(result.worst)[len(result.worst) // 2]),
+                    "read": int(sorted(result.median)[len(result.median) // 2]),
+                    "read_most": int(result.most.max()),
+                    "unscored": int(result.unscored.max()),
                 }
             )
     return records

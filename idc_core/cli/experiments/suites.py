@@ -70,7 +70,7 @@ def _run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) 
     records: list[Record] = []
     for m in arguments.m:
         analysis = analyze(model, train, test, card.default_layer, m, rule=arguments.rule, on_progress=on_progress)
-        found = reach_cells(model, analysis, test.inputs, on_progress=on_progress)
+        result = reach_cells(model, analysis, test.inputs, on_progress=on_progress)
         records.append(
             {
                 "model": name,
@@ -79,15 +79,15 @@ def _run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) 
                 "tests": len(test),
                 "covered": analysis.covered,
                 "total": str(analysis.total),
-                "cells": len(found.cells),
-                "seeds": found.seeds,
-                "guided": int((found.guided > 0).sum()),
-                "noise": int((found.noise > 0).sum()),
-                "guided_inputs": int(found.guided.sum()),
-                "noise_inputs": int(found.noise.sum()),
-                "answered_as_seed": int(found.kept.sum()),
-                "farthest": float(found.closest.max(initial=0.0)),
-                "searched": " ".join("-".join(map(str, cell)) for cell in found.cells),
+                "cells": len(result.cells),
+                "seeds": result.seeds,
+                "guided": int((result.guided > 0).sum()),
+                "noise": int((result.noise > 0).sum()),
+                "guided_inputs": int(result.guided.sum()),
+                "noise_inputs": int(result.noise.sum()),
+                "answered_as_seed": int(result.kept.sum()),
+                "farthest": float(result.closest.max(initial=0.0)),
+                "searched": " ".join("-".join(map(str, cell)) for cell in result.cells),
             }
         )
     return records

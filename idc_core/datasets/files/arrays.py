@@ -41,7 +41,7 @@ def _read_npy(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read an array and those in the same folder that belong to it: x.npy and y.npy, or x_train.npy and so on."""
-    if not any(one != path for one in path.parent.glob("*.npy")):
+    if not any(other != path for other in path.parent.glob("*.npy")):
         raise DataError(
             f"{path} is one array alone: its targets must lie beside it, as x.npy and y.npy. Or save both in one file: "
             'numpy.savez("data.npz", x=inputs, y=targets).'
@@ -52,7 +52,7 @@ def _read_npy(
 def read_npy_folder(folder: Path, preparation: Preparation, split: str) -> Items:
     """Read inputs and targets that are npy files of a folder."""
     where, budget = str(folder), Budget(str(folder))
-    readers = {one.stem: partial(read_array, one, str(one), budget=budget) for one in sorted(folder.glob("*.npy"))}
+    readers = {file.stem: partial(read_array, file, str(file), budget=budget) for file in sorted(folder.glob("*.npy"))}
     return items_of(_content_of(readers, budget, preparation, where), preparation, split, where)
 
 
@@ -86,32 +86,34 @@ def _content_of(readers: Mapping[str, Read], budget: Budget, preparation: Prepar
         inputs.pop("validation", None)
     parts = {split: Part(readers[name](), readers[targets[split]]()) for split, name in inputs.items()}
     words, classes = (_names(readers, names, where) for names in (_VOCABULARY, _CLASS_NAMES))
-    said = f"inputs: {', '.join(inputs.values())}; targets: {', '.join(targets[split] for split in inputs)}"
-    return Content(parts, budget, words, classes, (said,))
+    note = f"inputs: {', '.join(inputs.values())}; targets: {', '.join(targets[split] for split in inputs)}"
+    return Content(parts, budget, words, classes, (note,))
 
 
 def _by_split(names: Mapping[str, object], given: str, known: tuple[str, ...], where: str) -> dict[str, str]:
     """Return the name of the array of each split, of those that are called as was given, or else as usual."""
-    found: dict[str, str] = {}
+    by_split: dict[str, str] = {}
     for name in names:
         split, word = named_split(name)
         if given not in (name, word) if given else word.lower() not in known:
             continue
         split = "" if name == given else split
-        if split in found:
-            raise DataError(f"{where} holds {found[split]} and {name}, which may both be meant: say which one it is.")
-        found[split] = name
-    if "" in found and "test" in found and "train" not in found:
-        found = {"train": found.pop(""), **found}
-    return found
+        if split in by_split:
+            raise DataError(
+                f"{where} holds {by_split[split]} and {name}, which may both be meant: say which one it is."
+            )
+        by_split[split] = name
+    if "" in by_split and "test" in by_split and "train" not in by_split:
+        by_split = {"train": by_split.pop(""), **by_split}
+    return by_split
 
 
 def _names(readers: Mapping[str, Read], known: tuple[str, ...], where: str) -> tuple[str, ...]:
     """Return the names of classes or features that are kept beside the arrays, or nothing."""
-    name = next((one for one in known if one in readers), None)
+    name = next((candidate for candidate in known if candidate in readers), None)
     if name is None:
         return ()
-    found = readers[name]()
-    if found.ndim != 1 or found.dtype.kind != "U" or len(set(found.tolist())) < len(found):
-        raise DataError(f"{where}: expected different names in {name}, as text (n,), not {found.dtype} {found.shape}.")
-    return tuple(found.tolist())
+    array = readers[name]()
+    if array.ndim != 1 or array.dtype.kind != "U" or len(set(array.tolist())) < len(array):
+        raise DataError(f"{where}: expected different names in {name}, as text (n,), not {array.dtype} {array.shape}.")
+    return tuple(array.tolist())

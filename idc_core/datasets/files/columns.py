@@ -55,9 +55,9 @@ def numbers_of(column: pa.ChunkedArray) -> NDArray[np.generic] | None:
     if first is not None and first.strip() and not _reads(first):
         return None  # most texts are known by the first one
     written = pc.utf8_trim_whitespace(_plain(column))
-    for wanted in (pa.int64(), pa.float64()):
+    for as_type in (pa.int64(), pa.float64()):
         try:
-            return _array(written.cast(wanted))
+            return _array(written.cast(as_type))
         except pa.ArrowInvalid:
             continue
     return None
@@ -78,13 +78,13 @@ def first_other(column: pa.ChunkedArray) -> str:
     if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
         return f" but {column.type}"[:100]
     texts = (value.as_py() for chunk in column.chunks for value in chunk)
-    found = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
-    return "" if found is None else f" (row {found[0] + 1:,} has {(found[1] or '')[:60]!a})"
+    unread = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
+    return "" if unread is None else f" (row {unread[0] + 1:,} has {(unread[1] or '')[:60]!a})"
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
-    found: NDArray[Any] = column.to_numpy()
-    return found.astype(np.float32) if found.dtype == np.float16 else found
+    values: NDArray[Any] = column.to_numpy()
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
@@ -98,8 +98,8 @@ def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.g
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     flat = column.combine_chunks().flatten() if len(column) else column
     if len(lengths) != 1 or not lengths[0] or not _is_number(flat.type) or flat.null_count:
-        said = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {kind.value_type}"
-        raise DataError(f"{where} has lists {said}; expected numbers, as many in every row.")
+        what = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {kind.value_type}"
+        raise DataError(f"{where} has lists {what}; expected numbers, as many in every row.")
     budget.take(2 * flat.nbytes, "its lists")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), lengths[0])
 
@@ -114,16 +114,16 @@ def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.
     """Return a column of texts as an array of them; a text that occurs often is held once, but counted each time."""
     check_whole(column, where)
     budget.take(_TEXT * len(column), "its texts")
-    found = np.empty(len(column), object)
+    texts = np.empty(len(column), object)
     kept: dict[str, str] = {}
     place = 0
     for chunk in column.chunks:
         for value in chunk:
             text = value.as_py()
             budget.take(len(text), "its texts")
-            found[place] = kept.setdefault(text, text)
+            texts[place] = kept.setdefault(text, text)
             place += 1
-    return found
+    return texts
 
 
 def check_whole(column: pa.ChunkedArray, where: str) -> None:

@@ -59,12 +59,12 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     DataError
         If they are no inputs and targets that the engine takes. `where` is the beginning of a sentence.
     """
-    for one in content.parts.values():
-        _check_lengths(one, where)
-        content.budget.take(_ITEM * len(one.targets), "its targets and the draw of its tests")
-    chosen, said = {"train": "", "test": ""}, said_draw(preparation.test_share, preparation.seed)
+    for part in content.parts.values():
+        _check_lengths(part, where)
+        content.budget.take(_ITEM * len(part.targets), "its targets and the draw of its tests")
+    chosen, draw = {"train": "", "test": ""}, said_draw(preparation.test_share, preparation.seed)
     if set(content.parts) != {""}:
-        chosen, said = chosen_splits(content.parts, where)
+        chosen, draw = chosen_splits(content.parts, where)
     used = list(dict.fromkeys(chosen.values()))
     targets, class_names, labelled = as_targets(
         [content.parts[name].targets for name in used], preparation.task, content.class_names, where
@@ -74,8 +74,8 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     number = used.index(chosen[split])
     if raw[0].dtype.kind in "OU":
         training = _taken(raw[0], places.get("train"))
-        wanted = training if split == "train" else _taken(raw[number], places.get(split))
-        made = as_tokens([str(text) for text in training], [str(text) for text in wanted], preparation, where)
+        texts = training if split == "train" else _taken(raw[number], places.get(split))
+        made = as_tokens([str(text) for text in training], [str(text) for text in texts], preparation, where)
     else:
         numbers = Numbers(raw, preparation, where, content.vocabulary)
         size = len(raw[number]) if not places else len(places[split])
@@ -88,7 +88,7 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
         made.vocabulary,
         made.texts,
         class_names,
-        (*content.notes, *made.notes, *labelled, said),
+        (*content.notes, *made.notes, *labelled, draw),
         whole=True,
         special=made.special,
     )
@@ -110,5 +110,5 @@ def _check_lengths(part: Part, where: str) -> None:
 
 def listed(names: Sequence[str], most: int = 30) -> str:
     """Write names for a message, each quoted so that no character of it is taken for the message's own."""
-    said = ", ".join(ascii(name[:60]) for name in names[:most])
-    return f"{said}, and {len(names) - most:,} more" if len(names) > most else said or "nothing"
+    text = ", ".join(ascii(name[:60]) for name in names[:most])
+    return f"{text}, and {len(names) - most:,} more" if len(names) > most else text or "nothing"

@@ -26,7 +26,7 @@ def _read_folder(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read the files of a folder; files named train and test are the splits."""
-    names = sorted(one.name for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    names = sorted(file.name for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     endings = {name: ending_of(name) for name in names}
     if any(ending in ENDINGS for ending in endings.values()):
         return read_idx_folder(path, preparation, split)
@@ -39,20 +39,20 @@ def _read_folder(
 
 
 def _of_tables(folder: Path, readers: dict[str, ReadTable], preparation: Preparation, split: str) -> Items:
-    found: dict[str, list[str]] = {}
+    by_split: dict[str, list[str]] = {}
     for name in readers:
         # Pieces of a split, such as train-00000-of-00002.parquet, are put together in the order of their names.
-        found.setdefault(named_split(name.removesuffix(ending_of(name)))[0], []).append(name)
-    if "" in found and len(readers) > 1:
+        by_split.setdefault(named_split(name.removesuffix(ending_of(name)))[0], []).append(name)
+    if "" in by_split and len(readers) > 1:
         raise DataError(
             f"{folder} holds the tables {listed([*readers])}; expected one, or names that begin with train and test."
         )
-    if "test" in found:
-        found.pop("validation", None)
+    if "test" in by_split:
+        by_split.pop("validation", None)
     budget = Budget(str(folder))
     tables = {
         name: _joined([readers[piece](folder / piece, budget) for piece in pieces], folder)
-        for name, pieces in found.items()
+        for name, pieces in by_split.items()
     }
     return items_of_table(tables, folder / next(iter(readers)), budget, preparation, split)
 

@@ -32,7 +32,7 @@ def _read_idx_pair(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
     """Read the pairs of files of the folder that the path lies in."""
-    if not any(one != path for one in path.parent.iterdir() if one.name.lower().endswith(ENDINGS)):
+    if not any(file != path for file in path.parent.iterdir() if file.name.lower().endswith(ENDINGS)):
         raise DataError(
             f"{path} is one IDX file alone: images and labels lie beside each other, as train-images-idx3-ubyte and "
             "train-labels-idx1-ubyte. Give the folder of both, or save both in an npz file."
@@ -43,22 +43,22 @@ def _read_idx_pair(
 def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items:
     """Read the pairs of IDX files in a folder: images and labels, told by the words image and label in their names."""
     where, budget = str(folder), Budget(str(folder))
-    names = sorted(one.name for one in folder.iterdir() if one.name.lower().endswith(ENDINGS))
-    found: dict[str, dict[str, Path]] = {}
+    names = sorted(file.name for file in folder.iterdir() if file.name.lower().endswith(ENDINGS))
+    pairs: dict[str, dict[str, Path]] = {}
     for name in names:
         kind = "targets" if "label" in name.lower() else "inputs"
-        pair = found.setdefault(named_split(name)[0], {})
+        pair = pairs.setdefault(named_split(name)[0], {})
         if kind in pair:
             raise DataError(f"{where} holds {listed([pair[kind].name, name])}, which may both be meant; take one away.")
         pair[kind] = folder / name
-    if not found or not all(len(pair) == 2 for pair in found.values()):
+    if not pairs or not all(len(pair) == 2 for pair in pairs.values()):
         raise DataError(
             f"{where} holds the IDX files {listed(names)}; expected images and labels in pairs, such as "
             "train-images-idx3-ubyte and train-labels-idx1-ubyte."
         )
-    if "test" in found:
-        found.pop("validation", None)
-    parts = {name: _part(pair, budget) for name, pair in found.items()}
+    if "test" in pairs:
+        pairs.pop("validation", None)
+    parts = {name: _part(pair, budget) for name, pair in pairs.items()}
     return items_of(Content(parts, budget, notes=("IDX files",)), preparation, split, where)
 
 
@@ -94,8 +94,8 @@ def _read_idx_array(path: Path, budget: Budget) -> NDArray[np.generic]:
         if read < size or stream.read(1):
             more = "more" if read == size else f"{read:,}"
             raise DataError(f"{where} holds {more} bytes of data where its header says {size:,}: copy it again.")
-    found = np.frombuffer(b"".join(blocks), kind).reshape(shape)
-    return found.astype(kind.newbyteorder("="))
+    values = np.frombuffer(b"".join(blocks), kind).reshape(shape)
+    return values.astype(kind.newbyteorder("="))
 
 
 @contextmanager

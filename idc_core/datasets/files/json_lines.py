@@ -51,18 +51,18 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
 
 def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, object]]:
     records = []
-    for number, found in read_json_lines(content, where, budget):
-        if not isinstance(found, dict):
+    for number, record in read_json_lines(content, where, budget):
+        if not isinstance(record, dict):
             raise DataError(f'{where}, line {number:,} is not of the form expected: an object such as {{"label": 1}}.')
-        budget.take(_RECORD + _KEY * len(found) + sum(map(_held, found.values())), "its records")
-        records.append(found)
+        budget.take(_RECORD + _KEY * len(record) + sum(map(_held, record.values())), "its records")
+        records.append(record)
     return records
 
 
 def _held(value: object) -> int:
     """Return the bytes that a value takes in memory, about."""
     if isinstance(value, list):
-        return _NUMBER * (1 + len(value)) + sum(_held(one) for one in value if isinstance(one, (list, dict, str)))
+        return _NUMBER * (1 + len(value)) + sum(_held(part) for part in value if isinstance(part, (list, dict, str)))
     if isinstance(value, dict):
-        return sys.getsizeof(value) + sum(_held(one) for one in value.values())
+        return sys.getsizeof(value) + sum(_held(part) for part in value.values())
     return sys.getsizeof(value)

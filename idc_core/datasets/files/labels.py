@@ -47,8 +47,8 @@ def as_targets(given: Sequence[NDArray[np.generic]], task: str, class_names: Seq
     DataError
         If they are of no such form, or all of one class.
     """
-    columns, notes = zip(*(_column(one, where) for one in given), strict=True)
-    kinds = {one.dtype.kind for one in columns}
+    columns, notes = zip(*(_column(column, where) for column in given), strict=True)
+    kinds = {column.dtype.kind for column in columns}
     if kinds <= {"U", "O"}:
         made = _named(columns, class_names, where)
         if task == "regression":
@@ -57,10 +57,10 @@ def as_targets(given: Sequence[NDArray[np.generic]], task: str, class_names: Seq
         made = _numbered(columns, task, class_names, where)
     else:
         raise DataError(f"{where} has targets of type {columns[0].dtype}; expected class numbers, names or numbers.")
-    targets, names, said = made
+    targets, names, remarks = made
     if names and len(set(np.concatenate(targets).tolist())) < 2:
         raise DataError(f"{where} has one class only, {_first(columns[0])}; expected at least two.")
-    return targets, names, tuple(dict.fromkeys(note for note in (*notes, *said) if note))
+    return targets, names, tuple(dict.fromkeys(note for note in (*notes, *remarks) if note))
 
 
 def _column(given: NDArray[np.generic], where: str) -> tuple[NDArray[np.generic], str]:
@@ -81,10 +81,10 @@ def _first(column: NDArray[np.generic]) -> str:
 
 
 def _named(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
-    found = sorted({str(name) for column in columns for name in column})
-    _check_names(found, where)
-    names = list(class_names) or found
-    unknown = next((name for name in found if name not in names), None)
+    occurring = sorted({str(name) for column in columns for name in column})
+    _check_names(occurring, where)
+    names = list(class_names) or occurring
+    unknown = next((name for name in occurring if name not in names), None)
     if unknown is not None:
         raise DataError(f"{where} has the class {unknown!a}, which is not among the class names that it lists.")
     numbers = {name: number for number, name in enumerate(names)}
@@ -111,8 +111,8 @@ def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[
             raise DataError(f"{where} has the target {column[wrong[0]]} at item {wrong[0]:,}; expected a number.")
     is_float = any(column.dtype.kind == "f" for column in columns)
     if task == "regression" or (is_float and not task and not class_names):
-        said = "targets are numbers of a regression"
-        return [np.ascontiguousarray(column, np.float32) for column in columns], (), (said,)
+        note = "targets are numbers of a regression"
+        return [np.ascontiguousarray(column, np.float32) for column in columns], (), (note,)
     for column in columns:
         wrong = np.flatnonzero((column < 0) | (column != np.floor(column)) | (column > 1 << 62))
         if len(wrong):
@@ -142,7 +142,7 @@ def _classes(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where:
         if all(column.dtype.kind == "b" for column in columns):
             return [column.astype(np.int64) for column in columns], ("False", "True"), ()
         gaps = highest + 1 - len(occurring)
-        said = (f"{gaps} of {highest + 1} class numbers without items",) if gaps else ()
-        return [column.astype(np.int64) for column in columns], tuple(map(str, range(highest + 1))), said
+        notes = (f"{gaps} of {highest + 1} class numbers without items",) if gaps else ()
+        return [column.astype(np.int64) for column in columns], tuple(map(str, range(highest + 1))), notes
     targets = [np.searchsorted(occurring, column.astype(np.int64)) for column in columns]
     return targets, tuple(map(str, occurring.tolist())), ("classes counted anew, named by their numbers",)

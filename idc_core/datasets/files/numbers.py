@@ -46,14 +46,14 @@ class Numbers:
     ) -> None:
         self._given, self._preparation, self._where, self._names = given, preparation, where, names
         shape, kind = given[0].shape[1:], given[0].dtype.kind
-        for one in given:
-            if one.shape[1:] != shape or (one.dtype.kind == "f") != (kind == "f"):
+        for array in given:
+            if array.shape[1:] != shape or (array.dtype.kind == "f") != (kind == "f"):
                 raise DataError(
                     f"{where} has training inputs of shape {shape}, {given[0].dtype}, and tests of shape "
-                    f"{one.shape[1:]}, {one.dtype}; expected the same."
+                    f"{array.shape[1:]}, {array.dtype}; expected the same."
                 )
-            if one.dtype.kind not in "biuf" or not one.ndim or not all(shape):
-                raise DataError(f"{where} has inputs of type {one.dtype} and shape {one.shape}; expected numbers.")
+            if array.dtype.kind not in "biuf" or not array.ndim or not all(shape):
+                raise DataError(f"{where} has inputs of type {array.dtype} and shape {array.shape}; expected numbers.")
         self._check_finite()
         ways: dict[int, Callable[[], Callable[[NDArray[Any]], NDArray[Any]]]] = {
             1: self._vectors,
@@ -161,11 +161,11 @@ class Numbers:
         return self._coloured(pictures)
 
     def _coloured(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
-        wanted = self._preparation.channels
-        if wanted is None or pictures.shape[1] == wanted:
+        channels = self._preparation.channels
+        if channels is None or pictures.shape[1] == channels:
             return np.ascontiguousarray(pictures)
-        self._note(f"made {CHANNELS[wanted]}")
-        if wanted == 3:
+        self._note(f"made {CHANNELS[channels]}")
+        if channels == 3:
             return np.repeat(pictures, 3, axis=1)
         return np.ascontiguousarray(np.einsum("nchw,c->nhw", pictures, _GREY)[:, None], np.float32)
 
@@ -174,16 +174,16 @@ class Numbers:
 
     def _blocks(self) -> Iterator[tuple[int, NDArray[np.generic]]]:
         """Yield some items at a time with the number of the first, so that no test of values needs a copy of all."""
-        for one in self._given:
-            step = max(1, _BLOCK // max(one.nbytes // max(len(one), 1), 1))
-            for first in range(0, len(one), step):
-                yield first, one[first : first + step]
+        for array in self._given:
+            step = max(1, _BLOCK // max(array.nbytes // max(len(array), 1), 1))
+            for first in range(0, len(array), step):
+                yield first, array[first : first + step]
 
     def _all(self, test: Callable[[NDArray[np.generic]], bool]) -> bool:
         return all(test(block) for _, block in self._blocks())
 
     def _range(self) -> tuple[float, float]:
-        return min(float(one.min()) for one in self._given), max(float(one.max()) for one in self._given)
+        return min(float(array.min()) for array in self._given), max(float(array.max()) for array in self._given)
 
     def _check_finite(self) -> None:
         for first, block in self._blocks():

@@ -102,10 +102,10 @@ def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]
 
 
 def _number(header: _Struct, field: int) -> int:
-    found = _size(header.get(field, -1))
-    if found >= _MOST:
+    number = _size(header.get(field, -1))
+    if number >= _MOST:
         raise ValueError("a size is too large")
-    return found
+    return number
 
 
 def _size(found: Any) -> int:
@@ -118,7 +118,7 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[_Struct, int]:
     """Return the whole numbers, texts, structs and lists of a struct by field, and where it ends."""
     if depth > _DEEPEST:
         raise ValueError("nested too deeply")
-    found: _Struct = {}
+    values: _Struct = {}
     field = 0
     while kind_and_step := content[place]:
         place += 1
@@ -129,8 +129,8 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[_Struct, int]:
             field, place = _zigzag(content, place)
         value, place = _value(content, place, kind, depth)
         if value is not None:
-            found[field] = value
-    return found, place + 1
+            values[field] = value
+    return values, place + 1
 
 
 def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
@@ -160,25 +160,25 @@ def _list(content: bytes, place: int, depth: int) -> tuple[list[Any], int]:
         length, place = _varint(content, place)
     if length > len(content) - place:
         raise ValueError("a list is longer than the file")
-    found = []
+    values = []
     for _ in range(length):
         # In a list, truth values are bytes.
         value, place = _value(content, place, _BYTE if kind in (_TRUE, _FALSE) else kind, depth)
-        found.append(value)
-    return found, place
+        values.append(value)
+    return values, place
 
 
 def _varint(content: bytes, place: int) -> tuple[int, int]:
-    found = 0
+    number = 0
     for shift in range(0, 70, 7):
         byte = content[place]
         place += 1
-        found |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         if byte < 128:
-            return found, place
+            return number, place
     raise ValueError("a number is too long")
 
 
 def _zigzag(content: bytes, place: int) -> tuple[int, int]:
-    found, place = _varint(content, place)
-    return (found >> 1) ^ -(found & 1), place
+    number, place = _varint(content, place)
+    return (number >> 1) ^ -(number & 1), place

@@ -43,19 +43,19 @@ def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation
     """
     check_whole(column, str(path))
     channels, size = preparation.channels or 3, preparation.size
-    found: NDArray[np.uint8] | None = None
+    pictures: NDArray[np.uint8] | None = None
     for row, value in enumerate(column):
         where, content = _content(value.as_py(), row, path)
         if size is None:
             size = picture_header(io.BytesIO(content), where)[:2]
-        if found is None:
+        if pictures is None:
             budget.take(len(column) * channels * size[0] * size[1], "its pictures")
-            found = np.empty((len(column), channels, *size), np.uint8)
+            pictures = np.empty((len(column), channels, *size), np.uint8)
         fit = preparation.fit if preparation.size is not None else None
-        found[row] = read_photo(content, where, channels=channels, size=size, fit=fit)
-    if found is None:
+        pictures[row] = read_photo(content, where, channels=channels, size=size, fit=fit)
+    if pictures is None:
         raise DataError(f"{path} has no rows; expected at least one for training and one for testing.")
-    return found
+    return pictures
 
 
 def _content(value: object, row: int, path: Path) -> tuple[str, bytes]:
@@ -77,5 +77,5 @@ def _content(value: object, row: int, path: Path) -> tuple[str, bytes]:
             f"{where} names the picture {value[:60]!a}, which lies outside the table's folder: refused. Copy it "
             "into that folder."
         )
-    said = f"{where}: the picture {value[:60]!a}"
-    return said, read_content(file, said)
+    label = f"{where}: the picture {value[:60]!a}"
+    return label, read_content(file, label)

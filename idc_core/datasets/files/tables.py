@@ -79,8 +79,8 @@ def items_of_table(
     where = str(path)
     first = next(iter(tables.values()))
     check_columns(first.column_names, where)
-    for one in tables.values():
-        if one.column_names != first.column_names:
+    for other in tables.values():
+        if other.column_names != first.column_names:
             raise DataError(f"{where}: training and tests have other columns; expected the same in the same order.")
     if not all(map(len, tables.values())):
         raise DataError(f"{where} has no rows; expected at least one for training and one for testing.")
@@ -110,7 +110,7 @@ def check_columns(names: Sequence[str], where: str) -> None:
         raise DataError(f"{where} has no columns; expected a table with a heading.")
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{where} has {len(names):,} columns; at most {MOST_COLUMNS:,} are read: save it as npz.")
-    twice = next((one for one, other in pairwise(sorted(names)) if one == other), None)
+    twice = next((column for column, other in pairwise(sorted(names)) if column == other), None)
     if twice is not None:
         raise DataError(f"{where} has several columns named {twice[:60]!a}; give each its own name.")
     wrong = next((name for name in names if len(name) > _MOST_NAME or not name.isprintable()), None)
@@ -126,12 +126,12 @@ def _class_names(table: pa.Table, target: str, where: str) -> tuple[str, ...]:
     about = (table.schema.metadata or {}).get(b"huggingface")
     if about is None:
         return ()
-    found: Any = read_json(about, f"{where}: what it says of itself", dict[str, Any])
+    value: Any = read_json(about, f"{where}: what it says of itself", dict[str, Any])
     for key in ("info", "features", target, "names"):
-        found = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return ()
-    return tuple(found)
+    return tuple(value)
 
 
 def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
@@ -140,13 +140,13 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
         if preparation.targets not in names:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
         return preparation.targets
-    found = _called(names, _TARGETS)
-    if not found:
+    targets = _called(names, _TARGETS)
+    if not targets:
         raise DataError(
             f"{where} has no column named {', '.join(_TARGETS[:-1])} or {_TARGETS[-1]}: say which one holds the "
             f"targets. Its columns are {listed(names)}."
         )
-    return found[0]
+    return targets[0]
 
 
 def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) -> tuple[list[str], list[str]]:
@@ -156,18 +156,18 @@ def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) 
         given = (
             [preparation.inputs]
             if preparation.inputs in names
-            else [one.strip() for one in preparation.inputs.split(",")]
+            else [column.strip() for column in preparation.inputs.split(",")]
         )
         missing = [name for name in given if name not in names]
         if missing or len(set(given)) < len(given):
             raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
         return given, []
     for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
-        found = [name for name in _called(names, known) if fits(table.column(name))]
-        if len(found) > 1:
-            raise DataError(f"{where} has the columns {listed(found)}, which may all be inputs: say which one it is.")
-        if found:
-            return found, [name for name in names if name not in (*found, _SPLIT)]
+        columns = [name for name in _called(names, known) if fits(table.column(name))]
+        if len(columns) > 1:
+            raise DataError(f"{where} has the columns {listed(columns)}, which may all be inputs: say which one it is.")
+        if columns:
+            return columns, [name for name in names if name not in (*columns, _SPLIT)]
     left = [name for name in names if name.strip().lower() in _NUMBERING]
     rest = [name for name in names if name not in left and name.lower() != _SPLIT]
     if not rest:
@@ -192,12 +192,12 @@ def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
     name = next((one for one in table.column_names if one.strip().lower() == _SPLIT), None)
     if set(tables) != {""} or name is None or not is_text(table.column(name)):
         return tables
-    said = texts_of(table.column(name), f"{where}, column {name}", Budget(where))
-    splits = np.array([named_split(str(one))[0] for one in said])
+    texts = texts_of(table.column(name), f"{where}, column {name}", Budget(where))
+    splits = np.array([named_split(str(one))[0] for one in texts])
     wrong = np.flatnonzero(splits == "")
     if len(wrong):
         raise DataError(
-            f"{where}, row {wrong[0] + 1:,}: the split is {str(said[wrong[0]])[:60]!a}; expected train, validation "
+            f"{where}, row {wrong[0] + 1:,}: the split is {str(texts[wrong[0]])[:60]!a}; expected train, validation "
             "or test."
         )
     return {one: table.filter(splits == one) for one in dict.fromkeys(splits.tolist())}
@@ -219,25 +219,25 @@ def _values(
     for name in names:
         column, place = table.column(name), f"{where}, column {name!a}"
         check_whole(column, place)
-        found = numbers_of(column)
-        if found is None and len(names) == 1:
+        values = numbers_of(column)
+        if values is None and len(names) == 1:
             rows = rows_of(column, place, budget)
             if rows is not None:
                 return rows
             if is_text(column):
                 return texts_of(column, place, budget)
-        if found is None:
+        if values is None:
             raise DataError(
                 f"{place} is not all numbers{first_other(column)}; expected numbers, or a single column of texts."
             )
-        budget.take(found.nbytes, "its numbers")
-        columns.append(found)
+        budget.take(values.nbytes, "its numbers")
+        columns.append(values)
     if len(columns) == 1 and not stacked:
         return columns[0]
     made = np.empty((len(table), len(columns)), np.float32 if stacked else np.result_type(*columns))
     budget.take(made.nbytes, "its numbers side by side")
-    for number, found in enumerate(columns):
-        made[:, number] = found
+    for number, values in enumerate(columns):
+        made[:, number] = values
     return made
 
 

@@ -41,14 +41,14 @@ def as_tokens(training: Sequence[str], wanted: Sequence[str], preparation: Prepa
     longest = max((len(words_of(text)) for text in training), default=0)
     length = preparation.length or max(1, min(LENGTH, longest))
     vocabulary = build_vocabulary(training)
-    said = f"texts as words, {len(vocabulary):,} in the vocabulary, {length:,} per text"
+    note = f"texts as words, {len(vocabulary):,} in the vocabulary, {length:,} per text"
     ids = encode_texts(wanted, vocabulary, length)
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(wanted), notes=(said,))
+    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(wanted), notes=(note,))
 
 
 def _by_tokenizer(texts: Sequence[str], folder: Path, length: int) -> Items:
     from idc_core.datasets.tokenizing import tokenize  # takes a moment
 
     ids, vocabulary, *_ = tokenize(texts, folder, length)
-    said = f"token ids by the tokenizer {folder.name}, {length:,} per text"
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(said,))
+    note = f"token ids by the tokenizer {folder.name}, {length:,} per text"
+    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(note,))

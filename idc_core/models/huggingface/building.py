@@ -43,11 +43,11 @@ def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Modu
             empty: nn.Module = _explained(
                 configuration, "is built", lambda: architecture._from_config(config, attn_implementation="eager")
             )
-    asked = sum(value.numel() for value in empty.parameters())
+    needed = sum(value.numel() for value in empty.parameters())
     head = MOST_LABELS * 1024
-    if asked > 2 * held + head or config.num_labels != len(configuration.class_names):
+    if needed > 2 * held + head or config.num_labels != len(configuration.class_names):
         raise ModelError(
-            f"{configuration.where} describes a network of {asked:,} numbers, but the weights hold {held:,}: config "
+            f"{configuration.where} describes a network of {needed:,} numbers, but the weights hold {held:,}: config "
             "and weights are of different networks."
         )
     return config, architecture
@@ -58,7 +58,7 @@ def fill(
 ) -> nn.Module:
     """Return the network with its weights; ModelError where some are missing, left over or of another shape."""
     with quiet():
-        network, told = _explained(
+        network, loaded = _explained(
             configuration,
             "takes its weights",
             lambda: architecture.from_pretrained(
@@ -74,17 +74,17 @@ def fill(
             ),
         )
     where = f"{configuration.folder}: the weights do not fit {configuration.architecture}"
-    if told["missing_keys"]:
+    if loaded["missing_keys"]:
         raise ModelError(
-            f"{where}: {_listed(told['missing_keys'])} missing, which would be random numbers. Give the folder of a "
+            f"{where}: {_listed(loaded['missing_keys'])} missing, which would be random numbers. Give the folder of a "
             "network that was trained as a classifier."
         )
-    if told["mismatched_keys"]:
-        raise ModelError(f"{where}: {_listed(one[0] for one in told['mismatched_keys'])} of another shape.")
-    if told["unexpected_keys"]:
-        raise ModelError(f"{where}: {_listed(told['unexpected_keys'])} left over.")
-    found: nn.Module = network
-    return found
+    if loaded["mismatched_keys"]:
+        raise ModelError(f"{where}: {_listed(mismatch[0] for mismatch in loaded['mismatched_keys'])} of another shape.")
+    if loaded["unexpected_keys"]:
+        raise ModelError(f"{where}: {_listed(loaded['unexpected_keys'])} left over.")
+    built: nn.Module = network
+    return built
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _known(configuration: Configuration) -> tuple[object, object]:
     config.use_cache, config.return_dict = False, True
     known = by_kind[configuration.kind].get(type(config), ())
     classes: tuple[Any, ...] = tuple(known) if isinstance(known, tuple | list) else (known,)
-    offered = {one.__name__: one for one in classes}
+    offered = {offer.__name__: offer for offer in classes}
     if configuration.architecture not in offered:
         raise ModelError(
             f"{configuration.where} names the architecture {configuration.architecture!r:.80}; expected "
@@ -164,6 +164,6 @@ def _explained(configuration: Configuration, doing: str, work: Any) -> Any:
 
 def _listed(names: Any) -> str:
     """Return names in a sentence, the first of many."""
-    found = sorted(one_line(str(name), MOST_SAID) for name in names)
-    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-    return ", ".join(found[:_MOST_NAMED]) + more + (" are" if len(found) > 1 else " is")
+    lines = sorted(one_line(str(name), MOST_SAID) for name in names)
+    more = f" and {len(lines) - _MOST_NAMED:,} more" if len(lines) > _MOST_NAMED else ""
+    return ", ".join(lines[:_MOST_NAMED]) + more + (" are" if len(lines) > 1 else " is")

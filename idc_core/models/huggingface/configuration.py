@@ -80,15 +80,15 @@ def read_configuration(folder: Path) -> Configuration:
         classifier of texts or pictures.
     """
     where = str(folder / _CONFIG)
-    found = read_member(folder, _CONFIG)
-    if found is None:
+    settings = read_member(folder, _CONFIG)
+    if settings is None:
         raise ModelError(
             f"{folder} is no Hugging Face folder: it has no {_CONFIG}. Give a folder that `save_pretrained` wrote."
         )
-    _refuse_code(found, where)
-    _refuse_sizes(found, where)
-    architecture = _architecture(found, where)
-    model_type = found.get("model_type")
+    _refuse_code(settings, where)
+    _refuse_sizes(settings, where)
+    architecture = _architecture(settings, where)
+    model_type = settings.get("model_type")
     if not isinstance(model_type, str) or not re.fullmatch(r"[\w.-]{1,100}", model_type):
         raise ModelError(f"{where} says the model_type {_short(model_type)}; expected a name such as 'bert'.")
     kind = next((kind for head, kind in _HEADS.items() if architecture.endswith(head)), None)
@@ -97,11 +97,11 @@ def read_configuration(folder: Path) -> Configuration:
             f"{where} describes a {architecture}, which classifies neither texts nor pictures; expected "
             "...ForSequenceClassification or ...ForImageClassification."
         )
-    names = _class_names(found, where)
-    padding = found.get("pad_token_id")
+    names = _class_names(settings, where)
+    padding = settings.get("pad_token_id")
     if padding is not None and (type(padding) is not int or padding < 0):
         raise ModelError(f"{where} says pad_token_id {_short(padding)}; expected a whole number from 0.")
-    values = _cleaned(found) | {
+    values = _cleaned(settings) | {
         "id2label": dict(enumerate(names)),
         "label2id": {name: number for number, name in enumerate(names)},
     }
@@ -122,7 +122,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
             "model.save_pretrained(folder, safe_serialization=True)."
         )
     named = index.get("weight_map")
-    if not isinstance(named, dict) or not named or not all(isinstance(one, str) for one in named.values()):
+    if not isinstance(named, dict) or not named or not all(isinstance(file, str) for file in named.values()):
         raise ModelError(f"{folder / _INDEX} has no weight_map from tensors to files.")
     paths = []
     for name in sorted(set(named.values())):
@@ -152,18 +152,18 @@ def _refuse_code(found: dict[str, object], where: str) -> None:
 def _refuse_sizes(found: dict[str, object], where: str) -> None:
     """Refuse numbers that no network has, before anything of that size is built."""
     for place, name, value in _settings(found):
-        for one in _numbers(value):
+        for number in _numbers(value):
             most = _MOST_PARTS if _PARTS.search(name) else _MOST
             most = MOST_LABELS if name == "num_labels" else most
-            if abs(one) > most:
-                raise ModelError(f"{where} says {place} {one:,}; expected at most {most:,}.")
+            if abs(number) > most:
+                raise ModelError(f"{where} says {place} {number:,}; expected at most {most:,}.")
 
 
 def _numbers(value: object) -> Iterator[int]:
     """Yield the whole numbers of a setting, and of lists in it."""
     if isinstance(value, list):
-        for one in value:
-            yield from _numbers(one)
+        for part in value:
+            yield from _numbers(part)
     elif type(value) is int:
         yield value
 
@@ -176,9 +176,9 @@ def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
         for name, value in inner.items():
             place = f"{before}{one_line(name, MOST_SAID)}"
             yield place, name, value
-            for one in value if isinstance(value, list) else (value,):
-                if isinstance(one, dict) and name not in ("id2label", "label2id"):
-                    left.append((f"{place}.", one))
+            for part in value if isinstance(value, list) else (value,):
+                if isinstance(part, dict) and name not in ("id2label", "label2id"):
+                    left.append((f"{place}.", part))
 
 
 def _architecture(found: dict[str, object], where: str) -> str:
@@ -218,7 +218,7 @@ def _cleaned(found: dict[str, object]) -> dict[str, object]:
 def _nested(value: object) -> object:
     """Clean what lies inside a setting; what kind a nested configuration is, it says itself."""
     if isinstance(value, list):
-        return [_nested(one) for one in value]
+        return [_nested(part) for part in value]
     if not isinstance(value, dict):
         return value
     kind = {"model_type": value["model_type"]} if isinstance(value.get("model_type"), str) else {}

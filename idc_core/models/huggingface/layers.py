@@ -18,30 +18,30 @@ def offered_layers(network: nn.Module) -> tuple[str, ...]:
         for number, part in parts.named_children()
         if next(part.children(), None) is not None
     ]
-    found = set(blocks)
+    layers = set(blocks)
     for block in blocks:
         within = [name for name in blocks if name.startswith(f"{block}.")]
-        found |= _of_block(network, block, within)
+        layers |= _of_block(network, block, within)
     for name, module in network.named_modules():
         outside = not any(name == block or name.startswith(f"{block}.") for block in blocks)
         if outside and _width(module):
-            found.add(name)
-    return tuple(name for name, _ in network.named_modules() if name in found)
+            layers.add(name)
+    return tuple(name for name, _ in network.named_modules() if name in layers)
 
 
 def _of_block(network: nn.Module, block: str, within: list[str]) -> set[str]:
     """Return a block's attentions, and its widest layer with weights; parts that are blocks themselves left out."""
-    found: set[str] = set()
+    layers: set[str] = set()
     widest, width = "", 0
     for part, module in network.get_submodule(block).named_modules(prefix=block):
-        if part == block or any(part == one or part.startswith(f"{one}.") for one in within):
+        if part == block or any(part == outer or part.startswith(f"{outer}.") for outer in within):
             continue
         if "attention" in type(module).__name__.lower():
-            if not any(part.startswith(f"{one}.") for one in found):
-                found.add(part)
-        elif not any(part.startswith(f"{one}.") for one in found) and _width(module) > width:
+            if not any(part.startswith(f"{outer}.") for outer in layers):
+                layers.add(part)
+        elif not any(part.startswith(f"{outer}.") for outer in layers) and _width(module) > width:
             widest, width = part, _width(module)
-    return found | ({widest} if widest else set())
+    return layers | ({widest} if widest else set())
 
 
 def _width(module: nn.Module) -> int:

@@ -34,5 +34,5 @@ def read_member(folder: Path, name: str) -> dict[str, object] | None:
 
 def one_line(name: str, most: int = MOST_NAME) -> str:
     """Return a name from outside on one line: no control characters, none that turn the direction of writing."""
-    shown = "".join(one if one.isprintable() else " " for one in name)
+    shown = "".join(character if character.isprintable() else " " for character in name)
     return " ".join(shown.split())[:most] or "(no name)"

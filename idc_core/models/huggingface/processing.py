@@ -58,20 +58,20 @@ def read_processing(configuration: Configuration) -> Processing:
         If it is damaged, or says what no picture is.
     """
     where = str(configuration.folder / _PROCESSOR)
-    found = read_member(configuration.folder, _PROCESSOR) if configuration.kind == "pictures" else None
+    settings = read_member(configuration.folder, _PROCESSOR) if configuration.kind == "pictures" else None
     channels = configuration.values.get("num_channels", 3)
     if channels not in (1, 3):
         channels = 3
-    if found is None:
+    if settings is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
         return Processing(size, "stretch", "bilinear", 0, channels, Scaling())
-    size, fit, margin = _fitting(found, where)
+    size, fit, margin = _fitting(settings, where)
     if size is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
-    resample = found.get("resample", 2)
+    resample = settings.get("resample", 2)
     if type(resample) is not int or not 0 <= resample < len(_RESAMPLES):
         raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(_RESAMPLES) - 1}.")
-    return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(found, where))
+    return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
 
 
 def _scaling(found: dict[str, object], where: str) -> Scaling:
@@ -95,9 +95,9 @@ def _rounded(factor: float) -> float:
 
 def _numbers(given: Any, name: str, where: str) -> tuple[float, ...]:
     values = given if isinstance(given, list) else [given]
-    if not values or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+    if not values or not all(isinstance(number, int | float) and not isinstance(number, bool) for number in values):
         raise ModelError(f"{where} says {name} {given!r:.{MOST_SAID}}; expected one number per channel.")
-    return tuple(float(one) for one in values)
+    return tuple(float(number) for number in values)
 
 
 def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | None, str, int]:

@@ -46,12 +46,12 @@ def read_state(paths: Sequence[Path]) -> dict[str, Tensor]:
     for path in paths:
         where = _where(path)
         try:
-            found = load(read_content(path, where, budget, copies=2))
+            tensors = load(read_content(path, where, budget, copies=2))
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(f"{where} is not a complete safetensors file ({one_line(str(error))}).") from error
         except DataError as error:
             raise ModelError(str(error)) from error
-        for name, value in found.items():
+        for name, value in tensors.items():
             if name in state:
                 raise ModelError(
                     f"{where} holds the tensor {one_line(name, MOST_SAID)!r}, which another file holds too."
@@ -83,9 +83,9 @@ def _count(path: Path) -> int:
                     f"than {_MOST_HEADER:,}."
                 )
             content = stream.read(length)
-        found = read_json(content, f"{where}: its header", dict[str, Any])
-        found.pop("__metadata__", None)
-        headers = typed(found, f"{where}: its header", dict[str, dict[str, object]])
+        entries = read_json(content, f"{where}: its header", dict[str, Any])
+        entries.pop("__metadata__", None)
+        headers = typed(entries, f"{where}: its header", dict[str, dict[str, object]])
     except DataError as error:
         raise ModelError(str(error)) from error
     total = 0

@@ -150,10 +150,10 @@ class _Building:
         with torch.no_grad():
             result = _attempt(node, module)
         results = result if isinstance(result, tuple | list) else (result,)
-        self._folded += sum(one.numel() for one in results)
+        self._folded += sum(tensor.numel() for tensor in results)
         if self._folded > MOST_ELEMENTS:
             raise ModelError(f"{node}: constants of more than {MOST_ELEMENTS:,} numbers would be made.")
-        self.constants.update((name, one) for name, one in zip(node.outputs, results, strict=False) if name)
+        self.constants.update((name, tensor) for name, tensor in zip(node.outputs, results, strict=False) if name)
 
 
 def _build(node: Node) -> nn.Module:

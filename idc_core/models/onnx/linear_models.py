@@ -63,22 +63,22 @@ def make_dense(graph: GraphProto, where: str) -> tuple[str, ...]:
 
 def _followers(scores: str, ends: set[str], users: Mapping[str, list[NodeProto]]) -> list[NodeProto] | None:
     """Return the Normalizers between scores and the end of the network; None where other nodes use them as well."""
-    found: list[NodeProto] = []
+    followers: list[NodeProto] = []
     while scores not in ends:
         after = users.get(scores, [])
         if len(after) != 1 or after[0].op_type not in ("Normalizer", "ZipMap") or len(after[0].output) != 1:
             return None
-        if len(found) > 1:
+        if len(followers) > 1:
             return None  # scikit-learn writes one of each
-        found.append(after[0])
+        followers.append(after[0])
         scores = after[0].output[0]
-    return [node for node in found if node.op_type == "Normalizer"]
+    return [node for node in followers if node.op_type == "Normalizer"]
 
 
 def _weights(node: NodeProto, label: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the weight (outputs, inputs) and the bias (outputs,) of a linear model."""
-    floats = {one.name: np.array(one.floats, np.float32) for one in node.attribute}
-    labels = max((len(one.ints) + len(one.strings) for one in node.attribute), default=0)
+    floats = {attribute.name: np.array(attribute.floats, np.float32) for attribute in node.attribute}
+    labels = max((len(attribute.ints) + len(attribute.strings) for attribute in node.attribute), default=0)
     values, bias = (floats.get(name, np.zeros(0, np.float32)) for name in ("coefficients", "intercepts"))
     outputs = len(bias) or labels or 1
     if not len(values) or len(values) % outputs:
@@ -88,8 +88,10 @@ def _weights(node: NodeProto, label: str) -> tuple[NDArray[np.float32], NDArray[
 
 def _end(node: NodeProto, label: str) -> str:
     """Return what a linear model does to its scores, as a word; empty for nothing."""
-    found = [one.s.decode("utf-8", "replace") for one in node.attribute if one.name == "post_transform"]
-    name = found[0] if found else "NONE"
+    transforms = [
+        attribute.s.decode("utf-8", "replace") for attribute in node.attribute if attribute.name == "post_transform"
+    ]
+    name = transforms[0] if transforms else "NONE"
     if name not in _ENDS:
         raise UnsupportedOperationError(f"{label} uses the transform {name!r:.40}, which is not supported.")
     return _ENDS[name]

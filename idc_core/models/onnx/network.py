@@ -81,8 +81,8 @@ class OnnxNetwork(Network):
     @property
     def expected(self) -> Expected | None:
         """What the file says of its main input; None where that cannot be told from several, or it does not say."""
-        naming = naming_of({one.name: one.dtype for one in self.inputs})
-        main = next((one for one in self.inputs if naming is not None and one.name == naming.main), None)
+        naming = naming_of({value.name: value.dtype for value in self.inputs})
+        main = next((value for value in self.inputs if naming is not None and value.name == naming.main), None)
         if main is None or not main.shape:
             return None
         return Expected(main.shape[1:], main.dtype, naming if naming and naming.others else None)
@@ -119,11 +119,11 @@ class OnnxNetwork(Network):
                     f"Node {step.name!r} ({step.operator}) failed on arrays of the shapes {shapes}: {error}"
                 ) from error
             results = result if isinstance(result, tuple | list) else (result,)
-            values.update((name, one) for name, one in zip(step.outputs, results, strict=False) if name)
+            values.update((name, tensor) for name, tensor in zip(step.outputs, results, strict=False) if name)
             for name in step.done:
                 values.pop(name, None)  # a node may give fewer outputs than the file names
-        found = tuple(values[name] for name in self._outputs)
-        return found[0] if len(found) == 1 else found
+        outputs = tuple(values[name] for name in self._outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
 
 def _check_input(value: Value, x: Tensor) -> None:
@@ -158,8 +158,8 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None) 
             both = _all(network(*pair))
     except ModelError as error:
         raise ModelError(f"{where} does not run on one input and on two: {error} {advice}") from error
-    for name, together, one, other in zip(network._outputs, both, *single, strict=True):
-        apart = torch.cat([one, other]) if one.dim() else one
+    for name, together, first, other in zip(network._outputs, both, *single, strict=True):
+        apart = torch.cat([first, other]) if first.dim() else first
         if apart.shape != together.shape or not torch.allclose(
             apart.double(), together.double(), 1e-3, 1e-3 * _size(apart), equal_nan=True
         ):

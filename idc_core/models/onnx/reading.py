@@ -70,12 +70,12 @@ def _read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length:
     try:
         with opened(path, where) as stream:
             size = size_of(stream)
-            wanted = size - offset if length is None else length
-            if wanted < 0 or offset + wanted > size:
-                raise ModelError(f"{where} has {size:,} bytes; byte {offset + max(0, wanted):,} is wanted from it.")
-            budget.take(wanted, "its content")
+            needed = size - offset if length is None else length
+            if needed < 0 or offset + needed > size:
+                raise ModelError(f"{where} has {size:,} bytes; byte {offset + max(0, needed):,} is wanted from it.")
+            budget.take(needed, "its content")
             stream.seek(offset)
-            return stream.read(wanted)
+            return stream.read(needed)
     except DataError as error:
         raise ModelError(str(error)) from error
     except OSError as error:
@@ -131,15 +131,22 @@ def _graph_of(
         constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
-    found = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
-    _check_order(found, graph)
-    return found
+    result = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
+    _check_order(result, graph)
+    return result
 
 
 def _check_names(graph: GraphProto, where: str) -> None:
     """Refuse names that are no text: the parser gives bytes where they are not UTF-8."""
     of_nodes = (
-        (node.name, node.op_type, node.domain, *node.input, *node.output, *(one.name for one in node.attribute))
+        (
+            node.name,
+            node.op_type,
+            node.domain,
+            *node.input,
+            *node.output,
+            *(attribute.name for attribute in node.attribute),
+        )
         for node in graph.node
     )
     of_values = ((value.name,) for value in (*graph.input, *graph.output, *graph.initializer))
@@ -165,7 +172,7 @@ def _value(info: onnx.ValueInfoProto, where: str) -> Value:
         kind = info.type.WhichOneof("value") or "nothing"
         raise UnsupportedOperationError(f"{where}: input {info.name!r} is a {kind}; expected an array.")
     array = info.type.tensor_type
-    shape = tuple(_length(one) for one in array.shape.dim) if array.HasField("shape") else None
+    shape = tuple(_length(dimension) for dimension in array.shape.dim) if array.HasField("shape") else None
     return Value(info.name, torch_type(array.elem_type, f"{where}: input {info.name!r}"), shape)
 
 
@@ -180,7 +187,7 @@ def _node(node: NodeProto, number: int, opset: int, read: object, where: str) ->
             f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported. "
             "Export the network without it."
         )
-    if any(one.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for one in node.attribute):
+    if any(item.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for item in node.attribute):
         raise UnsupportedOperationError(
             f"{label} holds graphs of its own (branches, loops), which are not supported. Export the network without."
         )
@@ -189,7 +196,7 @@ def _node(node: NodeProto, number: int, opset: int, read: object, where: str) ->
             f"{label} of the domain 'ai.onnx' is an operator that is not supported. Export the network without it, or "
             "build it in a setup file."
         )
-    attributes = {one.name: _attribute(one, read, label) for one in node.attribute}
+    attributes = {item.name: _attribute(item, read, label) for item in node.attribute}
     return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 
 
@@ -206,7 +213,7 @@ def _attribute(attribute: AttributeProto, read: Any, label: str) -> object:
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.STRINGS:
-        return [one.decode("utf-8", "replace") for one in attribute.strings]
+        return [text.decode("utf-8", "replace") for text in attribute.strings]
     if kind == AttributeProto.TENSOR:
         return tensor_of(attribute.t, read, where)
     raise UnsupportedOperationError(

@@ -19,15 +19,15 @@ def keep_scores(graph: GraphProto) -> tuple[str, ...]:
     end, are left out. A graph whose outputs hold no floats stays as it is.
     """
     makers = {name: node for node in graph.node for name in node.output if name}
-    floats = {_before_zip(one.name, makers): one for one in graph.output if _may_be_floats(one, makers)}
+    floats = {_before_zip(info.name, makers): info for info in graph.output if _may_be_floats(info, makers)}
     if not floats:
         return ()
     names = list(floats)
-    said = {floats[name].name: name for name in names}
-    chosen = next((said[name] for name in _NAMES if name in said), names[0])
+    originals = {floats[name].name: name for name in names}
+    chosen = next((originals[name] for name in _NAMES if name in originals), names[0])
     remarks = []
     if len(graph.output) > 1:
-        others = ", ".join(repr(one.name[:60]) for one in graph.output if one is not floats[chosen])
+        others = ", ".join(repr(info.name[:60]) for info in graph.output if info is not floats[chosen])
         remarks.append(f"Its output {floats[chosen].name[:60]!r} is analysed; {others[:200]} is left out.")
     before, remark = _before_probabilities(chosen, makers, graph)
     output = ValueInfoProto()
@@ -81,16 +81,18 @@ def _before_two_probabilities(node: NodeProto, makers: dict[str, NodeProto], gra
 
 
 def _integer(node: NodeProto, name: str, default: int) -> int:
-    found = [one.i for one in node.attribute if one.name == name and one.type == AttributeProto.INT]
-    return int(found[0]) if found else default
+    values = [
+        attribute.i for attribute in node.attribute if attribute.name == name and attribute.type == AttributeProto.INT
+    ]
+    return int(values[0]) if values else default
 
 
 def _is_one(name: str, graph: GraphProto) -> bool:
     """Whether a weight of the file is the number 1."""
-    found = [one for one in graph.initializer if one.name == name]
-    if len(found) != 1 or found[0].data_location == TensorProto.EXTERNAL:
+    tensors = [tensor for tensor in graph.initializer if tensor.name == name]
+    if len(tensors) != 1 or tensors[0].data_location == TensorProto.EXTERNAL:
         return False
-    value = tensor_of(found[0], lambda location, offset, length: b"", "the number 1")
+    value = tensor_of(tensors[0], lambda location, offset, length: b"", "the number 1")
     return bool(value.numel() == 1 and float(value) == 1)
 
 

@@ -122,9 +122,9 @@ def _crop(windows: Windows, x: Tensor, z: Tensor, extra: list[int], shape: list[
     """Return what is added before and after a transposed convolution without padding; mostly it is taken away."""
     if shape is None and windows.auto in ("NOTSET", "VALID"):
         return [(-b, e - a) for (b, a), e in zip(windows.padding(x), extra, strict=True)]
-    wanted = shape or [n * s for n, s in zip(x.shape[2:], windows.stride, strict=True)]
+    sizes = shape or [n * s for n, s in zip(x.shape[2:], windows.stride, strict=True)]
     sides = []
-    for size, want, added in zip(z.shape[2:], wanted[-len(extra) :], extra, strict=True):
+    for size, want, added in zip(z.shape[2:], sizes[-len(extra) :], extra, strict=True):
         total = size + added - want
         half = total // 2 if windows.auto == "SAME_UPPER" else total - total // 2
         sides.append((-half, added - (total - half)))

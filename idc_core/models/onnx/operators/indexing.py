@@ -63,9 +63,9 @@ def _gather_nd(node: Node) -> Function:
         data, places = x.reshape(rows, *x.shape[shared:]), indices.reshape(rows, -1, indices.shape[-1])
         room([rows, places.shape[1], *data.shape[1 + places.shape[2] :]])
         row = torch.arange(rows, device=x.device)[:, None].expand(places.shape[:2])
-        parts = [_from_start(one, size) for one, size in zip(places.unbind(-1), data.shape[1:], strict=False)]
-        found = data[(row, *parts)]
-        return found.reshape([*indices.shape[:-1], *data.shape[1 + len(parts) :]])
+        parts = [_from_start(place, size) for place, size in zip(places.unbind(-1), data.shape[1:], strict=False)]
+        taken = data[(row, *parts)]
+        return taken.reshape([*indices.shape[:-1], *data.shape[1 + len(parts) :]])
 
     return run
 
@@ -91,8 +91,8 @@ def _scatter_nd(node: Node) -> Function:
         depth = indices.shape[-1]
         rest = prod(x.shape[depth:])
         places = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=x.device)
-        for one, size in zip(indices.unbind(-1), x.shape, strict=False):
-            places = places * size + _from_start(one, size)
+        for place, size in zip(indices.unbind(-1), x.shape, strict=False):
+            places = places * size + _from_start(place, size)
         rows = x.reshape(prod(x.shape[:depth]), rest)
         index = places.reshape(-1, 1).expand(-1, rest)
         values = updates.reshape(-1, rest)

@@ -95,8 +95,8 @@ def _resize(node: Node) -> Function:
             region, scales, sizes = [*given, None, None, None][:3]
         chosen = list(range(x.dim())) if axes is None else [axis % x.dim() for axis in axes]
         factors = written if scales is None or not scales.numel() else scales.tolist()
-        wanted = None if sizes is None or not sizes.numel() else integers(sizes)
-        plan = _plan([x.shape[axis] for axis in chosen], factors, wanted, policy)
+        lengths = None if sizes is None or not sizes.numel() else integers(sizes)
+        plan = _plan([x.shape[axis] for axis in chosen], factors, lengths, policy)
         if node.batch is not None and chosen[0] == 0:
             plan[0] = (x.shape[0], 1.0)
         corners = [0.0, 1.0] * len(chosen) if region is None or not region.numel() else None
@@ -148,6 +148,6 @@ def _along(settings: _Settings, x: Tensor, axis: int, out: int, scale: float, re
         z = torch.matmul(x.movedim(axis, -1), matrix.T).movedim(-1, axis)
     beyond = (places < 0) | (places > size - 1)
     if settings.coordinates == "tf_crop_and_resize" and bool(beyond.any()):
-        shape = [out if one == axis else 1 for one in range(x.dim())]
+        shape = [out if dimension == axis else 1 for dimension in range(x.dim())]
         z = z.masked_fill(beyond.reshape(shape).to(x.device), settings.outside)
     return z

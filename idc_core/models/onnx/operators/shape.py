@@ -64,7 +64,7 @@ def _for_this_batch(now: list[int], then: list[int], made: list[int]) -> list[in
     The batch is the one axis that has changed; in the result it has as many numbers before it, and it is no part of the
     last axis, which holds features. None: it is not clear where it is.
     """
-    changed = [axis for axis, (one, other) in enumerate(zip(now, then, strict=False)) if one != other]
+    changed = [axis for axis, (first, other) in enumerate(zip(now, then, strict=False)) if first != other]
     if len(now) != len(then) or len(changed) != 1:
         return None
     before = prod(then[: changed[0]])
