@@ -89,7 +89,7 @@ def test_a_thread_that_still_runs_is_seen(monkeypatch):
 
 
 def test_an_order_is_drawn_from_a_number():
-    files = ["tests/test_files.py", "tests/test_registry.py", "tests/test_notes.py"]
+    files = ["tests/base/test_files.py", "tests/base/test_registry.py", "tests/store/test_notes.py"]
     asked = [sys.executable, "-m", "pytest", "--collect-only", *files, "--order"]
     told = [
         subprocess.run([*asked, seed], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -184,8 +184,18 @@ PARSER = _make_parser()
 
 
 def options():
-    commands = next(one for one in PARSER._actions if isinstance(one, argparse._SubParsersAction)).choices
-    return [(name, one) for name, parser in commands.items() for one in parser._actions if one.nargs != 0]
+    """Every option of every command; one that reads its values as that of another command does is rare."""
+    commands = next(action for action in PARSER._actions if isinstance(action, argparse._SubParsersAction)).choices
+    tried, found = set(), []
+    for command, parser in commands.items():
+        for action in parser._actions:
+            if action.nargs == 0:
+                continue
+            reading = name_of(action), type(action), action.nargs, repr(vars(action.type) if action.type else None)
+            marks = pytest.mark.rare if reading in tried else ()
+            tried.add(reading)
+            found.append(pytest.param(command, action, marks=marks))
+    return found
 
 
 def name_of(action):
