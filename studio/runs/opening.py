@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
+from idc_core.base.parameters import is_whole
 from idc_core.coverage.idc_settings import CONTROLS, OPTIONS
 from idc_core.runs import ErrorSettings, Run
 from studio.jobs.runs import ADDRESS
@@ -39,9 +40,10 @@ def parameters_of(run: Run) -> dict[str, str]:
 def _of_analysis(settings: Mapping[str, Any]) -> dict[str, str] | None:
     values = {name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()}
     parts = {one.name: one.text(values[name]) for name, one in _CONTROLLED.items() if name in values}
-    if settings["m"] > MOST_NEURONS or not all(parts.values()) or _ELSEWHERE & settings.keys():
+    m = settings.get("m")  # of an imported run it may be anything
+    if not is_whole(m, 1, MOST_NEURONS) or not all(parts.values()) or _ELSEWHERE & settings.keys():
         return None
-    return {"m": str(settings["m"]), **parts}
+    return {"m": str(m), **parts}
 
 
 def _of_class_errors(settings: Mapping[str, Any]) -> dict[str, str] | None:
@@ -49,4 +51,7 @@ def _of_class_errors(settings: Mapping[str, Any]) -> dict[str, str] | None:
     layers = usual.pop("counted_layers")
     if any(settings.get(name) != value for name, value in usual.items()):
         return None
-    return {"counted": ",".join(settings.get("counted_layers", layers)), "groups": settings.get("groups", "")}
+    counted, groups = settings.get("counted_layers", layers), settings.get("groups", "")
+    if not (isinstance(counted, list | tuple) and all(isinstance(name, str) for name in (*counted, groups))):
+        return None
+    return {"counted": ",".join(counted), "groups": groups}

@@ -60,3 +60,15 @@ def test_an_analysis_is_opened_where_the_dashboard_has_its_settings(settings, sa
 def test_class_errors_are_opened_where_all_but_layers_and_groups_is_usual(settings, said):
     found = parameters_of(run("class-errors", **{**ErrorSettings().told, **settings}))
     assert found == ({} if said is None else SETUP | said)
+
+
+@pytest.mark.parametrize("kind", ["analysis", "class-errors"])
+def test_whatever_an_imported_run_says_it_has_an_address_or_none(kind):
+    usual = {"m": 6} if kind == "analysis" else ErrorSettings().told
+    read = {*usual, "m", "clusters", "drop_zeros", "clustering", "rule", "groups", "part_of_data", "address"}
+    junk = [None, "", "6", -1, 1.5, float("nan"), 10**30, True, [], ["a"], [[1]], {"a": 1}]
+    for name in read:
+        without = {key: value for key, value in usual.items() if key != name}
+        for settings in (without, *(without | {name: value} for value in junk)):
+            parts = parameters_of(run(kind, **settings))
+            assert all(isinstance(part, str) for part in parts.values()), settings
