@@ -19,7 +19,9 @@ from idc_core.lrp.rules import RelevanceSettings
 from idc_core.runs import PlannedAnalysis
 
 OTHER = {"priority": "absolute", "clusters": (2, 5), "drop_zeros": True, "clustering": "dbscan", "original": True}
-NETWORK = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+with torch.random.fork_rng():
+    torch.manual_seed(0)  # other weights may activate no neuron
+    NETWORK = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
 OF = SimpleNamespace(fingerprint="", name="", label="", task="", dataset="", class_names=())
 
 
