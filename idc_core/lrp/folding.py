@@ -186,7 +186,12 @@ def _version(value: Tensor) -> int:
 def _note_of(value: Tensor) -> Note | None:
     """Return what is noted of a value; None where it was written into since."""
     note, version = getattr(value, "_idc_note", (None, 0))
-    return note if note is not None and _version(value) == version else None
+    if note is None or _version(value) != version:
+        return None
+    if callable(note):  # of what nothing watched: most of it nobody asks for
+        note = note(value)
+        value._idc_note = note, version  # type: ignore[attr-defined]
+    return cast(Note | None, note)
 
 
 def copy_note(value: Tensor, new: Tensor) -> Tensor:
@@ -211,29 +216,42 @@ class Notes:
         if name in LINEAR or name in MAPS:
             node = result.grad_fn
             if hasattr(node, "note") and not any(result is given for given in (*args, *kwargs.values())):
-                node.note = self._note(name, args, kwargs, result)
+                node.note = self._noted(name, args, kwargs, result)
+                result._idc_note = node.note, _version(result)
         return result
 
     def unwatched(self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor], result: object) -> None:
-        """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors."""
+        """Note the same where nothing is watched yet, and which tensors no input changes; `given` are the tensors.
+
+        What a map does is found out once an operation behind it asks.
+        """
         plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
         if (varies and plain is None) or not isinstance(result, Tensor):
             return
         if not varies and all(map(self._is_constant, given)):
             result._idc_constant = _version(result)  # type: ignore[attr-defined]
         elif plain is not None and not any(result is tensor for tensor in given):
-            self._note(plain, args, kwargs, result)
+            note = self._noted_later(plain, args, kwargs, given) if plain in MAPS else None
+            result._idc_note = note or self._noted(plain, args, kwargs, result), _version(result)  # type: ignore[attr-defined]
 
-    def _note(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
+    def _noted_later(
+        self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]
+    ) -> Callable[[Tensor], Note | None]:
+        versions = [_version(tensor) for tensor in given]
+
+        def noted(result: Tensor) -> Note | None:
+            unwritten = versions == [_version(tensor) for tensor in given]
+            return self._noted(name, args, kwargs, result) if unwritten else None
+
+        return noted
+
+    def _noted(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
-                return self._note(name, args, kwargs, result)
+                return self._noted(name, args, kwargs, result)
         if name in LINEAR:
-            note: Note | None = _noted_linear(name, args, kwargs, self._is_constant)
-        else:
-            note = _noted_map(name, args, kwargs, self._is_constant, result)
-        result._idc_note = note, _version(result)  # type: ignore[attr-defined]
-        return note
+            return _noted_linear(name, args, kwargs, self._is_constant)
+        return _noted_map(name, args, kwargs, self._is_constant, result)
 
     def _is_constant(self, value: object) -> bool:
         """Return whether an argument is known to be the same for every input."""

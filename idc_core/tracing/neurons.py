@@ -156,5 +156,9 @@ def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
 
 def first_unsound(values: NDArray[Any]) -> int | None:
     """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
-    sound = np.isfinite(values)
-    return None if sound.all() else int(sound.reshape(len(values), -1).all(1).argmin())
+    # A sum is finite only where all numbers are, and takes less time; a sum may overflow where they are.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return None
+    sound = np.isfinite(values).reshape(len(values), -1).all(1)
+    return None if sound.all() else int(sound.argmin())
