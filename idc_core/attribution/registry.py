@@ -6,9 +6,8 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from numpy.typing import NDArray
-
 from idc_core.attribution.relevance import relevance
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, Value, settle
 from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
@@ -25,7 +24,7 @@ class MethodCard:
     parameters: tuple[Parameter, ...]
     sums_to: str  # what the values of one layer add up to
     citation: str
-    run: Callable[..., dict[str, NDArray[Any]]]
+    run: Callable[..., Arrays]
     """``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``."""
     inside: bool = True  # whether layers of the network get values, not its input alone
     of_neurons: bool = False  # whether `run` takes ``of=(layer, neuron)``, explained instead of a score
@@ -61,7 +60,7 @@ class Methods(Mapping[str, MethodCard]):
 METHODS = Methods()
 """Methods by name: the rules of relevance propagation first."""
 
-Run = TypeVar("Run", bound=Callable[..., dict[str, NDArray[Any]]])
+Run = TypeVar("Run", bound=Callable[..., Arrays])
 
 
 def attribution_method(
@@ -99,6 +98,6 @@ def _propagation(rule: RuleCard) -> MethodCard:
     )
 
 
-def _propagate(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]]:
+def _propagate(rule: str, *args: Any, **options: Any) -> Arrays:
     model, inputs, layers, target = args
     return relevance(model, inputs, layers, rule=rule, target=target, **options)

@@ -10,12 +10,10 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.files import cache_folder, keeping
-
-Array = NDArray[Any]
 
 BLOCK = 8 << 20
 """Bytes that are read from a file at a time."""

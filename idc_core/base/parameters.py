@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from idc_core.errors import IdcError, SettingError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from idc_core.base.arrays import Array
 
 Number = int | float
 Value = Number | str
@@ -214,7 +214,7 @@ def _limits(low: Number, high: Number) -> str:
     return f"of at least {low}" if math.isinf(high) else f"from {low} to {high}"
 
 
-def class_numbers(what: str, value: Any, kind: type[IdcError] = SettingError) -> NDArray[Any]:
+def class_numbers(what: str, value: Any, kind: type[IdcError] = SettingError) -> Array:
     """Return classes as an array of numbers of any type and shape; `kind` of error where they are names or None."""
     import numpy as np
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats
 from idc_core.errors import SettingError
-
-Floats = NDArray[np.float64]
 
 
 def spearman(values: NDArray[np.generic]) -> Floats:

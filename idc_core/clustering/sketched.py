@@ -46,6 +46,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.clustering.kmeans import (
     MIN_NONZERO,
     Clusters,
@@ -57,7 +58,7 @@ from idc_core.clustering.kmeans import (
     one_at_zero,
     optimal_edges,
 )
-from idc_core.clustering.points import Floats, Ints, Partition, Points, own_distances
+from idc_core.clustering.points import Partition, Points, own_distances
 from idc_core.clustering.sketch import Sketch
 
 _ROUNDS = 20  # of narrowing where cuts lie; three are usual

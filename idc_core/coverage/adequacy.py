@@ -9,19 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Arrays, Floats, Ints
 from idc_core.coverage.moments import Moments, whitening
 from idc_core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Second = Literal["neighbour", "input"]
 Drop = Literal["any class", "own class"]
 
@@ -111,7 +110,7 @@ class DistanceAdequacy:
         """Bytes that are kept."""
         return self._neighbours.memory + self._apart.nbytes
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the training traces, points (n, d), and their classes (n,), by class."""
         classes = np.repeat(list(self._places), [place.stop - place.start for place in self._places.values()])
         return {"points": self._neighbours.points, "classes": classes.astype(np.int64)}
@@ -188,9 +187,9 @@ class LikelihoodAdequacy:
         """Bytes that are kept."""
         return sum(density.points.nbytes for density in self._densities.values())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the classes, `labels`, and what the density of each is made of."""
-        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._densities), np.int64)}
+        arrays: Arrays = {"labels": np.array(list(self._densities), np.int64)}
         for label, density in self._densities.items():
             arrays |= {
                 f"class{label}_{name}": np.asarray(getattr(density, name)) for name in ("kept", "mean", "matrix")
@@ -290,9 +289,9 @@ class MahalanobisAdequacy:
         """Bytes that are kept."""
         return sum(mean.nbytes + matrix.nbytes for mean, matrix in self._classes.values())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the classes, `labels`, and the mean and the whitening matrix of each."""
-        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._classes), np.int64)}
+        arrays: Arrays = {"labels": np.array(list(self._classes), np.int64)}
         for label, (mean, matrix) in self._classes.items():
             arrays |= {f"class{label}_mean": mean, f"class{label}_matrix": matrix}
         return arrays

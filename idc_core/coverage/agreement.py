@@ -5,11 +5,12 @@ One pass over the training inputs and one over the tests; everything else is cou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Floats, Ints
 from idc_core.base.progress import Progress, report
 from idc_core.base.statistics import kendall, spearman
 from idc_core.coverage.profiles import Profiles
@@ -20,8 +21,6 @@ from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Method = Literal["spearman", "kendall"]
 
 WHOLE = "all"
@@ -103,7 +102,7 @@ def evaluate_criteria(
     criteria: Sequence[Criterion],
     train: Inputs,
     tests: Inputs,
-    parts: Mapping[str, NDArray[Any]],
+    parts: Mapping[str, Array],
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
@@ -134,13 +133,13 @@ def evaluate_criteria(
     return results
 
 
-def evaluate_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]]) -> CriterionResult:
+def evaluate_profiles(profiles: Profiles, parts: Mapping[str, Array]) -> CriterionResult:
     """Return the scores of parts, counted from the profiles of all tests."""
     return CriterionResult(profiles, {name: profiles.coverage(positions) for name, positions in parts.items()})
 
 
 def _evaluate_scores(
-    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, NDArray[Any]], on_progress: Progress | None
+    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, Array], on_progress: Progress | None
 ) -> CriterionResult:
     """Score parts by a criterion that has no targets."""
     scores = {name: criterion.fresh().update(tests.only(positions)).score for name, positions in parts.items()}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
@@ -17,9 +18,6 @@ from idc_core.coverage.streamed import Layers, TargetCriterion
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _TrainingRanges:
@@ -79,7 +77,7 @@ class _RangeCriterion(TargetCriterion):
     def _learned(self) -> tuple[Any, ...]:
         return (*super()._learned(), self.low, self.high)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         return {**super()._state(), "low": self.low, "high": self.high}
 
     def _restore(self, saved: Saved) -> None:

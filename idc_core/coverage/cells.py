@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.base.parameters import is_whole
 from idc_core.clustering.kmeans import MAX_CLUSTERS
-from idc_core.clustering.points import Floats
 from idc_core.errors import DataError, SettingError
 
-Codes = NDArray[Any]
+Codes = Array
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""
 
 _ROWS = 16384  # a block of this many rows of a dozen neurons stays in the processor's cache
@@ -71,7 +71,7 @@ def _midpoints(centroids: ArrayLike) -> Floats:
     return np.minimum.accumulate(midpoints[::-1])[::-1]
 
 
-def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> NDArray[Any]:
+def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> Array:
     """Return the largest float32 up to each edge: it parts float32 values exactly where the edge itself does."""
     with np.errstate(over="ignore"):
         rounded = edges.astype(kind)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
@@ -21,9 +22,6 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Centres:
@@ -160,7 +158,7 @@ class CC(StreamedCriterion):
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         if self.sizes is None:
             return {}
         points = [centres.points.reshape(-1, size) for centres, size in zip(self._centres, self.sizes, strict=True)]

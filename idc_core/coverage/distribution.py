@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, truth
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import blocks
@@ -45,9 +46,9 @@ class _LayerMoments:
         for mine, theirs in zip(self.found, other.found, strict=True):
             mine.merge(theirs)
 
-    def arrays(self, of: str) -> dict[str, NDArray[Any]]:
+    def arrays(self, of: str) -> Arrays:
         """Return them as arrays, whose names begin with `of`."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: Arrays = {}
         for place, moments in enumerate(self.found):
             if moments.count:
                 arrays |= {f"{of}{place}_{name}": np.asarray(value) for name, value in vars(moments).items()}
@@ -195,7 +196,7 @@ class NLC(StreamedCriterion):
     def _merge(self, other: Self) -> None:
         self._tests.merge(other._tests)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         self._ready()
         if self.sizes is None:
             return {}

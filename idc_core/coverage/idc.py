@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array, Arrays
 from idc_core.base.growing import give_back
 from idc_core.base.parameters import class_numbers, shown, whole_number
 from idc_core.base.progress import Progress, report
@@ -264,7 +265,7 @@ class IDC(Criterion):
         codes = [encode(assign(active, self.centroids, self._boundaries), sizes) for active in observed]
         return Profiles.of_names(np.concatenate(codes), self.total)
 
-    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
+    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[Array]:
         """Yield the activations (batch, m) of the important neurons."""
         batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
         reduced = (
@@ -335,9 +336,9 @@ class IDC(Criterion):
             "in_memory": self.in_memory,
         }
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         counts = self._fitted()
-        cells: dict[str, NDArray[Any]] = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
+        cells: Arrays = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
         return {"importance": self.importance, "important": self.important, **pack_clusters(self.clusters), **cells}
 
     def _restore(self, saved: Saved) -> None:

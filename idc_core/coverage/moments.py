@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from idc_core.base.arrays import Array, Floats
 
 
 @dataclass
@@ -22,7 +21,7 @@ class Moments:
     mean: Floats = field(default_factory=lambda: np.zeros(0))
     scatter: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def add(self, rows: NDArray[Any]) -> Self:
+    def add(self, rows: Array) -> Self:
         """Take in rows (n, d)."""
         if not len(rows):
             return self

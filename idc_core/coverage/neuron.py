@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, finite, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch, Floats
 from idc_core.coverage.profiles import Profiles
@@ -207,7 +208,7 @@ class TKNP(_TopK):
     def _merge(self, other: Self) -> None:
         self._patterns |= other._patterns
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         if self.sizes is None:
             return {}
         rows = np.frombuffer(b"".join(sorted(self._patterns)), np.uint32).reshape(-1, self._width(self.sizes))

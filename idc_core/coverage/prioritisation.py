@@ -3,16 +3,14 @@
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Floats, Ints
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError, SettingError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
 """Uncertainties by short lower-case name."""
 
 
-def most_first(values: NDArray[Any]) -> Ints:
+def most_first(values: Array) -> Ints:
     """Order inputs by a value (n,), largest first, of equal ones the first; positions, int64 (n,)."""
     if np.isnan(values).any():
         raise DataError("Expected a number for every input to order by, got nan.")
@@ -192,7 +190,7 @@ class Order:
 
 
 def orders_by(
-    profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = None, sampled: NDArray[Any] | None = None
+    profiles: Mapping[str, Profiles], scores: Array | None = None, sampled: Array | None = None
 ) -> list[Order]:
     """Order tests by every criterion's profiles, and by every uncertainty.
 

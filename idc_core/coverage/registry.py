@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
@@ -108,7 +109,7 @@ class Criterion(ABC):
         """Return the constructor's arguments besides the network, as plain values."""
         raise self._unsaved()
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         """Return what was learned and counted, as arrays by name."""
         raise self._unsaved()
 

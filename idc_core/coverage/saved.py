@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array, Arrays
 from idc_core.base.files import unwritable, write_whole
 from idc_core.base.parameters import shown
 from idc_core.clustering.kmeans import Clusters, SketchBounds
@@ -25,7 +26,6 @@ from idc_core.models.weights import fingerprint
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
 
-Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = 1
 """Raised whenever a file of before can no longer be read."""
@@ -47,13 +47,13 @@ class _About:
 class Saved:
     """The arrays of a saved criterion; whatever is not as expected is a `DataError`."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], where: str) -> None:
+    def __init__(self, arrays: Mapping[str, Array], where: str) -> None:
         self._arrays, self.where = arrays, where
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
-    def take(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
+    def take(self, name: str, kinds: str, *shape: int | None) -> Array:
         """Return an array of one of some kinds ("f", "i", "u") and of this shape, None being any length."""
         array = self._arrays.get(name)
         sizes = () if array is None else array.shape

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress
 from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
@@ -200,7 +201,7 @@ class TargetCriterion(StreamedCriterion):
             raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
         self._hit = np.zeros(total, bool)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         self._ready()
         if self.learns and type(self)._state is TargetCriterion._state:
             raise self._unsaved()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array, Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite, is_number, shown, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
@@ -22,9 +23,6 @@ from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 _BUCKETS = Parameter("buckets", "buckets", "Number of equal intervals of surprise.", 1000, 10, 10_000, step=100)
@@ -40,7 +38,7 @@ class Adequacy(Protocol):
     def memory(self) -> int:
         """Bytes kept of the training inputs."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return what it is made of."""
 
 
@@ -49,7 +47,7 @@ class _TrainingTraces:
 
     def __init__(self, per_class: bool) -> None:
         self.per_class = per_class
-        self._traces: list[NDArray[Any]] = []
+        self._traces: list[Array] = []
         self._classes: list[Ints] = []
 
     def add(self, batch: ActivationBatch) -> None:
@@ -62,7 +60,7 @@ class _TrainingTraces:
         self._traces += other._traces
         self._classes += other._classes
 
-    def joined(self) -> tuple[NDArray[Any], Ints]:
+    def joined(self) -> tuple[Array, Ints]:
         """Return the traces (n, d) and their classes (n,)."""
         return np.concatenate(self._traces), np.concatenate(self._classes)
 
@@ -124,7 +122,7 @@ class _SurpriseCriterion(TargetCriterion):
     def _learned(self) -> tuple[Any, ...]:
         return (*super()._learned(), self._fingerprint)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         return {**super()._state(), "fingerprint": np.array(self._fingerprint), **self._adequacy.arrays()}
 
     def _restore(self, saved: Saved) -> None:
@@ -333,7 +331,7 @@ class MDSC(_SurpriseCriterion):
         return MahalanobisAdequacy.restored(saved, neurons)
 
 
-def _fingerprint(*arrays: NDArray[Any]) -> str:
+def _fingerprint(*arrays: Array) -> str:
     """Return a hash of what was learned, by which two criteria are compared without keeping it twice."""
     digest = hashlib.sha256()
     for array in arrays:

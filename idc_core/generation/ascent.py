@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import finite, is_number, shown, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import ITERATIONS, SEED, SearchOptions
@@ -56,8 +57,8 @@ class Arrived:
 
     inputs: NDArray[np.float32]
     seed_index: NDArray[np.int64]
-    predictions: NDArray[Any]
-    seed_predictions: NDArray[Any]
+    predictions: Array
+    seed_predictions: Array
     iterations: NDArray[np.int64]
     turned: NDArray[np.int64]
 

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.cells import encode
@@ -21,11 +22,7 @@ from idc_core.generation.cell_search import CellSpace
 from idc_core.tracing.neurons import countable_layers
 from idc_core.tracing.trace import collect
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
-Targets = NDArray[Any]
+Targets = Array
 """Numbers of a criterion's targets, int32 (k,), or codes of cells, as `encode` returns them; each once, ascending."""
 
 
@@ -165,7 +162,7 @@ def _span(criterion: TargetCriterion) -> Floats | None:
     return np.where(high > low, high - low, 1.0)
 
 
-def _aims(neurons: NDArray[Any], goals: NDArray[Any], units: NDArray[Any]) -> Aims:
+def _aims(neurons: Array, goals: Array, units: Array) -> Aims:
     return Aims(
         torch.tensor(neurons.astype(np.int64)),
         torch.tensor(goals.astype(np.float32)),

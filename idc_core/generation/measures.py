@@ -1,14 +1,12 @@
 """Measures of disagreements: distances to their seeds, majority votes, and how often each model is outvoted."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.errors import SettingError
-
-Floats = NDArray[np.float64]
 
 _NO_MAJORITY = -1
 """The label of a disagreement on which no class has more than half of the votes."""
@@ -31,7 +29,7 @@ class Distances:
         return float(self.l1.mean()) if len(self.l1) else float("nan")
 
 
-def distances(inputs: NDArray[Any], seeds: NDArray[Any]) -> Distances:
+def distances(inputs: Array, seeds: Array) -> Distances:
     """Measure the distance of each input (n, C, H, W) to its seed."""
     if inputs.shape != seeds.shape:
         raise SettingError(f"Expected one seed per input, got shapes {inputs.shape} and {seeds.shape}.")
@@ -39,7 +37,7 @@ def distances(inputs: NDArray[Any], seeds: NDArray[Any]) -> Distances:
     return Distances(change.sum(1), np.sqrt(np.square(change).sum(1)), change.max(1, initial=0.0))
 
 
-def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[Any]:
+def majority(predictions: Array, bound: float | None = None) -> Array:
     """Return the prediction of more than half of the models for each input: its automatic label, (n,).
 
     `predictions`, (n, models), are classes, or with a `bound` values of a regression: those that differ by at most this
@@ -60,12 +58,12 @@ def majority(predictions: NDArray[Any], bound: float | None = None) -> NDArray[A
     return np.where(2 * counts > models, means, np.nan).astype(np.float32)
 
 
-def has_majority(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def has_majority(labels: Array) -> NDArray[np.bool_]:
     """Return which labels of `majority` are one, bool (n,)."""
     return np.isfinite(labels) if labels.dtype.kind == "f" else np.asarray(labels != _NO_MAJORITY)
 
 
-def outvoted(predictions: NDArray[Any], bound: float | None = None) -> NDArray[np.int64]:
+def outvoted(predictions: Array, bound: float | None = None) -> NDArray[np.int64]:
     """Return on how many inputs each model predicts otherwise than the majority, int64 (models,)."""
     labels = majority(predictions, bound)
     if bound is None:

@@ -5,12 +5,11 @@ A new way is a function in a file of its own, under the decorator `seed_choice`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.arrays import Array, Ints
 from idc_core.base.parameters import whole_number
 from idc_core.base.ranges import SEED
 from idc_core.base.registry import Registry
@@ -20,16 +19,14 @@ from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.errors import SettingError
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Tests that seeds are chosen from."""
 
-    targets: NDArray[Any]
+    targets: Array
     """True classes, or true values of a regression, (n,)."""
-    scores: NDArray[Any]
+    scores: Array
     """Of the network under test, before the softmax, (n, outputs)."""
     analysis: Analysis | None = None
     """Of a test set that holds these tests; for distances to a cell."""

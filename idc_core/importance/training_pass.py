@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.growing import GrowingArrays, row_blocks
 from idc_core.base.progress import Progress
 from idc_core.clustering.sketch import Sketch
@@ -22,7 +23,7 @@ from idc_core.tracing.trace import trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
-Floats = NDArray[Any]
+Floats = Array
 
 
 @dataclass(frozen=True, eq=False)

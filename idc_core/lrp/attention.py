@@ -13,54 +13,54 @@ References
 """
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
+from idc_core.lrp.affine import Affine, Keeps, applied
 from idc_core.lrp.heads import OnHeads
 from idc_core.lrp.joining import concatenate, masked_fill
 from idc_core.lrp.operations import add, affine, depends, linear, operation, scaled
 from idc_core.lrp.products import matmul, product
 from idc_core.lrp.rules import RelevanceSettings
 
+_Kept = Keeps[tuple[int, bool, Tensor, Tensor]]
+
 
 class _SoftmaxRelevance(torch.autograd.Function):
     """A softmax: R_i = x_i (R_i - s_i sum_j R_j); with `spread`, what is left over goes to all of the row equally."""
 
     @staticmethod
-    def forward(ctx: Any, dim: int, dtype: torch.dtype | None, spread: bool, x: Tensor) -> Tensor:
+    def forward(ctx: _Kept, dim: int, dtype: torch.dtype | None, spread: bool, x: Tensor) -> Tensor:
         """Apply the softmax."""
         s = torch.softmax(x, dim, dtype)
-        ctx.dim, ctx.spread, ctx.x, ctx.s = dim, spread, x.detach(), s.detach()
+        ctx.kept = dim, spread, x.detach(), s.detach()
         return s
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the softmax's input; what is masked has none."""
-        x, s, relevance = ctx.x, ctx.s, grads[0]
-        whole = relevance.sum(ctx.dim, keepdim=True)
+        (dim, spread, x, s), relevance = ctx.kept, grads[0]
+        whole = relevance.sum(dim, keepdim=True)
         result = torch.where(s == 0, 0.0, x * (relevance - s * whole))
-        if ctx.spread:
+        if spread:
             seen = s > 0
-            result = result + seen * (whole - result.sum(ctx.dim, keepdim=True)) / seen.sum(ctx.dim, keepdim=True)
+            result = result + seen * (whole - result.sum(dim, keepdim=True)) / seen.sum(dim, keepdim=True)
         return None, None, None, result.to(x.dtype)
 
 
 @operation("softmax")
 def _softmax(
-    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: Any = None, **_: object
+    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: torch.dtype | None = None, **_: object
 ) -> Tensor:
     """Run a softmax along `dim`."""
     dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)
     spread = settings.bias == "redistribute"
-    result: Tensor = _SoftmaxRelevance.apply(dim, dtype, spread, input)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_SoftmaxRelevance, dim, dtype, spread, input)
 
 
 @operation("scaled_dot_product_attention")
@@ -213,7 +213,7 @@ def _attended(settings: RelevanceSettings, q: Tensor, k: Tensor, v: Tensor, mask
     return F.scaled_dot_product_attention(q, k, v, mask)
 
 
-def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Any) -> Tensor:
+def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return linear(settings, x, weight, bias) if depends(x) else F.linear(x, weight, bias)
 
 

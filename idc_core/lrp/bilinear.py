@@ -1,7 +1,6 @@
 """Products of two tensors beside those of matrices: bilinear layers, inner and tensor products, interpolation."""
 
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -50,11 +49,11 @@ def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object =
 
 
 @operation("lerp")
-def _between(settings: RelevanceSettings, input: Any, end: Tensor, weight: Any) -> Any:
+def _between(settings: RelevanceSettings, input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
     given = (input, 1 - weight), (end, weight)
     if depends(weight):
-        rest = add(settings, 1, scaled(weight, -1))
+        rest = add(settings, weight.new_ones(()), scaled(weight, -1))
         given = (input, rest), (end, weight)
     first, other = (multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
     return add(settings, first, other) if depends(first) or depends(other) else first + other

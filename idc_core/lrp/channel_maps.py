@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +17,7 @@ PRODUCTS = frozenset(("matmul", "__matmul__", "mm"))
 LINEAR = frozenset(("linear", "addmm", *PRODUCTS, *(f"conv{'_transpose' * t}{d}d" for t in (0, 1) for d in (1, 2, 3))))
 """Operations that maps are folded into."""
 
-IsConstant = Callable[[Any], bool]
+IsConstant = Callable[[object], bool]
 """Whether an argument of an operation is known to be the same for every input."""
 
 
@@ -111,7 +110,7 @@ def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
     return _normalisation(args, ({} if len(args) > 5 else {"training": True}) | kwargs, is_constant)
 
 
-def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Any:
+def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> tuple[Tensor, Tensor, bool] | None:
     """Return the value and the constant among two arguments; None where there are not one of each."""
     first, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
     if isinstance(first, Tensor) and not is_constant(first) and is_constant(other):

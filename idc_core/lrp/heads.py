@@ -4,9 +4,8 @@ An attention is `scaled_dot_product_attention`, `nn.MultiheadAttention`, or a so
 values (`matmul`, `bmm`, `einsum`). Nothing is known of modules or of families of networks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch import Tensor
 
@@ -92,7 +91,7 @@ class HeadFinder:
         features = [axis for axis, letter in enumerate(letters) if letter not in weights]
         return self._layout(result, [*shared, *tokens, *features]) if len(tokens) == len(features) == 1 else None
 
-    def _layout(self, result: Tensor, order: Any) -> HeadLayout | None:
+    def _layout(self, result: Tensor, order: Iterable[int]) -> HeadLayout | None:
         layout = HeadLayout(tuple(order), self.rows)
         first = result.shape[layout.order[0]]
         return layout if first and first % self.rows == 0 else None

@@ -12,34 +12,37 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.affine import Affine, Keeps, applied, pull_back
 from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
 Join = Callable[[tuple[Tensor, ...]], Tensor]
 
+_Kept = Keeps[tuple[Join, tuple[int, ...], tuple[Tensor, ...], Tensor]]
+
 
 class JoinedRelevance(torch.autograd.Function):
     """A join whose backward pass divides what falls to constants equally among the watched values along some axes."""
 
     @staticmethod
-    def forward(ctx: Any, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    def forward(ctx: _Kept, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
         """Run the operation once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = join(leaves)
-        ctx.join, ctx.axes, ctx.leaves, ctx.z = join, axes, leaves, z
+        ctx.kept = join, axes, leaves, z
         return z.detach()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the watched values."""
-        relevance, watched = grads[0], _places_of_watched(ctx.join, ctx.leaves)
+        join, axes, leaves, z = ctx.kept
+        relevance, watched = grads[0], _places_of_watched(join, leaves)
         if not bool(watched.all()):
-            lost = relevance.masked_fill(watched, 0.0).sum(ctx.axes, keepdim=True)
-            relevance = relevance + lost / watched.sum(ctx.axes, keepdim=True).clamp(min=1)
-        return (None, None, *pull_back(ctx.z, ctx.leaves, relevance, retain=True))
+            lost = relevance.masked_fill(watched, 0.0).sum(axes, keepdim=True)
+            relevance = relevance + lost / watched.sum(axes, keepdim=True).clamp(min=1)
+        return (None, None, *pull_back(z, leaves, relevance, retain=True))
 
 
 def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
@@ -51,8 +54,7 @@ def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
 def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
     if settings.bias == "absorb":
         return join(inputs)
-    result: Tensor = JoinedRelevance.apply(join, axes, *inputs)  # type: ignore[no-untyped-call]
-    return result
+    return applied(JoinedRelevance, join, axes, *inputs)
 
 
 @operation("cat", "concat", "concatenate")
@@ -137,8 +139,7 @@ def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tenso
 
     with torch.no_grad():
         dimensions = join(tuple(watched)).dim()
-    result: Tensor = JoinedRelevance.apply(join, tuple(range(1, dimensions)), *watched)  # type: ignore[no-untyped-call]
-    return result
+    return applied(JoinedRelevance, join, tuple(range(1, dimensions)), *watched)
 
 
 @operation("__setitem__")
@@ -199,7 +200,7 @@ def _scatter(
 
 @operation("index_put")
 def _index_put(
-    settings: RelevanceSettings, input: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+    settings: RelevanceSettings, input: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write numbers into a tensor by their indices, or add them to what is there."""
     given = [x for x in (input, values) if depends(x)]

@@ -1,14 +1,14 @@
 """Normalisations with their deviations held constant; all follow the epsilon rule or the plain one."""
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, Function
+from idc_core.lrp.affine import Affine, Function, Keeps, applied
 from idc_core.lrp.operations import OPERATIONS, affine, operation, pass_on, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -40,23 +40,27 @@ def _scale_and_shift(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) 
     return x[0] * w if b is None else torch.addcmul(b, x[0], w)
 
 
+_Kept = Keeps[tuple[Tensor, tuple[int, ...], Tensor | None]]
+
+
 class _HeldDeviation(torch.autograd.Function):
     """Normalisation over the last axes; on the way back the deviation is a constant."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+        ctx: _Kept, x: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
     ) -> Tensor:
         """Normalise by PyTorch's own operation, which gives 1 / deviation as well."""
-        z, _, ctx.scale = torch.native_layer_norm(x, shape, weight, bias, eps)
-        ctx.axes, ctx.weight = tuple(range(-len(shape), 0)), weight
+        z, _, scale = torch.native_layer_norm(x, shape, weight, bias, eps)
+        ctx.kept = scale, tuple(range(-len(shape), 0)), weight
         return z
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient of ``weight * (x - mean) / deviation``."""
-        weighted = grads[0] if ctx.weight is None else grads[0] * ctx.weight
-        gradient = (weighted - weighted.mean(ctx.axes, keepdim=True)).mul_(ctx.scale)
+        scale, axes, weight = ctx.kept
+        weighted = grads[0] if weight is None else grads[0] * weight
+        gradient = (weighted - weighted.mean(axes, keepdim=True)).mul_(scale)
         return gradient, None, None, None, None
 
 
@@ -74,7 +78,7 @@ def _normalise(settings: RelevanceSettings, x: Tensor, axes: int, function: Func
 def _layer_norm(
     settings: RelevanceSettings,
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -83,8 +87,7 @@ def _layer_norm(
     shape = tuple(normalized_shape)
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = _HeldDeviation.apply(v[0], shape, weight, b, eps)  # type: ignore[no-untyped-call]
-        return z
+        return applied(_HeldDeviation, v[0], shape, weight, b, eps)
 
     return _normalise(settings, input, len(shape), function, bias)
 
@@ -103,7 +106,7 @@ def _group_norm(
     weight, bias = (None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = _HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]
+        z = applied(_HeldDeviation, v[0], tuple(grouped.shape[2:]), None, None, eps)
         return _scale_and_shift((z,), weight, b)
 
     return _normalise(settings, grouped, grouped.dim() - 2, function, bias).flatten(1, 2)
@@ -113,7 +116,7 @@ def _group_norm(
 def _rms_norm(
     settings: RelevanceSettings,
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
@@ -130,7 +133,7 @@ def _normalize(
     out: None = None,
 ) -> Tensor:
     length = torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
-    return cast(Tensor, scaled(input, 1 / length))
+    return scaled(input, 1 / length)
 
 
 def _statistic(

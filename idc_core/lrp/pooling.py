@@ -1,18 +1,17 @@
-"""Average and max pooling, of fixed and of adaptive size."""
+"""Average and max pooling, of fixed and of adaptive size, means and sums."""
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from inspect import signature
 from itertools import product
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
+from idc_core.lrp.affine import Affine, Keeps, applied, taken
 from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -37,6 +36,9 @@ for _function in (
     F.interpolate,
     F.upsample,
     F.fold,
+    Tensor.mean,
+    Tensor.sum,
+    Tensor.cumsum,
 ):
     OPERATIONS[_function.__name__] = _average(_function)
 
@@ -48,11 +50,11 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         input: Tensor,
         kernel_size: object,
         stride: object = None,
-        padding: Any = 0,
+        padding: object = 0,
         dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Any:
+    ) -> object:
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
         batched = input.dim() == dimensions + 2 and input.is_floating_point()
         if return_indices or ceil_mode or input.device.type != "cpu" or not batched or not _allowed(sizes, input):
@@ -69,7 +71,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         _, kernel_size, stride, padding, dilation, *_ = bound.args
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
         batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
-        result: Tensor = _WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, batched)  # type: ignore[no-untyped-call]
+        result = applied(_WinnerRelevance, lambda x: plain(x, *bound.args[1:]), sizes, batched)
         return result if batched is input else result.squeeze(0)
 
     return plain, handler
@@ -96,7 +98,7 @@ def _adaptive_max_pool(
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
     batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
     windows, sizes = _adaptive_windows(batched, output_size)
-    result: Tensor = _WinnerRelevance.apply(lambda x: _pooled(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
+    result = applied(_WinnerRelevance, lambda x: _pooled(x, sizes), sizes, windows)
     return result if batched is input else result.squeeze(0)
 
 
@@ -108,22 +110,24 @@ for _dimensions in (1, 2, 3):
 NEAR = 1 << 19
 """Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
 
+_Kept = Keeps[tuple[Tensor, Tensor, Sizes]]
+
 
 class _WinnerRelevance(torch.autograd.Function):
     """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
 
     @staticmethod
-    def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
+    def forward(ctx: _Kept, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
         """Pool; input and output are kept for the comparison on the way back."""
         z = pool(x)
-        ctx.sizes, ctx.kept = sizes, (x.detach(), z.detach())
+        ctx.kept = x.detach(), z.detach(), sizes
         return z
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[None, None, Tensor]:
         """Return the relevance of the pooled input."""
-        (x, z), ctx.kept = ctx.kept, None
-        return None, None, _share_among_winners(x, z, grads[0], ctx.sizes)
+        x, z, sizes = taken(ctx)
+        return None, None, _share_among_winners(x, z, grads[0], sizes)
 
 
 def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -20,17 +20,19 @@ from idc_core.lrp.unseen import in_module
 
 _allowed: ContextVar[bool] = ContextVar("idc_randomness_allowed", default=False)
 
+_Default = TypeVar("_Default")
+
 Draws = Callable[[Args, Kwargs], bool]
 """Whether a call draws random numbers, from its arguments."""
 
 
-def _given(position: int, names: tuple[str, ...], default: object) -> Callable[[Args, Kwargs], Any]:
+def _given(position: int, names: tuple[str, ...], default: _Default) -> Callable[[Args, Kwargs], _Default]:
     """Return what reads an argument that may come by place or by name."""
 
-    def read(args: Args, kwargs: Kwargs) -> Any:
-        if len(args) > position:
-            return args[position]
-        return next((kwargs[name] for name in names if name in kwargs), default)
+    def read(args: Args, kwargs: Kwargs) -> _Default:
+        named = (kwargs[name] for name in names if name in kwargs)
+        given: _Default = args[position] if len(args) > position else next(named, default)
+        return given
 
     return read
 
@@ -52,7 +54,7 @@ def _always(args: Args, kwargs: Kwargs) -> bool:
 
 
 _slope = _given(3, ("training",), False)
-_samples = _given(5, ("_random_samples",), None)
+_samples: Callable[[Args, Kwargs], object] = _given(5, ("_random_samples",), None)
 _dropped, _attends = _given(4, ("dropout_p",), 0.0), _given(13, ("training",), True)
 _dropped_of_heads = _given(10, ("dropout_p",), 0.0)
 

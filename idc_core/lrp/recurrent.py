@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
+from idc_core.lrp.affine import Affine, applied
 from idc_core.lrp.joining import JoinedRelevance, concatenate
 from idc_core.lrp.operations import FASTER, OPERATIONS, affine, linear, operation, pass_on, scaled, summed
 from idc_core.lrp.rules import RelevanceSettings
@@ -122,10 +122,18 @@ def _joined(*states: State) -> State:
 
 
 def _layers(
-    settings: RelevanceSettings, kind: str, inputs: Sequence[Tensor], start: State, weights: list[Any], options: Any
+    settings: RelevanceSettings,
+    kind: str,
+    inputs: Sequence[Tensor],
+    start: State,
+    weights: list[Tensor],
+    has_biases: bool,
+    layers: int,
+    _dropout: float,
+    _training: bool,
+    bidirectional: bool,
 ) -> tuple[Sequence[Tensor], State]:
     """Run layers and directions one after the other; return outputs by step and the last states of all."""
-    has_biases, layers, _, _, bidirectional = options
     directions, each = 1 + bool(bidirectional), 4 if has_biases else 2
     if len(weights) != layers * directions * each:
         raise UnsupportedOperationError(f"{kind.upper()} with a projection")
@@ -152,7 +160,7 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
         batch_first = not packed and options.pop()
         x = input.transpose(0, 1) if batch_first else input
         inputs = x.split(args[0].tolist()) if packed else x.unbind(0)
-        outputs, states = _layers(settings, kind, inputs, start, list(weights), options)
+        outputs, states = _layers(settings, kind, inputs, start, list(weights), *options)
         if packed:
             return torch.cat(tuple(outputs)), *states
         z = torch.stack(tuple(outputs))
@@ -161,8 +169,8 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
     return handler
 
 
-def _cell(kind: str) -> Callable[..., Any]:
-    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> object:
+def _cell(kind: str) -> Callable[..., object]:
+    def handler(settings: RelevanceSettings, input: Tensor, state: Tensor | State, *weights: Tensor | None) -> object:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
         states = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
         return states[0] if isinstance(state, Tensor) else states
@@ -184,7 +192,7 @@ def _padded(
     def join(x: tuple[Tensor, ...]) -> Tensor:
         return x[0].masked_fill(hidden, padding)
 
-    z = join((rows,)) if settings.bias == "absorb" else JoinedRelevance.apply(join, (1,), rows)  # type: ignore[no-untyped-call]
+    z = join((rows,)) if settings.bias == "absorb" else applied(JoinedRelevance, join, (1,), rows)
     return z if batch_first else z.transpose(0, 1), lengths
 
 
@@ -198,7 +206,7 @@ def _last_states(output: Tensor, directions: int) -> Tensor:
     return torch.stack([states[end] for end, states in ends])
 
 
-def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, object]:
+def with_last_states(module: nn.RNNBase, output: Tensor, states: Tensor | State) -> tuple[Tensor, object]:
     """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
     last = _last_states(output.transpose(0, 1) if module.batch_first else output, directions)

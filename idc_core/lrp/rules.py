@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from idc_core.base.parameters import Parameter, Value, settle, shown
 from idc_core.errors import SettingError
@@ -99,7 +98,7 @@ class RelevanceSettings:
     values: tuple[tuple[str, Value], ...]
     bias: Bias
 
-    def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: object) -> None:
+    def __init__(self, rule: str | Mapping[str, object] = "epsilon", **parameters: object) -> None:
         if not isinstance(rule, str | Mapping):
             raise SettingError(f"rule must be the name of a rule, a table, or RelevanceSettings, not {shown(rule)}.")
         if isinstance(rule, Mapping) or (rule not in RULES and ":" in rule):

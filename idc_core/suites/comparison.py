@@ -12,9 +12,9 @@ from torch import nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions
 from idc_core.analysis.result import Analysis
+from idc_core.base.arrays import Floats
 from idc_core.base.parameters import is_whole
 from idc_core.base.progress import Progress, part_of
-from idc_core.clustering.points import Floats
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC

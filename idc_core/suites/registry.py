@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import Parameter, settle
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
@@ -260,7 +261,7 @@ def _maker(
 ) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
 
-    def apply(positions: Positions, inputs: NDArray[Any], on_progress: Progress | None) -> NDArray[np.float32]:
+    def apply(positions: Positions, inputs: Array, on_progress: Progress | None) -> NDArray[np.float32]:
         if kind.apply is None or not len(positions):
             return np.empty(inputs.shape, np.float32)
         return kind.apply(

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.files import keeping, partial_file
 from idc_core.base.progress import Progress, report
@@ -88,8 +88,8 @@ SAVED = Documents(
 
 def save_suite(
     label: str,
-    tests: Suite | NDArray[Any],
-    targets: NDArray[Any] | None = None,
+    tests: Suite | Array,
+    targets: Array | None = None,
     provenance: Sequence[ProvenanceStep] = (),
     *,
     like: Dataset | Suite | None = None,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
@@ -282,7 +283,7 @@ class PairedTargets:
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = batches
-        self._targets: list[NDArray[Any]] = []
+        self._targets: list[Array] = []
 
     @classmethod
     def of(cls, inputs: Inputs) -> "PairedTargets | None":

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.arrays import Array
 from idc_core.base.devices import check_values
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def _copying(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tuple[T, dict[K, NDArray[Any]]]]:
+def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tuple[T, dict[K, Array]]]:
     """Yield what belongs to each batch, and its tensors as arrays; bfloat16 and float16 as float32.
 
     From a GPU they come one batch late: the next one is prepared and begun before anything waits for this one.
@@ -67,7 +67,7 @@ def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
     return copies, torch.cuda.current_stream(next(t.device for t in tensors.values() if t.is_cuda)).record_event()
 
 
-def _finished(about: T, copies: dict[K, Tensor], arrived: Any) -> tuple[T, dict[K, NDArray[Any]]]:
+def _finished(about: T, copies: dict[K, Tensor], arrived: Any) -> tuple[T, dict[K, Array]]:
     if arrived is not None:
         arrived.synchronize()
     return about, {name: np.asarray(copy.numpy()) for name, copy in copies.items()}
