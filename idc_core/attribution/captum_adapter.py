@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp.calls import Args, Kwargs, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, Operation, tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
@@ -267,7 +266,9 @@ class _Redirected(TorchFunctionMode):
         if not made:
             self._waiting.setdefault(id(output), (output, []))[1].append(name)
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:
@@ -327,7 +328,7 @@ class _Redirected(TorchFunctionMode):
             return False
         return indices is self.given or (indices.shape == self.given.shape and bool((indices == self.given).all()))
 
-    def _embed(self, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    def _embed(self, func: Operation, args: Args, kwargs: Kwargs) -> Tensor:
         self._looked_up = True
         if self._embedded is not None:
             return self._embedded

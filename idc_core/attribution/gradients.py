@@ -11,10 +11,10 @@ References
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool
 from idc_core.attribution.registry import attribution_method
 from idc_core.base.arrays import Array, Arrays
 from idc_core.base.devices import device_of
-from idc_core.base.parameters import Parameter, class_numbers, counted_from, whole_number
+from idc_core.base.parameters import Parameter, Value, class_numbers, counted_from, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
@@ -79,11 +79,29 @@ _STEPS = Parameter(
 Call = TypeVar("Call", bound=Callable[..., Tensor])
 
 
-def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], Call]:
+def gradient_method(
+    name: str,
+    *,
+    label: str,
+    help: str,
+    sums_to: str,
+    citation: str,
+    parameters: tuple[Parameter, ...] = (),
+    inside: bool = True,
+) -> Callable[[Call], Call]:
     """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
     def enter(call: Call) -> Call:
-        run = attribution_method(name, label=label, of_neurons=True, **card)
+        run = attribution_method(
+            name,
+            label=label,
+            help=help,
+            sums_to=sums_to,
+            citation=citation,
+            parameters=parameters,
+            inside=inside,
+            of_neurons=True,
+        )
         run(lambda *args, **options: _run(call, label, *args, **options))
         return call
 
@@ -217,7 +235,7 @@ def _run(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     baseline: float = 0.0,
-    **settings: Any,
+    **settings: Value,
 ) -> Arrays:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     named = layers if of is None else (*layers, of[0])
@@ -260,7 +278,9 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in by_layer.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, object]) -> Tensor:
+def _attribute(
+    call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: Mapping[str, Value]
+) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -339,7 +359,6 @@ def _rows(batch: Batch) -> int:
     return max(batch.rows, 2 * len(batch.inputs))
 
 
-def captums(found: Any) -> Tensor:
+def captums(found: Tensor | tuple[Tensor, ...]) -> Tensor:
     """Return what captum found, for one tensor of inputs, as a tensor without a graph."""
-    result: Tensor = found[0] if isinstance(found, tuple) else found
-    return result.detach()
+    return (found[0] if isinstance(found, tuple) else found).detach()

@@ -5,7 +5,6 @@ the call `attribute`, so that menus, comparisons and the ranking of neurons need
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from torch import nn
 
@@ -65,7 +64,7 @@ def attribute_layers(
 ) -> Arrays:
     """Say how much each value of several layers contributed to a score, as `attribute`, in one array a layer."""
     entry = METHODS[method]
-    settings: dict[str, Any] = entry.settings(parameters)
+    settings: dict[str, object] = {**entry.settings(parameters)}
     if not entry.inside and any(layer != INPUT for layer in layers):
         raise SettingError(
             f"{entry.label} says what parts of the input contribute, and nothing of layers. Ask for {INPUT!r}, or "

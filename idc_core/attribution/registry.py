@@ -1,10 +1,12 @@
 """The registry of attribution methods: the rules of relevance propagation, and what `attribution_method` enters."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
+
+from torch import nn
 
 from idc_core.attribution.relevance import relevance
 from idc_core.base.arrays import Arrays
@@ -29,7 +31,7 @@ class MethodCard:
     inside: bool = True  # whether layers of the network get values, not its input alone
     of_neurons: bool = False  # whether `run` takes ``of=(layer, neuron)``, explained instead of a score
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Value]:
+    def settings(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return a value for each parameter: the given one, checked, or its default."""
         return settle(self.parameters, given, self.label)
 
@@ -98,6 +100,12 @@ def _propagation(rule: RuleCard) -> MethodCard:
     )
 
 
-def _propagate(rule: str, *args: Any, **options: Any) -> Arrays:
-    model, inputs, layers, target = args
+def _propagate(
+    rule: str,
+    model: nn.Module,
+    inputs: object,
+    layers: Sequence[str],
+    target: str | int | Iterable[int],
+    **options: Any,
+) -> Arrays:
     return relevance(model, inputs, layers, rule=rule, target=target, **options)

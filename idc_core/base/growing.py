@@ -7,7 +7,7 @@ import mmap
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class _Place:
 
     start: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
 
 
 class _Blocks:

@@ -43,13 +43,13 @@ class Registry(dict[str, Entry]):
 class _Lazy:
     """What a field is that was not given: found when it is first asked for, and kept."""
 
-    def __init__(self, find: Callable[[Any], Any]) -> None:
+    def __init__(self, find: Callable[[Any], object]) -> None:
         self._find = find
 
     def __set_name__(self, kind: type, name: str) -> None:
         self._given, self._found = name, f"_found_{name}"
 
-    def __get__(self, entry: Any, kind: type) -> Any:
+    def __get__(self, entry: object, kind: type) -> object:
         if entry is None:
             return None  # the field's default: not given
         held = vars(entry)
@@ -57,7 +57,7 @@ class _Lazy:
             held[self._found] = self._find(entry)
         return held[self._given] or held[self._found]
 
-    def __set__(self, entry: Any, value: Any) -> None:
+    def __set__(self, entry: object, value: object) -> None:
         vars(entry)[self._given] = value
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.floating]
 
 _ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""

@@ -6,7 +6,7 @@ the most significant, so that a cell is one integer and covered cells are differ
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ def assign(
             f"Expected real activations of shape (inputs, {len(centroids)}), one column per neuron that has "
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
-    kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    kind: np.dtype[np.floating] = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     edges_of = [_midpoints(values) for values in centroids] if boundaries is None else boundaries
     thresholds = [_rounded_down(edges, kind) for edges in edges_of]
     clusters = np.zeros((array.shape[1], array.shape[0]), dtype=np.uint8)
@@ -71,7 +71,7 @@ def _midpoints(centroids: ArrayLike) -> Floats:
     return np.minimum.accumulate(midpoints[::-1])[::-1]
 
 
-def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> Array:
+def _rounded_down(edges: Floats, kind: np.dtype[np.floating]) -> NDArray[np.floating]:
     """Return the largest float32 up to each edge: it parts float32 values exactly where the edge itself does."""
     with np.errstate(over="ignore"):
         rounded = edges.astype(kind)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +174,6 @@ class CC(StreamedCriterion):
                 centres.points = saved.take(f"centres{place}", "f", None, size)
 
 
-def _said(digests: list[Any]) -> str:
+def _said(digests: list[hashlib.blake2b]) -> str:
     """Return what tells the centres of all layers, however these were cut into batches."""
     return "".join(digest.hexdigest() for digest in digests)

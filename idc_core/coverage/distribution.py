@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.arrays import Arrays
@@ -159,7 +159,7 @@ class NLC(StreamedCriterion):
         super()._begin(sizes)
         self._tests = self._learner()
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         scatters = [array for start in self._start.found for array in (start.mean, start.scatter)]
         return (*super()._learned(), *scatters)
 

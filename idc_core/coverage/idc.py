@@ -1,7 +1,7 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class IDC(Criterion):
         *,
         batch_size: int | None = None,
         in_memory: int | None = None,
-        **parameters: Any,
+        **parameters: object,
     ) -> None:
         if not isinstance(layer, str):
             raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
@@ -112,7 +112,7 @@ class IDC(Criterion):
         """How relevance is propagated."""
         return self.idc.relevance
 
-    def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
+    def fit(self, inputs: Inputs, targets: object = None, *, on_progress: Progress | None = None) -> Self:
         """Find the important neurons and their clusters from training inputs; nothing is covered yet.
 
         Parameters
@@ -326,7 +326,7 @@ class IDC(Criterion):
             raise SettingError("IDC has no clusters yet: call fit with training inputs first.")
         return self._counts
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         return {
             "layer": self.layer,
             "m": self.m,
@@ -350,7 +350,7 @@ class IDC(Criterion):
         cells = saved.take("cells", "u", None, self.m).astype(np.uint8)
         counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
 
-    def _truth(self, targets: Any) -> NDArray[np.int64] | None:
+    def _truth(self, targets: object) -> NDArray[np.int64] | None:
         if not self.idc.original:
             return None
         if targets is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _FEW = 8
 """Up to this many neurons are picked one after the other; more by sorting."""
 
 
-def raise_neuron(criterion: Any, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def raise_neuron(criterion: object, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Aim at a large activation of the neuron of each target."""
     return targets, np.full(len(targets), np.inf)
 

@@ -67,15 +67,15 @@ class Criterion(ABC):
         return other
 
     @abstractmethod
-    def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
+    def fit(self, inputs: object, *, on_progress: Progress | None = None) -> Self:
         """Learn from training inputs: a tensor, an array, or an iterable of batches."""
 
     @abstractmethod
-    def update(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
+    def update(self, inputs: object, *, on_progress: Progress | None = None) -> Self:
         """Account for more test inputs; may be called any number of times. If it fails, none of them counts."""
 
     @abstractmethod
-    def profile(self, inputs: Any, *, on_progress: Progress | None = None) -> Profiles:
+    def profile(self, inputs: object, *, on_progress: Progress | None = None) -> Profiles:
         """Find what each input covers, without accounting for it."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Criterion(ABC):
 
         save(self, path)
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         """Return the constructor's arguments besides the network, as plain values."""
         raise self._unsaved()
 

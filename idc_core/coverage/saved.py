@@ -6,10 +6,10 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class _About:
     format: int
     criterion: str
     network: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
 
 class Saved:
@@ -150,9 +150,9 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
             f"{where} belongs to another network: fingerprint {about.network}, and this one has {current}. Load the "
             "weights that it was fitted with, or fit a criterion of this network."
         )
-    kind: Any = CRITERIA[about.criterion]
+    kind: Callable[..., Criterion] = CRITERIA[about.criterion]
     try:
-        criterion: Criterion = kind(model, **about.settings)
+        criterion = kind(model, **about.settings)
         criterion._restore(Saved(arrays, where))
     except IdcError:
         raise
@@ -163,13 +163,13 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     return criterion
 
 
-def _path(path: Any) -> Path:
+def _path(path: object) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise SettingError(f"Expected the path of a file for a criterion, not {shown(path)}.")
     return Path(path)
 
 
-def _network(criterion: Any) -> nn.Module:
+def _network(criterion: Criterion) -> nn.Module:
     model = getattr(criterion, "model", None)
     if not isinstance(model, nn.Module):
         raise SettingError(f"{criterion.card.label} has no network by whose fingerprint it could be known again.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.arrays import Arrays
@@ -35,7 +35,7 @@ class Learner(Protocol):
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
 
-    def merge(self, other: Any) -> Any:
+    def merge(self, other: Any) -> object:
         """Take in what another has gathered from the inputs that come next."""
 
 
@@ -133,14 +133,14 @@ class StreamedCriterion(Criterion):
     def _adopt(self, learner: Any) -> None:
         """Take over what was learned."""
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         return {"layers": list(self.layers), **{name: getattr(self, name) for name in self.card.defaults}}
 
     def _ready(self) -> None:
         if self.learns and self.sizes is None:
             raise SettingError(f"{self._name} has learned nothing yet: call fit with training inputs first.")
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         """Return everything two criteria must share to be merged: settings, and what was learned."""
         self._ready()
         settings = [getattr(self, name) for name in self.card.defaults if name != "batch_size"]
@@ -365,11 +365,11 @@ def _batches(
     yield from activation_batches(model, layers, inputs, batch_size, on_progress)
 
 
-def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+def _same(one: tuple[ArrayLike, ...], other: tuple[ArrayLike, ...]) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
-def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+def check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
     if not isinstance(value, str) or value not in words:
         raise SettingError(f"{name} must be one of {', '.join(words)}, not {shown(value)}.")

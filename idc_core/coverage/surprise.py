@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.arrays import Array, Arrays, Floats, Ints
@@ -119,7 +119,7 @@ class _SurpriseCriterion(TargetCriterion):
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.buckets
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         return (*super()._learned(), self._fingerprint)
 
     def _state(self) -> Arrays:

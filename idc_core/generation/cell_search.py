@@ -1,9 +1,9 @@
 """Search for inputs in a cell: the cells of IDC as intervals of activations, by gradients or by random noise."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ class CellSpace:
         high = [edges[index] if index < len(edges) else np.inf for edges, index in pairs]
         return np.array(low, np.float64), np.array(high, np.float64)
 
-    def codes(self, model: nn.Module, inputs: Any) -> Codes:
+    def codes(self, model: nn.Module, inputs: object) -> Codes:
         """Return the cell of each input."""
         active = collect(model, inputs, [self.layer]).activations[self.layer]
         return encode(self.assign(active[:, self.important]), self.sizes)
@@ -123,7 +123,7 @@ def reach_cell(
     model: nn.Module,
     source: IDC | Analysis,
     cell: str | Sequence[int],
-    seeds: Any,
+    seeds: object,
     epsilon: float = 0.3,
     *,
     iterations: int = 50,
@@ -161,7 +161,7 @@ def noise_to_cell(
     model: nn.Module,
     source: IDC | Analysis,
     cell: str | Sequence[int],
-    seeds: Any,
+    seeds: object,
     epsilon: float = 0.3,
     *,
     iterations: int = 50,
@@ -192,7 +192,7 @@ class _CellSearch:
         model: nn.Module,
         source: IDC | Analysis,
         cell: str | Sequence[int],
-        seeds: Any,
+        seeds: object,
         epsilon: float,
         iterations: int,
         batch_size: int | None,
@@ -220,7 +220,9 @@ class _CellSearch:
         weights = torch.where((now > low) & (now <= high), 0.1, 1.0)
         return -(weights * (now - goals).abs() / units).sum(1)
 
-    def run(self, move: Any, iterations: int, on_progress: Progress | None) -> Reached:
+    def run(
+        self, move: Callable[[Tensor, Tensor, int], Tensor], iterations: int, on_progress: Progress | None
+    ) -> Reached:
         """Move the seeds that have not arrived, until all have or the steps are used up."""
         state = torch.zeros_like(self.seeds)
         first, stopped = self._keep(self.seeds, 0), False

@@ -6,7 +6,6 @@ A new objective is a function in a file of its own, under the decorator `objecti
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -157,7 +156,7 @@ class SearchedNetwork:
         module = self._modules[layer]
         heard: list[Tensor] = []
 
-        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
+        def hook(module: nn.Module, args: object, output: Tensor) -> None:
             heard.append(output)
 
         if module is None:

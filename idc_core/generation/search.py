@@ -50,7 +50,7 @@ class Disagreements:
 
 def differential_search(
     models: Sequence[nn.Module],
-    seeds: Any,
+    seeds: object,
     constraint: str | Constraint = "light",
     *,
     guidance: Sequence[Criterion] | None = None,

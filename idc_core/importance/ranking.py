@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, part_of
 from idc_core.errors import UnsupportedOperationError
@@ -116,7 +117,7 @@ def spread_evenly(total: int, count: int) -> NDArray[np.int64]:
 
 
 def by_method(
-    model: nn.Module, inputs: Any, layer: str, method: str, *, on_progress: Progress | None = None
+    model: nn.Module, inputs: Array, layer: str, method: str, *, on_progress: Progress | None = None
 ) -> Ranking:
     """Rank neurons by what an attribution method gives them on average over inputs (n, ...)."""
     import torch

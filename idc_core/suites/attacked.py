@@ -55,7 +55,7 @@ def attack_block(
     goal: int | None = None,
     seed: int = 0,
     on_progress: Progress | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> AttackResult:
     """Attack some tests, int64 (k,), about `BLOCK` of them, or read what an earlier run made of them.
 
@@ -63,7 +63,7 @@ def attack_block(
     is complete: a block that is stopped is lost, with `CancelledError`.
     """
     chosen = ATTACKS[name]
-    values = settle(chosen.parameters, settings, chosen.label)
+    values: dict[str, Any] = settle(chosen.parameters, settings, chosen.label)
     inputs, targets, numbers = test.inputs[positions], test.targets[positions], test.ids[positions]
 
     def make() -> NDArray[np.float32]:

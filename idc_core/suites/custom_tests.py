@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ def suite_from_arrays(
     )
 
 
-def begin_digest(kind: np.dtype[Any], shape: tuple[int, ...]) -> Hash:
+def begin_digest(kind: np.dtype[np.generic], shape: tuple[int, ...]) -> Hash:
     """Begin the content address of tests: all inputs follow in order, then the targets."""
     return hashlib.sha256(repr((kind.str, shape)).encode())
 
@@ -158,7 +158,7 @@ def fitting_inputs(array: Array, form: SuiteFormat, where: str) -> Array:
     return np.ascontiguousarray(array, np.float32)
 
 
-def _check_form(found: tuple[int, ...], kind: np.dtype[Any], form: SuiteFormat, where: str) -> None:
+def _check_form(found: tuple[int, ...], kind: np.dtype[np.generic], form: SuiteFormat, where: str) -> None:
     """Refuse inputs of another shape or type, before any of them is looked at."""
     shape = form.shape
     if found[1:] != shape or not found or not found[0]:

@@ -20,7 +20,7 @@ from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
 from idc_core.perturbation.attacks import Attack, Preset
-from idc_core.perturbation.inputs import SHARE, check_seed
+from idc_core.perturbation.inputs import SHARE, Pictures, check_seed
 from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.transforms import Transform
 from idc_core.suites.attacked import cached_block
@@ -31,7 +31,7 @@ Family = Literal["original", "noise", "transform", "attack"]
 _SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
 
-Apply = Callable[..., NDArray[np.float32]]
+Apply = Callable[..., Pictures]
 """Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings); returns inputs of the same shape."""
 
 
@@ -65,23 +65,8 @@ _NOISE = (
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
-def _random(model: nn.Module | None, inputs: Any, targets: Any, *, on_progress: Any, **settings: Any) -> Any:
-    return random_noise(inputs, **settings)
-
-
-def _guided(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
-    return guided_noise(model, inputs, **settings)
-
-
-def _transformed(name: str) -> Apply:
-    def apply(model: nn.Module | None, inputs: Any, targets: Any, **settings: Any) -> Any:
-        return transform(inputs, name, **settings)
-
-    return apply
-
-
 def _attacked(name: str) -> Apply:
-    def apply(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
+    def apply(model: nn.Module, inputs: Pictures, targets: Array, **settings: Any) -> Pictures:
         result = attack(model, inputs, targets, name, **settings)
         if not result.complete:
             raise CancelledError(f"Stopped on request while {len(inputs)} inputs were attacked by {name}.")
@@ -103,7 +88,7 @@ _OF_THE_TESTS = {
             "noise",
             _NOISE,
             random=True,
-            apply=_random,
+            apply=lambda model, inputs, targets, *, on_progress, **settings: random_noise(inputs, **settings),
         ),
         SuiteKind(
             "guided",
@@ -115,7 +100,7 @@ _OF_THE_TESTS = {
             _NOISE,
             needs_model=True,
             random=True,
-            apply=_guided,
+            apply=lambda model, inputs, targets, **settings: guided_noise(model, inputs, **settings),
         ),
     )
 }
@@ -132,7 +117,7 @@ def _of_transform(one: Transform) -> SuiteKind:
         "transform",
         one.parameters,
         random=one.random,
-        apply=_transformed(one.name),
+        apply=lambda model, inputs, targets, **settings: transform(inputs, one.name, **settings),
     )
 
 
@@ -197,7 +182,7 @@ def make_suite(
     with_original: bool = True,
     seed: int = 0,
     preset: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Suite:
     """Make a suite of a data set: the original tests (unless not `with_original`), and what is made of each of them.
 
@@ -219,7 +204,7 @@ def perturbed(
     *,
     seed: int = 0,
     preset: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Suite:
     """Make one new input of each input of a suite; inputs are made when they are asked for.
 

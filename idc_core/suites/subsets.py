@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from torch import nn
@@ -41,7 +40,7 @@ def find_tests(
     if suite.task == "regression":
         raise SettingError("Tests of a regression have no classes and no confidence; take a subset by positions.")
     inside = np.ones(len(suite), bool)
-    settings: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     if classes is not None:
         inside &= np.isin(suite.targets, _checked(classes, suite))
         settings["classes"] = tuple(sorted(int(number) for number in classes))

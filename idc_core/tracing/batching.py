@@ -272,7 +272,7 @@ def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
 
 
-def _parts(inputs: Iterable[Any]) -> Iterator[object]:
+def _parts(inputs: Iterable[object]) -> Iterator[object]:
     """Yield the inputs of batches, of pairs the first one; nothing is begun before the first is asked for."""
     for batch in inputs:
         yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
@@ -281,7 +281,7 @@ def _parts(inputs: Iterable[Any]) -> Iterator[object]:
 class PairedTargets:
     """Batches of pairs (inputs, targets), from which inputs are taken; it holds the targets that came with them."""
 
-    def __init__(self, batches: Iterable[Any]) -> None:
+    def __init__(self, batches: Iterable[object]) -> None:
         self._batches = batches
         self._targets: list[Array] = []
 
@@ -297,7 +297,7 @@ class PairedTargets:
             return None
         return cls(loaded(inputs)[0] if is_items(inputs) else inputs)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for batch in self._batches:
             if not isinstance(batch, tuple | list) or len(batch) < 2:
                 raise SettingError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
@@ -17,7 +16,7 @@ def is_items(inputs: object) -> bool:
     return isinstance(inputs, Dataset)
 
 
-def loaded(items: Dataset[Any]) -> tuple[Iterable[object], int | None]:
+def loaded(items: Dataset[object]) -> tuple[Iterable[object], int | None]:
     """Return the batches of a Dataset in its own order, and how many items it has where that is known.
 
     ``loaders`` of the config file is the number of processes that read; the order does not depend on it. An iterable
@@ -25,7 +24,7 @@ def loaded(items: Dataset[Any]) -> tuple[Iterable[object], int | None]:
     """
     iterable = isinstance(items, IterableDataset)
     # A generator of its own: else a loader would draw from the caller's random numbers.
-    loader: DataLoader[Any] = DataLoader(
+    loader: DataLoader[object] = DataLoader(
         items, MOST_INPUTS, num_workers=0 if iterable else config().loaders, generator=torch.Generator()
     )
     return loader, None if iterable else len(items)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tupl
 
     From a GPU they come one batch late: the next one is prepared and begun before anything waits for this one.
     """
-    waiting: tuple[T, dict[K, Tensor], Any] | None = None
+    waiting: tuple[T, dict[K, Tensor], torch.cuda.Event | None] | None = None
     for about, tensors in parts:
         copies, arrived = _begin({name: _readable(tensor.detach()) for name, tensor in tensors.items()})
         if waiting is not None:
@@ -58,7 +58,7 @@ def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tupl
         yield _finished(*waiting)
 
 
-def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
+def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], torch.cuda.Event | None]:
     """Begin to copy tensors to the processor; return them, and an event to wait for where they are not there yet."""
     check_values(tensors.values())
     if not any(tensor.is_cuda for tensor in tensors.values()):
@@ -67,7 +67,7 @@ def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
     return copies, torch.cuda.current_stream(next(t.device for t in tensors.values() if t.is_cuda)).record_event()
 
 
-def _finished(about: T, copies: dict[K, Tensor], arrived: Any) -> tuple[T, dict[K, Array]]:
+def _finished(about: T, copies: dict[K, Tensor], arrived: torch.cuda.Event | None) -> tuple[T, dict[K, Array]]:
     if arrived is not None:
         arrived.synchronize()
     return about, {name: np.asarray(copy.numpy()) for name, copy in copies.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -140,7 +140,7 @@ def assess(
     name: str,
     *,
     goal: object = None,
-    settings: dict[str, object],
+    settings: dict[str, Value],
 ) -> AttackResult:
     """Return the result of an attack whose pictures (n, C, H, W) are there already; few enough for one batch."""
     before, after = as_pictures(inputs), as_pictures(attacked)
@@ -153,7 +153,7 @@ def assess(
     return _result(ATTACKS[name], before, labels, goals, [(after, first, now)], settings)
 
 
-def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:
+def _settings(chosen: Attack, preset: str | None, given: Mapping[str, object]) -> dict[str, Value]:
     if preset is not None and preset not in chosen.presets:
         known = ", ".join(chosen.presets) or "none"
         raise SettingError(f"{chosen.label} has no preset {preset!r}; its presets: {known}.")
@@ -207,7 +207,7 @@ def _result(
     labels: Tensor,
     goal: Tensor | None,
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]],
-    settings: dict[str, object],
+    settings: dict[str, Value],
 ) -> AttackResult:
     inputs = np.concatenate([part[0] for part in found]) if found else pictures[:0]
     before, after = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -11,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.base.devices import check_values
 from idc_core.base.parameters import class_numbers, counted_from
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.calls import Args, Kwargs
+from idc_core.lrp.calls import Args, Kwargs, Operation
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.scores import scores_of
@@ -99,8 +97,10 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
-        result: Any = func(*args, **(kwargs or {}))
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
+        result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
