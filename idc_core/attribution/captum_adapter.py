@@ -83,7 +83,7 @@ class _Other(nn.Module):
 
 
 @dataclass(frozen=True)
-class Layer:
+class _Layer:
     """What a layer gives: the module whose output it is, and its shape for one input."""
 
     module: nn.Module
@@ -166,7 +166,7 @@ class CaptumNetwork(nn.Module):
                 raise behind(name, self._ends_at)
         return self._layers[name]
 
-    def last_maps(self) -> Layer | None:
+    def last_maps(self) -> _Layer | None:
         """Return the last layer whose channels have several positions, before the one that the network ends at."""
         order = list(self._layers)
         ended = order.index(split_layer(self._ends_at)[0]) + 1 if self._ends_at else len(order)
@@ -178,10 +178,10 @@ class CaptumNetwork(nn.Module):
         """Return whether a layer gives features of tokens."""
         return any(self._known(name).of_tokens for name, module in self._layers.items() if module is layer)
 
-    def _known(self, name: str) -> Layer:
+    def _known(self, name: str) -> _Layer:
         shape = self._shapes[name]
         axis = axis_in(1 + len(shape), neuron_axes(self._network[0], (name,))[name])
-        return Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
+        return _Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""

@@ -76,7 +76,7 @@ _STEPS = Parameter(
     offered=(10, 20, 50, 100, 200),
 )
 
-Call = TypeVar("Call", bound=Callable[..., Tensor])
+_Call = TypeVar("_Call", bound=Callable[..., Tensor])
 
 
 def gradient_method(
@@ -88,10 +88,10 @@ def gradient_method(
     citation: str,
     parameters: tuple[Parameter, ...] = (),
     inside: bool = True,
-) -> Callable[[Call], Call]:
+) -> Callable[[_Call], _Call]:
     """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
-    def enter(call: Call) -> Call:
+    def enter(call: _Call) -> _Call:
         run = attribution_method(
             name,
             label=label,

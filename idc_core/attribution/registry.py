@@ -36,7 +36,7 @@ class MethodCard:
         return settle(self.parameters, given, self.label)
 
 
-class Methods(Mapping[str, MethodCard]):
+class _Methods(Mapping[str, MethodCard]):
     """Attribution methods by name; a rule is one as soon as it is in `RULES`. An unknown name raises `SettingError`."""
 
     def __init__(self) -> None:
@@ -59,10 +59,10 @@ class Methods(Mapping[str, MethodCard]):
         return len(RULES) + len(self.entered)
 
 
-METHODS = Methods()
+METHODS = _Methods()
 """Methods by name: the rules of relevance propagation first."""
 
-Run = TypeVar("Run", bound=Callable[..., Arrays])
+_Run = TypeVar("_Run", bound=Callable[..., Arrays])
 
 
 def attribution_method(
@@ -75,10 +75,10 @@ def attribution_method(
     parameters: tuple[Parameter, ...] = (),
     inside: bool = True,
     of_neurons: bool = False,
-) -> Callable[[Run], Run]:
+) -> Callable[[_Run], _Run]:
     """Enter a method into `METHODS`; the decorated function is `MethodCard.run`."""
 
-    def enter(run: Run) -> Run:
+    def enter(run: _Run) -> _Run:
         card = MethodCard(name, label, help, parameters, sums_to, citation, run, inside, of_neurons)
         METHODS.entered.enter(name, card)
         return run

@@ -15,7 +15,7 @@ from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.files import cache_folder, keeping
 
-BLOCK = 8 << 20
+_BLOCK = 8 << 20
 """Bytes that are read from a file at a time."""
 
 
@@ -137,7 +137,7 @@ class _Place:
 
 
 class _Blocks:
-    """Rows in few arrays, each twice as large as the one before, up to `BLOCK` bytes.
+    """Rows in few arrays, each twice as large as the one before, up to `_BLOCK` bytes.
 
     Small ones, held between the larger ones of a pass that come and go, would keep the memory of those from being
     freed.
@@ -163,8 +163,8 @@ class _Blocks:
 
 
 def _rows_of_block(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> int:
-    """Return how many rows `BLOCK` bytes hold; at least one."""
-    return max(1, BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
+    """Return how many rows `_BLOCK` bytes hold; at least one."""
+    return max(1, _BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
 
 
 class _File:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from idc_core.errors import IdcError
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 next_registration = itertools.count(1).__next__
 """Number of the next registration: an entry that is registered again is another edition."""
@@ -23,7 +23,7 @@ _OURS = ("idc_core", "studio", "pages", "app")
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
-def run_own(doing: str, file: str, work: Callable[[], Result], kind: type[IdcError]) -> Result:
+def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcError]) -> _Result:
     """Run a person's code.
 
     Parameters

@@ -1,7 +1,7 @@
 """Surprise adequacy of activation traces: by distance, by likelihood, by Mahalanobis distance.
 
 A trace is a row of activations; its class is the one that the network predicts. All work is done in blocks of at most
-`BLOCK_BYTES`, each one matrix product.
+`_BLOCK_BYTES`, each one matrix product.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Second = Literal["neighbour", "input"]
 Drop = Literal["any class", "own class"]
 
-BLOCK_BYTES = 64 * 2**20
+_BLOCK_BYTES = 64 * 2**20
 """Memory of one block of distances or likelihoods."""
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Cut rows so that a float64 array of so many columns, and three like it, stay within `BLOCK_BYTES`."""
-    size = max(1, BLOCK_BYTES // 4 // (8 * max(columns, 1)))
+    """Cut rows so that a float64 array of so many columns, and three like it, stay within `_BLOCK_BYTES`."""
+    size = max(1, _BLOCK_BYTES // 4 // (8 * max(columns, 1)))
     for start in range(0, rows, size):
         yield slice(start, start + size)
 

@@ -22,7 +22,7 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Divide = Literal["neurons", "pairs", "nothing"]
+_Divide = Literal["neurons", "pairs", "nothing"]
 
 
 class _LayerMoments:
@@ -80,7 +80,7 @@ class _LayerMoments:
             "Divisor of a layer's covariance norm: its number of neurons (the paper), of their pairs (the published "
             "program since November 2024), or nothing.",
             "neurons",
-            offered=get_args(Divide),
+            offered=get_args(_Divide),
         ),
     ),
     unit="activation\u00b2",
@@ -123,13 +123,13 @@ class NLC(StreamedCriterion):
         self,
         model: nn.Module,
         layers: Layers,
-        divide: Divide = "neurons",
+        divide: _Divide = "neurons",
         prior: bool = False,
         *,
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        check_word("divide", divide, get_args(Divide))
+        check_word("divide", divide, get_args(_Divide))
         self.divide, self.prior = divide, truth("prior", prior)
         self.learns = self.prior
         self._start, self._tests = self._learner(), self._learner()

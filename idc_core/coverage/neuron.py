@@ -19,7 +19,7 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterio
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Scale = Literal["none", "layer", "positions"]
+_Scale = Literal["none", "layer", "positions"]
 
 _FEW = 8
 """Up to this many neurons are picked one after the other; more by sorting."""
@@ -79,12 +79,12 @@ class NC(TargetCriterion):
         model: nn.Module,
         layers: Layers,
         threshold: float = 0.75,
-        scale: Scale = "none",
+        scale: _Scale = "none",
         *,
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        check_word("scale", scale, get_args(Scale))
+        check_word("scale", scale, get_args(_Scale))
         self.threshold, self.scale = finite("threshold must be a finite number", threshold), scale
 
     def _active(self, batch: ActivationBatch) -> NDArray[np.bool_]:

@@ -167,7 +167,7 @@ def apfd(order: NDArray[np.int64], wrong: NDArray[np.bool_]) -> float:
     return float(1 - places.sum() / (len(places) * count) + 1 / (2 * count))
 
 
-By = Literal["additional", "total", "value", "uncertainty"]
+_By = Literal["additional", "total", "value", "uncertainty"]
 
 _POINTS = 200
 """Numbers of tests at which curves are given."""
@@ -178,7 +178,7 @@ class Order:
     """All tests in the order in which one criterion would run them."""
 
     name: str  # short name of the criterion or uncertainty
-    by: By
+    by: _By
     """The most targets that no test before covers; the most targets; the largest value behind the targets (surprise, or
     what the test adds); the least confident prediction."""
     positions: Ints  # (n,), positions of tests, first to last

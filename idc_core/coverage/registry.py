@@ -124,10 +124,10 @@ class Criterion(ABC):
         )
 
 
-One = TypeVar("One", bound=Criterion)
+_One = TypeVar("_One", bound=Criterion)
 
 
-def alike(criterion: One) -> One:
+def alike(criterion: _One) -> _One:
     """Return another with the same attributes, what tests change included."""
     other = object.__new__(type(criterion))
     vars(other).update(vars(criterion))
@@ -150,10 +150,10 @@ def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
-C = TypeVar("C", bound=type[Criterion])
+_C = TypeVar("_C", bound=type[Criterion])
 
 
-def criterion(name: str, **facts: Any) -> Callable[[C], C]:
+def criterion(name: str, **facts: Any) -> Callable[[_C], _C]:
     """Register a criterion class under a short lower-case name, and set its `card`.
 
     `facts` are fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
@@ -166,7 +166,7 @@ def criterion(name: str, **facts: Any) -> Callable[[C], C]:
     if name != name.lower() or not name.isidentifier():
         raise SettingError(f"Expected a short lower-case name for a criterion, got {name!r}.")
 
-    def register(cls: C) -> C:
+    def register(cls: _C) -> _C:
         if name in CRITERIA:
             taken = CRITERIA[name].__qualname__
             raise SettingError(f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another.")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Layers = str | Sequence[str]
 
 
-class Learner(Protocol):
+class _Learner(Protocol):
     """Gathers what a criterion learns from training inputs."""
 
     def add(self, batch: ActivationBatch) -> None:
@@ -44,7 +44,7 @@ class Learned:
     """What criteria learn from training inputs, in the order of the criteria: sizes of their layers, and learners."""
 
     sizes: list[tuple[int, ...]]
-    learners: list[Learner | None]
+    learners: list[_Learner | None]
 
     def merge(self, other: Learned) -> Self:
         """Take in what was learned from the inputs that come next."""
@@ -126,8 +126,8 @@ class StreamedCriterion(Criterion):
         """Start with nothing covered, once the sizes of the layers are known."""
         self.sizes = sizes
 
-    def _learner(self) -> Learner | None:
-        """Return an empty `Learner`; None where nothing is learned."""
+    def _learner(self) -> _Learner | None:
+        """Return an empty `_Learner`; None where nothing is learned."""
         return None
 
     def _adopt(self, learner: Any) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BUCKETS = Parameter("buckets", "buckets", "Number of equal intervals of surprise.", 1000, 10, 10_000, step=100)
 
 
-class Adequacy(Protocol):
+class _Adequacy(Protocol):
     """Measures the surprise of traces (n, d) of predicted classes (n,)."""
 
     def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
@@ -94,7 +94,7 @@ class _SurpriseCriterion(TargetCriterion):
     learns = True
     unmerged = ("model", "_adequacy")
     per_class = True
-    _adequacy: Adequacy
+    _adequacy: _Adequacy
     _fingerprint = ""
 
     def __init__(
@@ -131,7 +131,7 @@ class _SurpriseCriterion(TargetCriterion):
         self._adequacy = self._restored(saved, sum(self.sizes or ()))
 
     @abstractmethod
-    def _restored(self, saved: Saved, neurons: int) -> Adequacy:
+    def _restored(self, saved: Saved, neurons: int) -> _Adequacy:
         """Return what measures the surprise of traces of so many neurons, as it was saved."""
 
     def _profile(self, batch: ActivationBatch) -> Profiles:

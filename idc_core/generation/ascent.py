@@ -71,7 +71,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class Task:
+class _Task:
     """What the networks predict: classes, or numbers that disagree where they differ by more than `bound`."""
 
     bound: float | None
@@ -135,7 +135,7 @@ class JointAscent:
         shapes = {output.shape[1] for output in scores}
         if len(shapes) > 1:
             raise ModelError(f"The models have {sorted(shapes)} outputs; expected models for one task.")
-        self.task = Task(settings.bound if shapes == {1} else None)
+        self.task = _Task(settings.bound if shapes == {1} else None)
         self.predictions = self.task.predictions(scores)
         self.classes = torch.zeros(len(seeds), dtype=torch.int64) if shapes == {1} else self.predictions[:, 0]
         draws = _draws(settings.seed, first, len(seeds), len(models))

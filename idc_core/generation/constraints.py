@@ -74,15 +74,15 @@ class Constraint(ABC):
 CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint")
 """Constraint classes by name."""
 
-C = TypeVar("C", bound=type[Constraint])
+_C = TypeVar("_C", bound=type[Constraint])
 
 
 def constraint(
     name: str, *, label: str, help: str, citation: str = "", parameters: tuple[Parameter, ...] = ()
-) -> Callable[[C], C]:
+) -> Callable[[_C], _C]:
     """Register a constraint; the defaults of its card are those of the dataclass."""
 
-    def enter(cls: C) -> C:
+    def enter(cls: _C) -> _C:
         defaults = {f.name: f.default for f in fields(cls) if f.default is not MISSING}  # type: ignore[arg-type]
         cls.card = ConstraintCard(name, label, help, citation, MappingProxyType(defaults), parameters)
         CONSTRAINTS[name] = cls

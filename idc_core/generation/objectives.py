@@ -38,7 +38,7 @@ Raised = Callable[[Tensor, Tensor, slice], Tensor]
 
 
 @dataclass(frozen=True)
-class Objective:
+class _Objective:
     """What one model adds to the objective of a differential search, with what menus say about it."""
 
     name: str
@@ -47,7 +47,7 @@ class Objective:
     terms: _Terms
 
 
-OBJECTIVES: Registry[Objective] = Registry("objective")
+OBJECTIVES: Registry[_Objective] = Registry("objective")
 """Objectives by name."""
 
 
@@ -55,7 +55,7 @@ def objective(name: str, *, label: str, help: str) -> Callable[[_Terms], _Terms]
     """Register a function as an objective."""
 
     def enter(terms: _Terms) -> _Terms:
-        OBJECTIVES[name] = Objective(name, label, help, terms)
+        OBJECTIVES[name] = _Objective(name, label, help, terms)
         return terms
 
     return enter

@@ -39,7 +39,7 @@ class Pool:
         return len(self.targets)
 
 
-Choose = Callable[[Pool, int, np.random.Generator], Ints]
+_Choose = Callable[[Pool, int, np.random.Generator], Ints]
 """From a pool, a number and a source of randomness to positions in the pool, first choice first."""
 
 
@@ -50,7 +50,7 @@ class _SeedChoice:
     name: str
     label: str
     help: str
-    choose: Choose
+    choose: _Choose
     classes: bool = False
     """Whether it needs classes, so that a regression cannot use it."""
     cell: bool = False
@@ -63,10 +63,10 @@ SEEDS: Registry[_SeedChoice] = Registry("way to choose seeds")
 
 def seed_choice(
     name: str, *, label: str, help: str, classes: bool = False, cell: bool = False
-) -> Callable[[Choose], Choose]:
+) -> Callable[[_Choose], _Choose]:
     """Register a function as a way to choose seeds."""
 
-    def enter(choose: Choose) -> Choose:
+    def enter(choose: _Choose) -> _Choose:
         SEEDS[name] = _SeedChoice(name, label, help, choose, classes, cell)
         return choose
 

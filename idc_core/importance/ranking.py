@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from idc_core.datasets import Dataset
 
-ROWS = 256
+_ROWS = 256
 """Inputs attributed at a time: values in the layer's own shape are added up and forgotten."""
 
 _GROUPS = 5
@@ -128,9 +128,9 @@ def by_method(
     label, n = METHODS[method].label, len(inputs)
     axis = neuron_axes(model, (layer,))[layer]
     summed: NDArray[np.float64] | float = 0.0
-    for begin in range(0, n, ROWS):
+    for begin in range(0, n, _ROWS):
         values = attribute(
-            model, inputs[begin : begin + ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
+            model, inputs[begin : begin + _ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
         )
         summed = summed + neuron_relevance(torch.from_numpy(values), axis).numpy().sum(axis=0, dtype=np.float64)
     if not np.isfinite(summed).all():

@@ -118,7 +118,7 @@ class _MapNote:
         return relevance
 
 
-Note = _LinearNote | _MapNote
+_Note = _LinearNote | _MapNote
 
 
 def _rest(whole: Tensor, parts: Sequence[Tensor]) -> Tensor | None:
@@ -187,7 +187,7 @@ def _version(value: Tensor) -> int:
     return -1 if value.is_inference() else value._version
 
 
-def _note_of(value: Tensor) -> Note | None:
+def _note_of(value: Tensor) -> _Note | None:
     """Return what is noted of a value; None where it was written into since."""
     note, version = getattr(value, "_idc_note", (None, 0))
     return note if note is not None and _version(value) == version else None
@@ -228,12 +228,12 @@ class Notes:
         elif plain is not None and not any(result is tensor for tensor in given):
             self._note(plain, args, kwargs, result)
 
-    def _note(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
+    def _note(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> _Note | None:
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self._note(name, args, kwargs, result)
         if name in LINEAR:
-            note: Note | None = _noted_linear(name, args, kwargs, self._is_constant)
+            note: _Note | None = _noted_linear(name, args, kwargs, self._is_constant)
         else:
             note = _noted_map(name, args, kwargs, self._is_constant, result)
         result._idc_note = note, _version(result)  # type: ignore[attr-defined]

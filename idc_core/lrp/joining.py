@@ -17,16 +17,16 @@ from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
-Join = Callable[[tuple[Tensor, ...]], Tensor]
+_Join = Callable[[tuple[Tensor, ...]], Tensor]
 
-_Kept = Keeps[tuple[Join, tuple[int, ...], tuple[Tensor, ...], Tensor]]
+_Kept = Keeps[tuple[_Join, tuple[int, ...], tuple[Tensor, ...], Tensor]]
 
 
 class JoinedRelevance(torch.autograd.Function):
     """A join whose backward pass divides what falls to constants equally among the watched values along some axes."""
 
     @staticmethod
-    def forward(ctx: _Kept, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    def forward(ctx: _Kept, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
         """Run the operation once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
@@ -45,13 +45,13 @@ class JoinedRelevance(torch.autograd.Function):
         return (None, None, *pull_back(z, leaves, relevance, retain=True))
 
 
-def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
+def _places_of_watched(join: _Join, inputs: tuple[Tensor, ...]) -> Tensor:
     """Return which places of a join hold watched values, whatever they are."""
     first, other = (join(tuple(torch.full_like(x.detach(), number) for x in inputs)) for number in (0.0, 1.0))
     return first != other
 
 
-def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+def _join(settings: RelevanceSettings, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
     if settings.bias == "absorb":
         return join(inputs)
     return applied(JoinedRelevance, join, axes, *inputs)

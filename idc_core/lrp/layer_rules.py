@@ -92,19 +92,19 @@ class _LayerRule:
 LAYER_RULES: Registry[_LayerRule] = Registry("rule for a layer")
 """Rules for single operations by name, entered by `layer_rule`: what a table names."""
 
-Make = TypeVar("Make", bound=Callable[..., Rule])
+_Make = TypeVar("_Make", bound=Callable[..., Rule])
 
 
 def layer_rule(
     name: str, *, label: str, help: str, citation: str, parameters: tuple[Parameter, ...] = ()
-) -> Callable[[Make], Make]:
+) -> Callable[[_Make], _Make]:
     """Enter a rule for single operations into `LAYER_RULES`.
 
     The decorated function is called with `bias`, "absorb" or "redistribute", and a value for each parameter, all by
     name. It returns the rule: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``.
     """
 
-    def enter(make: Make) -> Make:
+    def enter(make: _Make) -> _Make:
         LAYER_RULES.enter(name, _LayerRule(name, label, help, citation, parameters, make))
         return make
 

@@ -79,13 +79,13 @@ STRUCTURAL = frozenset(_STRUCTURAL.split()) | FILLING
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
 
-Entered = TypeVar("Entered", bound=Handler)
+_Entered = TypeVar("_Entered", bound=Handler)
 
 
-def operation(*names: str) -> Callable[[Entered], Entered]:
+def operation(*names: str) -> Callable[[_Entered], _Entered]:
     """Enter a handler under the names that PyTorch gives its operation."""
 
-    def enter(handler: Entered) -> Entered:
+    def enter(handler: _Entered) -> _Entered:
         OPERATIONS.update(dict.fromkeys(names, handler))
         return handler
 

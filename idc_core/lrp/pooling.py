@@ -15,7 +15,7 @@ from idc_core.lrp.affine import Affine, Keeps, applied, taken
 from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine
 from idc_core.lrp.rules import RelevanceSettings
 
-Sizes = list[tuple[int, ...]]
+_Sizes = list[tuple[int, ...]]
 """Kernel size, stride, padding, dilation; one number per spatial dimension each."""
 
 
@@ -83,7 +83,7 @@ def _sizes(dimensions: int, kernel_size: object, stride: object, *others: object
     return [tuple(size) * dimensions if len(size) == 1 else tuple(size) for size in given]
 
 
-def _allowed(sizes: Sizes, x: Tensor) -> bool:
+def _allowed(sizes: _Sizes, x: Tensor) -> bool:
     """Return whether PyTorch pools x by these sizes; where it does not, its own message says why."""
     return all(
         size + 2 * p > d * (k - 1) and 0 <= 2 * p <= k and s > 0 and d > 0
@@ -107,17 +107,17 @@ for _dimensions in (1, 2, 3):
     OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = partial(_adaptive_max_pool, _dimensions)
 
 
-NEAR = 1 << 19
+_NEAR = 1 << 19
 """Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
 
-_Kept = Keeps[tuple[Tensor, Tensor, Sizes]]
+_Kept = Keeps[tuple[Tensor, Tensor, _Sizes]]
 
 
 class _WinnerRelevance(torch.autograd.Function):
     """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
 
     @staticmethod
-    def forward(ctx: _Kept, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
+    def forward(ctx: _Kept, pool: Callable[[Tensor], Tensor], sizes: _Sizes, x: Tensor) -> Tensor:
         """Pool; input and output are kept for the comparison on the way back."""
         z = pool(x)
         ctx.kept = x.detach(), z.detach(), sizes
@@ -130,9 +130,9 @@ class _WinnerRelevance(torch.autograd.Function):
         return None, None, _share_among_winners(x, z, grads[0], sizes)
 
 
-def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
-    rows = max(1, NEAR // x[0].numel())
+    rows = max(1, _NEAR // x[0].numel())
     if len(x) > rows and x.device.type == "cpu":
         parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
         return torch.cat([_share_among_winners(*part, sizes) for part in parts])
@@ -161,7 +161,7 @@ def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) 
     return result[inside]
 
 
-def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
     """Do the same by comparison alone, which holds for infinite numbers as well: padding is no winner among those."""
     padded, inside = _pad(x, z.shape[2:], sizes, math.nan)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
@@ -188,7 +188,7 @@ def _spread(z: Tensor, x: Tensor) -> Tensor:
     return F.interpolate(z, size=x.shape[2:], mode="nearest-exact")
 
 
-def _pooled(x: Tensor, sizes: Sizes) -> Tensor:
+def _pooled(x: Tensor, sizes: _Sizes) -> Tensor:
     """Pool (n, channels, *spatial) by the maximum, one dimension after the other.
 
     The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
@@ -204,7 +204,7 @@ def _pooled(x: Tensor, sizes: Sizes) -> Tensor:
     return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
-def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
+def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, _Sizes]:
     """Lay the windows of an adaptive pooling of (n, channels, *spatial) side by side, so that they are a regular one's.
 
     Shorter windows are filled up with values that never win.
@@ -227,7 +227,7 @@ def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
     return x, [tuple(kernel), tuple(kernel), (0,) * len(kernel), (1,) * len(kernel)]
 
 
-def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
+def _windows(pooled: tuple[int, ...], sizes: _Sizes) -> Iterator[tuple[slice, ...]]:
     """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
     kernel, stride, _, dilation = sizes
     for offsets in product(*map(range, kernel)):
@@ -236,7 +236,7 @@ def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...
 
 
 def _pad(
-    x: Tensor, pooled: tuple[int, ...], sizes: Sizes, value: float = -math.inf
+    x: Tensor, pooled: tuple[int, ...], sizes: _Sizes, value: float = -math.inf
 ) -> tuple[Tensor, tuple[slice, ...]]:
     """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
     before, after = [], []

@@ -22,7 +22,7 @@ _allowed: ContextVar[bool] = ContextVar("idc_randomness_allowed", default=False)
 
 _Default = TypeVar("_Default")
 
-Draws = Callable[[Args, Kwargs], bool]
+_Draws = Callable[[Args, Kwargs], bool]
 """Whether a call draws random numbers, from its arguments."""
 
 
@@ -37,7 +37,7 @@ def _given(position: int, names: tuple[str, ...], default: _Default) -> Callable
     return read
 
 
-def _drops(training: bool) -> Draws:
+def _drops(training: bool) -> _Draws:
     """Return whether a dropout draws whose training mode is this by default."""
     share, active = _given(1, ("p",), 0.5), _given(2, ("training", "train"), training)
     return lambda args, kwargs: bool(active(args, kwargs)) and share(args, kwargs) != 0
@@ -65,10 +65,10 @@ geometric_ log_normal_ bernoulli_ kaiming_uniform_
 _CHANGED = (
     "normal bernoulli multinomial poisson binomial _standard_gamma _sample_dirichlet gumbel_softmax native_dropout"
 )
-MADE = frozenset(_MADE.split())
+_RANDOM = frozenset(_MADE.split())
 """Operations that give random numbers whatever they are given."""
 
-_DROPPING: dict[str, Draws] = {
+_DROPPING: dict[str, _Draws] = {
     "scaled_dot_product_attention": lambda args, kwargs: _dropped(args, kwargs) > 0,
     "multi_head_attention_forward": lambda args, kwargs: (
         _dropped_of_heads(args, kwargs) > 0 and bool(_attends(args, kwargs))
@@ -77,8 +77,8 @@ _DROPPING: dict[str, Draws] = {
 }
 """Operations that have dropout within."""
 
-DRAWING: dict[str, Draws] = {
-    **dict.fromkeys((*MADE, *_CHANGED.split()), _always),
+DRAWING: dict[str, _Draws] = {
+    **dict.fromkeys((*_RANDOM, *_CHANGED.split()), _always),
     **{name + end: _drops(True) for name in ("dropout", "dropout1d", "dropout2d", "dropout3d") for end in ("", "_")},
     **{
         name + end: _drops(False)
@@ -106,7 +106,7 @@ class Randomness:
         """
         if _allowed.get() or not DRAWING[name](args, kwargs) or self._is_seeded(kwargs.get("generator")):
             return False
-        if name not in MADE:
+        if name not in _RANDOM:
             raise _refusal(name, place)
         return True
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 
-Kind = Literal["pictures", "tokens", "numbers"]
+_Kind = Literal["pictures", "tokens", "numbers"]
 
 
 def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") -> Suite:
@@ -71,7 +71,7 @@ class SuiteFormat:
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     task: Task
-    kind: Kind | Literal[""] = ""
+    kind: _Kind | Literal[""] = ""
 
     def __post_init__(self) -> None:
         if not self.kind:
@@ -89,7 +89,7 @@ class SuiteFormat:
         return SuiteFormat(shape, tuple(like.class_names), like.task, kind)
 
 
-def _kind_of(inputs: Array) -> Kind:
+def _kind_of(inputs: Array) -> _Kind:
     """Return what inputs (n, ...) of a data set are."""
     if inputs.ndim == 4:
         return "pictures"

@@ -26,12 +26,12 @@ from idc_core.perturbation.transforms import Transform
 from idc_core.suites.attacked import cached_block
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
-Family = Literal["original", "noise", "transform", "attack"]
+_Family = Literal["original", "noise", "transform", "attack"]
 
 _SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
 
-Apply = Callable[..., Pictures]
+_Apply = Callable[..., Pictures]
 """Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings); returns inputs of the same shape."""
 
 
@@ -48,12 +48,12 @@ class SuiteKind:
     help: str
     citation: str
     symbol: str
-    family: Family
+    family: _Family
     parameters: tuple[Parameter, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
     needs_model: bool = False
     random: bool = False
-    apply: Apply | None = None
+    apply: _Apply | None = None
 
 
 _NOISE = (
@@ -65,7 +65,7 @@ _NOISE = (
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
-def _attacked(name: str) -> Apply:
+def _attacked(name: str) -> _Apply:
     def apply(model: nn.Module, inputs: Pictures, targets: Array, **settings: Any) -> Pictures:
         result = attack(model, inputs, targets, name, **settings)
         if not result.complete:

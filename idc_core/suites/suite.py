@@ -15,11 +15,11 @@ from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 
-BLOCK, BLOCK_BYTES = 1024, 128 << 20
+_BLOCK, _BLOCK_BYTES = 1024, 128 << 20
 """Inputs that are made at a time, and the bytes that they may take: of large pictures fewer."""
 
 Positions = NDArray[np.int64]
-Make = Callable[[Positions, Progress | None], Array]
+_Make = Callable[[Positions, Progress | None], Array]
 """Called with positions within a part, any of them in any order; returns those inputs."""
 
 
@@ -46,13 +46,13 @@ class SuitePart:
 
     fingerprint: str
     count: int
-    make: Make
-    at_a_time: int = BLOCK
+    make: _Make
+    at_a_time: int = _BLOCK
 
     @staticmethod
     def of(inputs: Array, fingerprint: str) -> SuitePart:
         """Return inputs (n, ...) that are in memory as a part."""
-        most = max(1, min(BLOCK, BLOCK_BYTES // max(1, inputs.nbytes // max(1, len(inputs)))))
+        most = max(1, min(_BLOCK, _BLOCK_BYTES // max(1, inputs.nbytes // max(1, len(inputs)))))
         return SuitePart(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]), most)
 
 
@@ -114,7 +114,7 @@ class Suite:
     @property
     def at_a_time(self) -> int:
         """Inputs that are made at a time at most."""
-        return min((part.at_a_time for part in self.parts), default=BLOCK)
+        return min((part.at_a_time for part in self.parts), default=_BLOCK)
 
     @property
     def starts(self) -> list[int]:

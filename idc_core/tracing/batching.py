@@ -46,7 +46,7 @@ _FEW = 100
 
 
 @dataclass(frozen=True)
-class Probe:
+class _Probe:
     """What one input has shown of a network before any work."""
 
     footprint: int  # bytes of the activations
@@ -127,7 +127,7 @@ def probe(
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
     ends_at: str = "",
-) -> Probe:
+) -> _Probe:
     """Try everything on one input, so that a refusal comes before any work."""
     check_parts(model, layers)
     watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
@@ -153,7 +153,7 @@ def probe(
     footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
     held = min(footprint, (kept + _AT_WORK * counts.largest) * scores.element_size())
     uses = counts.products / counts.weights if counts.weights else float("inf")
-    return Probe(footprint, held, uses, seen, (watch, scores))
+    return _Probe(footprint, held, uses, seen, (watch, scores))
 
 
 def check_parts(model: nn.Module, layers: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ class TestNearest:
         whole = nearest(OTHERS, TRACES)
         sizes = []
         count = np.count_nonzero
-        monkeypatch.setattr(adequacy, "BLOCK_BYTES", 4 * 8 * 90 * 7)
+        monkeypatch.setattr(adequacy, "_BLOCK_BYTES", 4 * 8 * 90 * 7)
         monkeypatch.setattr(np, "count_nonzero", lambda block, axis: sizes.append(block.shape) or count(block, axis))
         parts = nearest(OTHERS, TRACES)
         assert sizes == [(7, 90)] * 5 + [(5, 90)]

@@ -34,6 +34,6 @@ def test_winners_do_not_depend_on_how_many_images_are_shared_among_at_a_time(mon
     z = pooling._pooled(x, sizes)
     relevance = torch.randn_like(z)
     whole = pooling._share_among_winners(x, z, relevance, sizes)
-    monkeypatch.setattr(pooling, "NEAR", 2 * x[0].numel())
+    monkeypatch.setattr(pooling, "_NEAR", 2 * x[0].numel())
     assert torch.equal(pooling._share_among_winners(x, z, relevance, sizes), whole)
     assert torch.allclose(whole.sum((1, 2, 3)), relevance.sum((1, 2, 3)))
