@@ -28,16 +28,19 @@ from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_
 from idc_core.tracing.parts import kept_tokens, part_of
 
 
-class MaxPool1d(nn.MaxPool1d):
+class _MaxPool1d(nn.MaxPool1d):
     """A type of our own, so that captum's rule for it can be mended without touching captum's (`gradients`)."""
 
 
-class MaxPool2d(nn.MaxPool2d):
-    """As `MaxPool1d`."""
+class _MaxPool2d(nn.MaxPool2d):
+    """As `_MaxPool1d`."""
 
 
-class MaxPool3d(nn.MaxPool3d):
-    """As `MaxPool1d`."""
+class _MaxPool3d(nn.MaxPool3d):
+    """As `_MaxPool1d`."""
+
+
+MAX_POOLINGS = _MaxPool1d, _MaxPool2d, _MaxPool3d
 
 
 def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
@@ -61,9 +64,9 @@ READABLE: dict[str, Callable[..., nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "tanh": nn.Tanh,
     "softplus": lambda beta=1.0, threshold=20.0: nn.Softplus(beta, threshold),
-    "max_pool1d": _pool(MaxPool1d),
-    "max_pool2d": _pool(MaxPool2d),
-    "max_pool3d": _pool(MaxPool3d),
+    "max_pool1d": _pool(_MaxPool1d),
+    "max_pool2d": _pool(_MaxPool2d),
+    "max_pool3d": _pool(_MaxPool3d),
 }
 """Non-linear operations that captum's DeepLift has a rule for, and the module that stands for each."""
 

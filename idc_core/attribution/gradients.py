@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
+from idc_core.attribution.captum_adapter import MAX_POOLINGS, READABLE, CaptumNetwork
 from idc_core.attribution.registry import attribution_method
 from idc_core.base.arrays import Array, Arrays
 from idc_core.base.devices import device_of
@@ -180,11 +180,8 @@ def _mend_pooling() -> None:
     """
     from captum.attr._core import deep_lift
 
-    for ours, theirs in (
-        (MaxPool1d, deep_lift.maxpool1d),
-        (MaxPool2d, deep_lift.maxpool2d),
-        (MaxPool3d, deep_lift.maxpool3d),
-    ):
+    rules = deep_lift.maxpool1d, deep_lift.maxpool2d, deep_lift.maxpool3d
+    for ours, theirs in zip(MAX_POOLINGS, rules, strict=True):
         deep_lift.SUPPORTED_NON_LINEAR.setdefault(ours, partial(_pooling, theirs))
 
 

@@ -18,8 +18,6 @@ from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
-Floats = NDArray[np.floating]
-
 _ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""
 
@@ -35,26 +33,26 @@ class ActivationBatch:
     def __init__(
         self,
         layers: Sequence[str],
-        parts: Sequence[Floats],
+        parts: Sequence[NDArray[np.floating]],
         scores: NDArray[np.floating],
         start: int,
         raw: TraceBatch | None = None,
     ) -> None:
         self.layers, self.scores, self._raw = tuple(layers), scores, raw
         self.sizes = tuple(part.shape[1] for part in parts)
-        self.values: Floats = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        self.values: NDArray[np.floating] = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         # A nan or an infinity anywhere in a column shows in its extremes.
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             for layer, part in zip(layers, parts, strict=True):
                 check_activations(layer, start, part)
 
     @cached_property
-    def low(self) -> Floats:
+    def low(self) -> NDArray[np.floating]:
         """Smallest activation of each neuron in the batch, (neurons,)."""
         return np.asarray(self.values.min(0))
 
     @cached_property
-    def high(self) -> Floats:
+    def high(self) -> NDArray[np.floating]:
         """Largest activation of each neuron in the batch, (neurons,)."""
         return np.asarray(self.values.max(0))
 
@@ -68,7 +66,7 @@ class ActivationBatch:
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
     @cached_property
-    def ranges(self) -> list[tuple[Floats, Floats]]:
+    def ranges(self) -> list[tuple[NDArray[np.floating], NDArray[np.floating]]]:
         """Smallest and largest output of each layer at any position, one pair of arrays (n,) per layer."""
         if self._raw is None:
             raise SettingError("Traces hold channel means only: outputs at every position need inputs, not traces.")
@@ -109,13 +107,13 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
     count = len(traces.scores)
     for start in range(0, count, _ROWS):
         rows = slice(start, start + _ROWS)
-        parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
+        parts: dict[str, NDArray[np.floating]] = {layer: traces.activations[layer][rows] for layer in layers}
         yield _shared(parts, traces.scores[rows], start)
         report(on_progress, min(start + _ROWS, count), count, "inputs looked at")
 
 
 def _shared(
-    parts: dict[str, Floats], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
+    parts: dict[str, NDArray[np.floating]], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
 ) -> BatchOf:
     made: dict[tuple[str, ...], ActivationBatch] = {}
 

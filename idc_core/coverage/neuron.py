@@ -11,7 +11,7 @@ from torch import nn
 
 from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, finite, truth, whole_number
-from idc_core.coverage.activations import ActivationBatch, Floats
+from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
@@ -231,7 +231,7 @@ def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
     return packed
 
 
-def _most_active(values: Floats, k: int) -> NDArray[np.int64]:
+def _most_active(values: NDArray[np.floating], k: int) -> NDArray[np.int64]:
     """Return the k most active neurons, int64 (n, k), or all of fewer, most active first, of equals the lower one."""
     if k > _FEW or k >= values.shape[1]:
         return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)

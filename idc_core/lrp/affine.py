@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -93,11 +93,6 @@ class Keeps(Protocol[_What]):
     kept: _What
 
 
-class _KeepsNote(Keeps[tuple[Affine, tuple[Tensor, ...], Tensor]], Protocol):
-    rule: Rule
-    note: Any  # one of `folding`, which stands on this module
-
-
 def taken(ctx: Keeps[_What]) -> _What:
     """Return what was kept and make room for what comes."""
     kept = ctx.kept
@@ -109,46 +104,6 @@ def applied(function: type[torch.autograd.Function], *given: object) -> Tensor:
     """Run an operation that has a way back of its own."""
     result: Tensor = function.apply(*given)
     return result
-
-
-class AffineRelevance(torch.autograd.Function):
-    """An affine operation whose backward pass carries relevance instead of a gradient.
-
-    Its node in the graph has a `note` where the operation may be one with a map beside it (`folding`).
-    """
-
-    @staticmethod
-    def forward(ctx: _KeepsNote, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
-        """Run the operation once, keeping its own small graph for the way back."""
-        with torch.enable_grad():
-            leaves = tuple(x.detach().requires_grad_() for x in inputs)
-            z = affine(leaves)
-        ctx.kept = affine, leaves, z
-        ctx.rule, ctx.note = rule, None
-        return z.detach()
-
-    @staticmethod
-    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Share the relevance of z among the inputs by the rule."""
-        kept = taken(ctx)
-        if ctx.note is not None:
-            return (None, None, *ctx.note.share(ctx.rule, kept, grads[0]))
-        return (None, None, *ctx.rule(*kept, grads[0]))
-
-
-class PassRelevance(torch.autograd.Function):
-    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
-
-    @staticmethod
-    def forward(ctx: _KeepsNote, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """Apply the function."""
-        ctx.note = None
-        return function(x)
-
-    @staticmethod
-    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[None, Tensor]:
-        """Return the relevance as it came."""
-        return None, grads[0] if ctx.note is None else ctx.note.passed(grads[0])
 
 
 class _GivenGradient(torch.autograd.Function):

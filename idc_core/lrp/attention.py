@@ -13,6 +13,7 @@ References
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +21,6 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, Keeps, applied
-from idc_core.lrp.heads import OnHeads
 from idc_core.lrp.joining import concatenate, masked_fill
 from idc_core.lrp.operations import add, affine, depends, linear, operation, scaled
 from idc_core.lrp.products import matmul, product
@@ -144,6 +144,10 @@ def _masked(settings: RelevanceSettings, scores: Tensor, hidden: Tensor) -> Tens
     return masked_fill(settings, scores, hidden, float("-inf"))
 
 
+_OnHeads = Callable[[Tensor], Tensor]
+"""Given what heads give, (n, heads, tokens, features), returns what the network goes on with instead."""
+
+
 @operation("multi_head_attention_forward")
 def _multi_head_attention(
     settings: RelevanceSettings,
@@ -172,7 +176,7 @@ def _multi_head_attention(
     static_v: Tensor | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-    on_heads: OnHeads | None = None,
+    on_heads: _OnHeads | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Run `nn.MultiheadAttention`: positions before inputs; the weights it also returns are constants.
 

@@ -31,11 +31,6 @@ def plain_name(name: str, kwargs: Kwargs) -> tuple[str, bool]:
     return name, bool(kwargs.get("inplace"))
 
 
-def is_tracked(x: object) -> bool:
-    """Return whether a value is a tensor that relevance comes back through."""
-    return isinstance(x, Tensor) and x.requires_grad
-
-
 def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:
     """Return the tensors among arguments, those in lists and tuples included."""
     tensors: list[Tensor] = []

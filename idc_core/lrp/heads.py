@@ -4,7 +4,7 @@ An attention is `scaled_dot_product_attention`, `nn.MultiheadAttention`, or a so
 values (`matmul`, `bmm`, `einsum`). Nothing is known of modules or of families of networks.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -101,7 +101,3 @@ def _operands(args: Args) -> list[Tensor]:
     """Return the tensors of a call of einsum, which takes them one by one or as a list."""
     given = args[1] if len(args) == 2 and isinstance(args[1], tuple | list) else args[1:]
     return [x for x in given if isinstance(x, Tensor)]
-
-
-OnHeads = Callable[[Tensor], Tensor]
-"""Given what heads give, (n, heads, tokens, features), returns what the network goes on with instead."""

@@ -22,7 +22,6 @@ from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp import (  # noqa: F401 - they enter operations
     attention,
     bilinear,
-    channel_norms,
     joining,
     lineage,
     normalisation,
@@ -32,22 +31,12 @@ from idc_core.lrp import (  # noqa: F401 - they enter operations
     recurrent,
     winners,
 )
-from idc_core.lrp.calls import (
-    Args,
-    Kwargs,
-    Operation,
-    any_tracked,
-    is_tracked,
-    name_of,
-    plain_name,
-    replaced,
-    tensors_of,
-)
+from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
-from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
+from idc_core.lrp.lineage import is_first, note_depth
 from idc_core.lrp.operations import (
     ACTIVATIONS,
     FASTER,
@@ -58,22 +47,15 @@ from idc_core.lrp.operations import (
     READS,
     SOFTMAX,
     STRUCTURAL,
+    depends,
     handled,
     pass_on,
 )
-from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.substitutes import Substitutes
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
-
-_OF_ONE_KIND = (
-    dict.fromkeys(STRUCTURAL, Way.MOVED)
-    | dict.fromkeys((*ELEMENTWISE_STEPS, *ACTIVATIONS, *FUNCTIONS), Way.ELEMENTWISE)
-    | dict.fromkeys(REDUCTIONS, Way.REDUCED)
-)
-"""Operations whose result a `lineage` is kept of, and how it is computed from its source."""
 
 
 @dataclass(eq=False)
@@ -332,7 +314,7 @@ class Watch(TorchFunctionMode):
             for capture in touched:
                 self._settle(capture)
             return None
-        result: Tensor = self._propagate(func, name, args, kwargs) if is_tracked(x) else func(*args, **kwargs)
+        result: Tensor = self._propagate(func, name, args, kwargs) if depends(x) else func(*args, **kwargs)
         self.counts.add(name, args, result)
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
@@ -373,18 +355,11 @@ class Watch(TorchFunctionMode):
                 result = self._run(func, plain, args, kwargs, in_place)
             except UnsupportedOperationError as error:
                 raise cannot_pass(str(error), self._place) from None
-        self._note_origin(plain, tracked, result)
+        lineage.note(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
             self._substitutes.write(target, result)
         return result
-
-    @staticmethod
-    def _note_origin(name: str, sources: list[Tensor], result: object) -> None:
-        """Note what a result was computed from without weights in between."""
-        if name in _OF_ONE_KIND:
-            for tensor in tensors_of((result,), {}):
-                lineage.note(tensor, sources, _OF_ONE_KIND[name])
 
     def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
@@ -409,7 +384,7 @@ class Watch(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name in ("detach", ".data"):
             self.detached.append(in_module(self._place))
-        if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
+        if name not in STRUCTURAL and any(depends(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)
 

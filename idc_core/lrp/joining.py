@@ -22,7 +22,7 @@ _Join = Callable[[tuple[Tensor, ...]], Tensor]
 _Kept = Keeps[tuple[_Join, tuple[int, ...], tuple[Tensor, ...], Tensor]]
 
 
-class JoinedRelevance(torch.autograd.Function):
+class _JoinedRelevance(torch.autograd.Function):
     """A join whose backward pass divides what falls to constants equally among the watched values along some axes."""
 
     @staticmethod
@@ -51,10 +51,11 @@ def _places_of_watched(join: _Join, inputs: tuple[Tensor, ...]) -> Tensor:
     return first != other
 
 
-def _join(settings: RelevanceSettings, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+def follow_join(settings: RelevanceSettings, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    """Run a join of watched values; where biases are redistributed, so is what falls to constants, along the axes."""
     if settings.bias == "absorb":
         return join(inputs)
-    return applied(JoinedRelevance, join, axes, *inputs)
+    return applied(_JoinedRelevance, join, axes, *inputs)
 
 
 @operation("cat", "concat", "concatenate")
@@ -68,7 +69,7 @@ def concatenate(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int
         rest = iter(parts)
         return torch.cat([next(rest) if depends(x) else x for x in tensors], dim)
 
-    return _join(settings, join, (dim,), *watched)
+    return follow_join(settings, join, (dim,), *watched)
 
 
 @operation("stack")
@@ -101,7 +102,7 @@ def _pad(
     settings: RelevanceSettings, input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
     axes = tuple(input.dim() - 1 - i for i in range(len(pad) // 2))
-    return _join(settings, lambda x: F.pad(x[0], tuple(pad), mode, value), axes, input)
+    return follow_join(settings, lambda x: F.pad(x[0], tuple(pad), mode, value), axes, input)
 
 
 @operation("masked_fill")
@@ -109,7 +110,7 @@ def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value:
     """Replace the numbers under a mask by a constant."""
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     axes = tuple(range(1, len(shape)))
-    return _join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))
+    return follow_join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))
 
 
 @operation("where")
@@ -125,7 +126,7 @@ def _where(settings: RelevanceSettings, condition: Tensor, input: Tensor, other:
         one, two = (parts[0] if depends(x) else x for x in both)
         return torch.where(condition, one, two)
 
-    return _join(settings, join, tuple(range(1, len(shape))), *watched)
+    return follow_join(settings, join, tuple(range(1, len(shape))), *watched)
 
 
 def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tensor:
@@ -139,7 +140,7 @@ def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tenso
 
     with torch.no_grad():
         dimensions = join(tuple(watched)).dim()
-    return applied(JoinedRelevance, join, tuple(range(1, dimensions)), *watched)
+    return applied(_JoinedRelevance, join, tuple(range(1, dimensions)), *watched)
 
 
 @operation("__setitem__")
@@ -154,7 +155,7 @@ def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Tensor
         whole[index] = part
         return whole
 
-    return _join(settings, join, tuple(range(1, input.dim())), *watched)
+    return follow_join(settings, join, tuple(range(1, input.dim())), *watched)
 
 
 @operation("copy")

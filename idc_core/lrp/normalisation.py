@@ -1,4 +1,13 @@
-"""Normalisations with their deviations held constant; all follow the epsilon rule or the plain one."""
+"""Normalisations with their deviations held constant; all follow the epsilon rule or the plain one.
+
+Of local response normalisation the divisor is held constant, so that its relevance passes unchanged; [1] expands it to
+first order instead.
+
+References
+----------
+.. [1] A. Binder, G. Montavon, S. Lapuschkin, K.-R. Müller, W. Samek, "Layer-wise relevance propagation for neural
+   networks with local renormalization layers", ICANN 2016.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -110,6 +119,30 @@ def _group_norm(
         return _scale_and_shift((z,), weight, b)
 
     return _normalise(settings, grouped, grouped.dim() - 2, function, bias).flatten(1, 2)
+
+
+@operation("instance_norm")
+def _instance_norm(
+    settings: RelevanceSettings,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    if use_input_stats:
+        return _group_norm(settings, input, input.shape[1], weight, bias, eps)
+    return _batch_norm(settings, input, running_mean, running_var, weight, bias, False, momentum, eps)
+
+
+@operation("local_response_norm")
+def _local_response_norm(
+    settings: RelevanceSettings, input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    return pass_on(lambda value: F.local_response_norm(value, size, alpha, beta, k), input)
 
 
 @operation("rms_norm")

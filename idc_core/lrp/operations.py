@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from typing import Any, TypeGuard, TypeVar, cast
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, Rule, applied, conv2d, conv2d_back
+from idc_core.lrp.affine import Affine, Keeps, Rule, applied, conv2d, conv2d_back, taken
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -114,14 +114,59 @@ def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> T
     return _carried(operation, settings.rule_for(operation.kind, fixed), *inputs)
 
 
+class _KeepsNote(Keeps[tuple[Affine, tuple[Tensor, ...], Tensor]], Protocol):
+    rule: Rule
+    note: Any  # one of `folding`, which stands on this module
+
+
+class _AffineRelevance(torch.autograd.Function):
+    """An affine operation whose backward pass carries relevance instead of a gradient.
+
+    Its node in the graph has a `note` where the operation may be one with a map beside it (`folding`).
+    """
+
+    @staticmethod
+    def forward(ctx: _KeepsNote, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
+        """Run the operation once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = affine(leaves)
+        ctx.kept = affine, leaves, z
+        ctx.rule, ctx.note = rule, None
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Share the relevance of z among the inputs by the rule."""
+        kept = taken(ctx)
+        if ctx.note is not None:
+            return (None, None, *ctx.note.share(ctx.rule, kept, grads[0]))
+        return (None, None, *ctx.rule(*kept, grads[0]))
+
+
+class _PassRelevance(torch.autograd.Function):
+    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
+
+    @staticmethod
+    def forward(ctx: _KeepsNote, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """Apply the function."""
+        ctx.note = None
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[None, Tensor]:
+        """Return the relevance as it came."""
+        return None, grads[0] if ctx.note is None else ctx.note.passed(grads[0])
+
+
 def _carried(operation: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
     """Run an affine operation whose relevance follows a rule."""
-    return applied(AffineRelevance, operation, rule, *inputs)
+    return applied(_AffineRelevance, operation, rule, *inputs)
 
 
 def pass_on(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Run an element-wise function whose relevance passes unchanged."""
-    return applied(PassRelevance, function, x)
+    return applied(_PassRelevance, function, x)
 
 
 def depends(x: object) -> TypeGuard[Tensor]:

@@ -26,10 +26,9 @@ from torch import Tensor
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, Keeps, applied, pull_back, taken
 from idc_core.lrp.basic_rules import FAINT
-from idc_core.lrp.contributions import spread_equally
+from idc_core.lrp.contributions import quotient, signed, spread_equally
 from idc_core.lrp.lineage import Way, common_origin
 from idc_core.lrp.operations import add, affine, depends, operation, pass_on, scaled
-from idc_core.lrp.quotients import quotient, signed
 from idc_core.lrp.rules import RelevanceSettings
 
 _Multilinear = Callable[..., Tensor]

@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, applied
-from idc_core.lrp.joining import JoinedRelevance, concatenate
+from idc_core.lrp.affine import Affine
+from idc_core.lrp.joining import concatenate, follow_join
 from idc_core.lrp.operations import FASTER, OPERATIONS, affine, linear, operation, pass_on, scaled, summed
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -192,7 +192,7 @@ def _padded(
     def join(x: tuple[Tensor, ...]) -> Tensor:
         return x[0].masked_fill(hidden, padding)
 
-    z = join((rows,)) if settings.bias == "absorb" else applied(JoinedRelevance, join, (1,), rows)
+    z = follow_join(settings, join, (1,), rows)
     return z if batch_first else z.transpose(0, 1), lengths
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from idc_core.base.parameters import Number, is_number, settle, shown
 from idc_core.errors import SettingError
@@ -87,12 +86,6 @@ class Table:
             if key in rules:
                 return _make(*rules[key], bias)
         return pass_rule if place.fixed else epsilon_rule(1e-6, bias)
-
-
-@cache
-def table_of(text: str) -> Table:
-    """Return the table that a text says."""
-    return Table.of(text)
 
 
 def _pairs(text: str) -> list[tuple[str, object]]:

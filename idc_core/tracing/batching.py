@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from idc_core.base.arrays import Array
+from idc_core.base.config import config
 from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
@@ -21,8 +23,7 @@ from idc_core.lrp.propagation import check_way
 from idc_core.lrp.randomness import check_outside, generators
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
-from idc_core.tracing.batch_size import NEAR, inputs_at_once
-from idc_core.tracing.item_loader import is_items, loaded
+from idc_core.tracing.batch_size import MOST_INPUTS, NEAR, inputs_at_once
 from idc_core.tracing.memory import EVERY, keep, release
 from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
@@ -264,8 +265,8 @@ def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     inputs = whole(inputs)
     if isinstance(inputs, NamedInputs) or is_array(inputs):
         return (inputs,), _rows(inputs)
-    if is_items(inputs):
-        loader, total = loaded(inputs)
+    if isinstance(inputs, Dataset):
+        loader, total = _loaded(inputs)
         return _parts(loader), total
     if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes):
         return _parts(inputs), None
@@ -276,6 +277,20 @@ def _parts(inputs: Iterable[object]) -> Iterator[object]:
     """Yield the inputs of batches, of pairs the first one; nothing is begun before the first is asked for."""
     for batch in inputs:
         yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
+
+
+def _loaded(items: Dataset[object]) -> tuple[Iterable[object], int | None]:
+    """Return the batches of a Dataset in its own order, and how many items it has where that is known.
+
+    ``loaders`` of the config file is the number of processes that read; the order does not depend on it. An iterable
+    Dataset has no items by number that could be shared out, so it is read by this process.
+    """
+    iterable = isinstance(items, IterableDataset)
+    # A generator of its own: else a loader would draw from the caller's random numbers.
+    loader: DataLoader[object] = DataLoader(
+        items, MOST_INPUTS, num_workers=0 if iterable else config().loaders, generator=torch.Generator()
+    )
+    return loader, None if iterable else len(items)  # type: ignore[arg-type]
 
 
 class PairedTargets:
@@ -292,10 +307,10 @@ class PairedTargets:
         if (
             isinstance(inputs, NamedInputs | str | bytes)
             or is_array(inputs)
-            or not (is_items(inputs) or isinstance(inputs, Iterable))
+            or not isinstance(inputs, Dataset | Iterable)
         ):
             return None
-        return cls(loaded(inputs)[0] if is_items(inputs) else inputs)
+        return cls(_loaded(inputs)[0] if isinstance(inputs, Dataset) else inputs)
 
     def __iter__(self) -> Iterator[object]:
         for batch in self._batches:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from idc_core.lrp import pooling, quotients
+from idc_core.lrp import contributions, layer_rules, pooling
 
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
@@ -19,10 +19,10 @@ def test_shares_of_sums_and_scalings(layout, other):
     relevance, weight = images(other, 4, 3, 5, 6), torch.randn(3, 1, 1, dtype=torch.float64)
     z[0] = 0
     share = relevance / torch.where(z < 0, z - 0.01, z + 0.01)
-    assert torch.allclose(quotients.quotient(relevance, z, 0.01), share, rtol=1e-12, atol=0)
-    found = quotients.point_by_point((x, y), None, z, relevance, 0.01)
+    assert torch.allclose(contributions.quotient(relevance, z, 0.01), share, rtol=1e-12, atol=0)
+    found = layer_rules._point_by_point((x, y), None, z, relevance, 0.01)
     assert all(torch.allclose(part, of * share, rtol=1e-12, atol=0) for part, of in zip(found, (x, y), strict=True))
-    (scaled,) = quotients.point_by_point((x,), weight, z, relevance, 0.01)
+    (scaled,) = layer_rules._point_by_point((x,), weight, z, relevance, 0.01)
     assert torch.allclose(scaled, x * weight * share, rtol=1e-12, atol=0)
 
 
