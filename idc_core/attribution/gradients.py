@@ -18,11 +18,11 @@ from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.attribution.captum_adapter import MAX_POOLINGS, READABLE, CaptumNetwork
 from idc_core.attribution.registry import attribution_method
-from idc_core.base.arrays import Array, Arrays
 from idc_core.base.devices import device_of
 from idc_core.base.parameters import Parameter, Value, class_numbers, counted_from, whole_number
 from idc_core.base.progress import Progress, report
@@ -233,7 +233,7 @@ def _run(
     on_progress: Progress | None = None,
     baseline: float = 0.0,
     **settings: Value,
-) -> Arrays:
+) -> dict[str, NDArray[np.floating]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     named = layers if of is None else (*layers, of[0])
     check_layers(model, named)
@@ -241,7 +241,7 @@ def _run(
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
-    by_layer: dict[str, list[Array]] = {layer: [] for layer in layers}
+    by_layer: dict[str, list[NDArray[np.floating]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
         network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}

@@ -6,11 +6,12 @@ the call `attribute`, so that menus, comparisons and the ranking of neurons need
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution import grad_cam, gradient_shap, gradients, occlusion, saliency  # noqa: F401 - they enter METHODS
 from idc_core.attribution.registry import METHODS, MethodCard, attribution_method
-from idc_core.base.arrays import Array, Arrays
 from idc_core.base.parameters import Value
 from idc_core.base.progress import Progress
 from idc_core.errors import SettingError
@@ -31,7 +32,7 @@ def attribute(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Value,
-) -> Array:
+) -> NDArray[np.floating]:
     """Say how much each value of a layer contributed to a score, in the layer's shape (n, ...) and the network's dtype.
 
     As `idc_core.relevance`, by a `method` of `METHODS`, which describes the parameters of each. `layer` is its output
@@ -61,7 +62,7 @@ def attribute_layers(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Value,
-) -> Arrays:
+) -> dict[str, NDArray[np.floating]]:
     """Say how much each value of several layers contributed to a score, as `attribute`, in one array a layer."""
     entry = METHODS[method]
     settings: dict[str, object] = {**entry.settings(parameters)}

@@ -6,10 +6,11 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.attribution.relevance import relevance
-from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, Value, settle
 from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
@@ -26,7 +27,7 @@ class MethodCard:
     parameters: tuple[Parameter, ...]
     sums_to: str  # what the values of one layer add up to
     citation: str
-    run: Callable[..., Arrays]
+    run: Callable[..., dict[str, NDArray[np.floating]]]
     """``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``."""
     inside: bool = True  # whether layers of the network get values, not its input alone
     of_neurons: bool = False  # whether `run` takes ``of=(layer, neuron)``, explained instead of a score
@@ -62,7 +63,7 @@ class _Methods(Mapping[str, MethodCard]):
 METHODS = _Methods()
 """Methods by name: the rules of relevance propagation first."""
 
-_Run = TypeVar("_Run", bound=Callable[..., Arrays])
+_Run = TypeVar("_Run", bound=Callable[..., dict[str, NDArray[np.floating]]])
 
 
 def attribution_method(
@@ -107,5 +108,5 @@ def _propagate(
     layers: Sequence[str],
     target: str | int | Iterable[int],
     **options: Any,
-) -> Arrays:
+) -> dict[str, NDArray[np.floating]]:
     return relevance(model, inputs, layers, rule=rule, target=target, **options)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.attribution.gradients import as_tensor
-from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress, report
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
@@ -27,7 +27,7 @@ from idc_core.tracing.batching import batches
 
 def attention_rollout(
     model: nn.Module, inputs: object, *, batch_size: int | None = None, on_progress: Progress | None = None
-) -> Array:
+) -> NDArray[np.floating]:
     """Return how much of what the predicted score reads comes from each part of the input, by attention alone.
 
     Parameters
@@ -65,7 +65,7 @@ def attention_rollout(
     score; of several, as under a mean over tokens, the mean is taken. A token's share is spread evenly over the pixels
     with a gradient of what the first attention reads of it: those of its patch, where patches do not overlap.
     """
-    shares: list[Array] = []
+    shares: list[NDArray[np.floating]] = []
     given = as_tensor(model, inputs)
     for portion in batches(model, given, (), None, batch_size):
         batch = main_of(portion.inputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Array, Floats
+from idc_core.base.arrays import Floats
 from idc_core.base.statistics import spearman
 from idc_core.errors import SettingError
 
@@ -32,7 +32,7 @@ class Shift:
         return moved
 
 
-def shift(before: NDArray[np.generic], after: Array) -> Shift:
+def shift(before: NDArray[np.floating], after: NDArray[np.floating]) -> Shift:
     """Compare the relevance of inputs, float (n, C, H, W), before and after a change, summed over the channels."""
     if before.shape != after.shape or before.ndim != 4:
         raise SettingError(

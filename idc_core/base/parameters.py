@@ -26,7 +26,7 @@ MOST_WHOLE = 2**63 - 1
 LONGEST = 32
 """Characters of a number at most: reading one takes time by the square of its digits."""
 
-SHOWN = 60
+_SHOWN = 60
 """Characters of a value at most that a message repeats."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -170,10 +170,10 @@ def shown(value: object) -> str:
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
     try:
-        text = repr(value[:SHOWN] + "." if isinstance(value, str) and len(value) > SHOWN else value)
+        text = repr(value[:_SHOWN] + "." if isinstance(value, str) and len(value) > _SHOWN else value)
     except ValueError:  # a whole number of more digits than Python writes out
         return "a number of more than 4,300 digits"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[float]:

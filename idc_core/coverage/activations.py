@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.training_pass import check_activations
@@ -61,7 +60,7 @@ class ActivationBatch:
         """The class with the highest score, int64 (n,)."""
         return np.asarray(self.scores.argmax(1), np.int64)
 
-    def by_layer(self, values: NDArray[np.floating]) -> list[Array]:
+    def by_layer(self, values: NDArray[np.floating]) -> list[NDArray[np.floating]]:
         """Cut an array (n, neurons) into one array per layer."""
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
@@ -130,5 +129,5 @@ def _real(value: Tensor) -> Tensor:
     return value if value.dtype in (torch.float32, torch.float64) else value.float()
 
 
-def _numpy(value: Tensor) -> Array:
+def _numpy(value: Tensor) -> NDArray[np.floating]:
     return np.asarray(_real(value).cpu().numpy())

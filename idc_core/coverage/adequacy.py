@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Arrays, Floats, Ints
-from idc_core.coverage.moments import Moments, whitening
+from idc_core.coverage.moments import Moments
 from idc_core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class _Density:
         """Return the density of traces (n, d) in some of their neurons."""
         rows = rows[:, kept]
         moments = Moments().add(rows)
-        matrix, volume = whitening(moments.covariance(1))
+        matrix, volume = _whitening(moments.covariance(1))
         count, rank = len(rows), matrix.shape[1]
         bandwidth = count ** (-1.0 / (rank + 4))
         constant = math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
@@ -279,7 +279,7 @@ class MahalanobisAdequacy:
 
     def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:
         self._classes = {
-            label: (of_class.mean, whitening(of_class.covariance(missing))[0])
+            label: (of_class.mean, _whitening(of_class.covariance(missing))[0])
             for label, of_class in moments.items()
             if of_class.count > missing
         }
@@ -312,3 +312,14 @@ class MahalanobisAdequacy:
             rows = np.flatnonzero(classes == label)
             surprise[rows] = np.linalg.norm((traces[rows] - mean) @ matrix, axis=1)
         return surprise
+
+
+def _whitening(covariance: Floats) -> tuple[Floats, float]:
+    """Return the matrix (d, r) that turns rows of this covariance, of rank r, into uncorrelated ones of variance one.
+
+    Directions in which nothing varies but by rounding, below d times the precision of the largest variance, are left
+    out, as a pseudo-inverse does. Also returns the logarithm of the product of the r variances.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps
+    return vectors[:, kept] / np.sqrt(values[kept]), math.fsum(np.log(values[kept]))

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Array, Floats, Ints
+from idc_core.base.arrays import Floats, Ints
 from idc_core.base.progress import Progress, report
 from idc_core.base.statistics import kendall, spearman
 from idc_core.coverage.profiles import Profiles
@@ -102,7 +102,7 @@ def evaluate_criteria(
     criteria: Sequence[Criterion],
     train: Inputs,
     tests: Inputs,
-    parts: Mapping[str, Array],
+    parts: Mapping[str, Ints],
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
@@ -133,13 +133,13 @@ def evaluate_criteria(
     return results
 
 
-def evaluate_profiles(profiles: Profiles, parts: Mapping[str, Array]) -> CriterionResult:
+def evaluate_profiles(profiles: Profiles, parts: Mapping[str, Ints]) -> CriterionResult:
     """Return the scores of parts, counted from the profiles of all tests."""
     return CriterionResult(profiles, {name: profiles.coverage(positions) for name, positions in parts.items()})
 
 
 def _evaluate_scores(
-    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, Array], on_progress: Progress | None
+    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, Ints], on_progress: Progress | None
 ) -> CriterionResult:
     """Score parts by a criterion that has no targets."""
     scores = {name: criterion.fresh().update(tests.only(positions)).score for name, positions in parts.items()}

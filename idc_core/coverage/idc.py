@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.base.arrays import Array, Arrays
+from idc_core.base.arrays import Arrays
 from idc_core.base.growing import give_back
 from idc_core.base.parameters import class_numbers, shown, whole_number
 from idc_core.base.progress import Progress, report
@@ -265,7 +265,7 @@ class IDC(Criterion):
         codes = [encode(assign(active, self.centroids, self._boundaries), sizes) for active in observed]
         return Profiles.of_names(np.concatenate(codes), self.total)
 
-    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[Array]:
+    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[np.floating]]:
         """Yield the activations (batch, m) of the important neurons."""
         batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
         reduced = (

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Array, Floats, Ints
+from idc_core.base.arrays import Floats, Ints
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError, SettingError
 
@@ -119,7 +119,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
 """Uncertainties by short lower-case name."""
 
 
-def most_first(values: Array) -> Ints:
+def most_first(values: NDArray[np.number]) -> Ints:
     """Order inputs by a value (n,), largest first, of equal ones the first; positions, int64 (n,)."""
     if np.isnan(values).any():
         raise DataError("Expected a number for every input to order by, got nan.")
@@ -190,7 +190,9 @@ class Order:
 
 
 def orders_by(
-    profiles: Mapping[str, Profiles], scores: Array | None = None, sampled: Array | None = None
+    profiles: Mapping[str, Profiles],
+    scores: NDArray[np.floating] | None = None,
+    sampled: NDArray[np.floating] | None = None,
 ) -> list[Order]:
     """Order tests by every criterion's profiles, and by every uncertainty.
 

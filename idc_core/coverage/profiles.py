@@ -41,7 +41,9 @@ class Profiles:
         return cls(_starts(counts), np.nonzero(mask)[1].astype(np.int32), mask.shape[1])
 
     @classmethod
-    def of_codes(cls, codes: Array, total: int | None, values: NDArray[np.float64] | None = None) -> Self:
+    def of_codes(
+        cls, codes: NDArray[np.signedinteger], total: int | None, values: NDArray[np.float64] | None = None
+    ) -> Self:
         """Return the profiles of inputs that each reach the targets in a row of `codes` (n, m); -1 is none."""
         reached = codes >= 0
         return cls(_starts(reached.sum(1)), codes[reached].astype(np.int32), total, values)
@@ -122,7 +124,7 @@ class Profiles:
         return self.covered(chosen) / (self.total or 1)
 
 
-def _starts(counts: Array) -> Ints:
+def _starts(counts: NDArray[np.integer]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

@@ -47,7 +47,7 @@ class _TrainingTraces:
 
     def __init__(self, per_class: bool) -> None:
         self.per_class = per_class
-        self._traces: list[Array] = []
+        self._traces: list[NDArray[np.floating]] = []
         self._classes: list[Ints] = []
 
     def add(self, batch: ActivationBatch) -> None:
@@ -60,7 +60,7 @@ class _TrainingTraces:
         self._traces += other._traces
         self._classes += other._classes
 
-    def joined(self) -> tuple[Array, Ints]:
+    def joined(self) -> tuple[NDArray[np.floating], Ints]:
         """Return the traces (n, d) and their classes (n,)."""
         return np.concatenate(self._traces), np.concatenate(self._classes)
 

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.base.arrays import Array
 from idc_core.base.parameters import finite, is_number, shown, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import ITERATIONS, SEED, SearchOptions
@@ -18,6 +17,7 @@ from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
+from idc_core.generation.measures import Answers
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
 from idc_core.lrp.session import without_gradient
 from idc_core.tracing.neurons import countable_layers
@@ -57,8 +57,8 @@ class Arrived:
 
     inputs: NDArray[np.float32]
     seed_index: NDArray[np.int64]
-    predictions: Array
-    seed_predictions: Array
+    predictions: Answers
+    seed_predictions: Answers
     iterations: NDArray[np.int64]
     turned: NDArray[np.int64]
 

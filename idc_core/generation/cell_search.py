@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.analysis.result import Analysis
-from idc_core.base.arrays import Array, Floats
+from idc_core.base.arrays import Floats
 from idc_core.base.parameters import shown, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import ITERATIONS
@@ -69,7 +69,7 @@ class CellSpace:
             )
         return cell
 
-    def assign(self, activations: Array) -> NDArray[np.uint8]:
+    def assign(self, activations: NDArray[np.floating]) -> NDArray[np.uint8]:
         """Return the cluster of each activation (n, m) of the important neurons, uint8 (n, m)."""
         return assign(activations, self.centroids, self.boundaries)
 

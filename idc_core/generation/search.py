@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress
 from idc_core.coverage.registry import Criterion
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
+from idc_core.generation.measures import Answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,8 @@ class Disagreements:
 
     inputs: NDArray[np.float32]  # (n, C, H, W), pictures of 8 bits, values k / 255
     seed_index: NDArray[np.int64]  # (n,), position of each one's seed, ascending
-    predictions: Array  # int64 or float32 (n, models), class by each model; for regression its value
-    seed_predictions: Array  # int64 or float32 (seeds, models)
+    predictions: Answers  # (n, models), class by each model; for regression its value
+    seed_predictions: Answers  # (seeds, models)
     iterations: NDArray[np.int64]  # (n,), steps taken; 0 where the models disagree on the seed itself
     turned: NDArray[np.int64]  # (seeds,), the model that was to lose each seed's class
     seeds: int  # number of seeds searched from

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.analysis.result import Analysis
 from idc_core.base.arrays import Array, Ints
@@ -26,7 +27,7 @@ class Pool:
 
     targets: Array
     """True classes, or true values of a regression, (n,)."""
-    scores: Array
+    scores: NDArray[np.floating]
     """Of the network under test, before the softmax, (n, outputs)."""
     analysis: Analysis | None = None
     """Of a test set that holds these tests; for distances to a cell."""

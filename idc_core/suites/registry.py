@@ -246,7 +246,7 @@ def _maker(
 ) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
 
-    def apply(positions: Positions, inputs: Array, on_progress: Progress | None) -> NDArray[np.float32]:
+    def apply(positions: Positions, inputs: Pictures, on_progress: Progress | None) -> NDArray[np.float32]:
         if kind.apply is None or not len(positions):
             return np.empty(inputs.shape, np.float32)
         return kind.apply(

@@ -75,7 +75,7 @@ def responses_from_traces(
     return PartResponses(predict(scores, targets, task), activations[:, np.asarray(important, np.int64)])
 
 
-def predict(scores: Array, targets: Array, task: Task) -> Predictions:
+def predict(scores: NDArray[np.floating], targets: Array, task: Task) -> Predictions:
     """Return the predictions of scores (n, classes); raise `ModelError` if a true class is none of the network's."""
     if task == "classification" and len(targets) and targets.max() >= scores.shape[1]:
         raise ModelError(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
@@ -298,7 +297,7 @@ class PairedTargets:
 
     def __init__(self, batches: Iterable[object]) -> None:
         self._batches = batches
-        self._targets: list[Array] = []
+        self._targets: list[NDArray[np.int64]] = []
 
     @classmethod
     def of(cls, inputs: Inputs) -> "PairedTargets | None":

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.base.arrays import Array
 from idc_core.base.parameters import shown, whole_number
 from idc_core.errors import SettingError
 from idc_core.lrp.captures import INPUT
@@ -153,7 +153,7 @@ def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
     return tuple(d for d in range(1, value.dim()) if d != neurons)
 
 
-def first_unsound(values: Array) -> int | None:
+def first_unsound(values: NDArray[np.floating]) -> int | None:
     """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
     sound = np.isfinite(values)
     return None if sound.all() else int(sound.reshape(len(values), -1).all(1).argmin())
