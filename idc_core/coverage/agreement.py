@@ -126,7 +126,7 @@ def evaluate_criteria(
             results.append(evaluate_profiles(criterion.profile(tests, on_progress=on_progress), parts))
             continue
         profiles = next(profiled)
-        if profiles.total == 0:
+        if profiles.total == 0 and isinstance(held, Traces):
             results.append(_evaluate_scores(criterion, held, parts, on_progress))
         else:
             results.append(evaluate_profiles(profiles, parts))

@@ -29,7 +29,7 @@ from idc_core.tracing.transfers import to_device
 
 _NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
 
-Inputs = Any
+Inputs = object
 """A tensor, an array, anything with ``.inputs`` (a `Dataset`), a ``torch.utils.data.Dataset`` of inputs or of pairs
 (input, target), or an iterable of batches of these, such as a ``DataLoader``; of a network with several inputs a
 mapping from their names to arrays with equal rows, the main one first."""
