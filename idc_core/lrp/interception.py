@@ -19,18 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp import (  # noqa: F401 - they enter operations
-    attention,
-    bilinear,
-    joining,
-    lineage,
-    normalisation,
-    pooling,
-    power_pooling,
-    products,
-    recurrent,
-    winners,
-)
+from idc_core.lrp import attention, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
 from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.explained import WAYS

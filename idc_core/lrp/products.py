@@ -1,4 +1,4 @@
-"""Products of quantities that both depend on the input.
+"""Products of quantities that both depend on the input, bilinear layers and interpolation among them.
 
 A product of activations (attention weights and values, queries and keys, a gate and what it lets through) divides its
 relevance equally between its factors, and that of a factor among the factor's elements by their contributions: the
@@ -17,6 +17,7 @@ References
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -99,7 +100,7 @@ def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tenso
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+def _multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
     if not (depends(input) and depends(other)):
         return scaled(input, other) if depends(input) else scaled(other, input)
@@ -195,7 +196,7 @@ def _product_and_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None)
 def _addcmul(
     settings: RelevanceSettings, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 ) -> Tensor:
-    return add(settings, input, _either(multiply, settings, tensor1, tensor2), alpha=value)
+    return add(settings, input, _either(_multiply, settings, tensor1, tensor2), alpha=value)
 
 
 @operation("addcdiv")
@@ -214,7 +215,7 @@ def _either(
     """Combine by a handler, which needs a watched value, or two constants as they are."""
     if depends(one) or depends(other):
         return combine(settings, one, other)
-    return one * other if combine is multiply else one / other
+    return one * other if combine is _multiply else one / other
 
 
 @operation("einsum")
@@ -237,4 +238,51 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
 @operation("glu")
 def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> Tensor:
     value, gate = input.chunk(2, dim)
-    return multiply(settings, value, pass_on(torch.sigmoid, gate))
+    return _multiply(settings, value, pass_on(torch.sigmoid, gate))
+
+
+@operation("bilinear")
+def _bilinear(
+    settings: RelevanceSettings, input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Run a bilinear layer; where both inputs are watched each takes half, as factors of a product do."""
+    if depends(input1) and depends(input2):
+        wiring = partial(F.bilinear, weight=torch.ones_like(weight))
+        z = product(settings, partial(F.bilinear, weight=weight), (0.5, 0.5), input1, input2, wiring=wiring)
+        return z if bias is None else add(settings, z, bias)
+    if depends(input1):
+        watched, matrix = input1, torch.einsum("kij,...j->...ki", weight, input2)
+    else:
+        watched, matrix = input2, torch.einsum("kij,...i->...kj", weight, input1)
+
+    def weigh(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+        z = (x[0].unsqueeze(-2) * w).sum(-1)  # type: ignore[operator]
+        return z if b is None else z + b
+
+    return affine(settings, Affine("dense", weigh, matrix, bias, bias), watched)
+
+
+@operation("inner")
+def _inner(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    return _tensordot(settings, input, other, ([-1], [-1]))
+
+
+@operation("tensordot")
+def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object = 2, out: None = None) -> Tensor:
+    """Sum the products over some axes; relevance as of a product of matrices."""
+    if depends(a) and depends(b):
+        return product(settings, lambda first, other: torch.tensordot(first, other, dims), (0.5, 0.5), a, b)
+    if depends(a):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(x[0], w, dims), b), a)
+    return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(w, x[0], dims), a), b)
+
+
+@operation("lerp")
+def _between(settings: RelevanceSettings, input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
+    given = (input, 1 - weight), (end, weight)
+    if depends(weight):
+        rest = add(settings, weight.new_ones(()), scaled(weight, -1))
+        given = (input, rest), (end, weight)
+    first, other = (_multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
+    return add(settings, first, other) if depends(first) or depends(other) else first + other
