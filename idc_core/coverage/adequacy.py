@@ -92,7 +92,7 @@ class DistanceAdequacy:
     trace, or that sits where classes meet (dist_b = 0), infinite surprise.
     """
 
-    def __init__(self, traces: NDArray[np.floating], classes: NDArray[np.int64], second: Second = "neighbour") -> None:
+    def __init__(self, traces: NDArray[np.floating], classes: Ints, second: Second = "neighbour") -> None:
         if second not in get_args(Second):
             raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
         order = np.argsort(classes, kind="stable")
@@ -115,7 +115,7 @@ class DistanceAdequacy:
         classes = np.repeat(list(self._places), [place.stop - place.start for place in self._places.values()])
         return {"points": self._neighbours.points, "classes": classes.astype(np.int64)}
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, place in self._places.items():
@@ -159,7 +159,7 @@ class LikelihoodAdequacy:
     def __init__(
         self,
         traces: NDArray[np.floating],
-        classes: NDArray[np.int64] | None = None,
+        classes: Ints | None = None,
         variance: float = 1e-5,
         drop: Drop = "any class",
         most: int | None = None,
@@ -214,7 +214,7 @@ class LikelihoodAdequacy:
             )
         return made
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64] | None = None) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints | None = None) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), in nats, float64 (n,)."""
         classes = np.zeros(len(traces), np.int64) if classes is None else classes
         surprise = np.full(len(traces), np.inf)
@@ -305,7 +305,7 @@ class MahalanobisAdequacy:
             made._classes[label] = mean, saved.take(f"class{label}_matrix", "f", neurons, None)
         return made
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, (mean, matrix) in self._classes.items():

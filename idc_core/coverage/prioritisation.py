@@ -151,7 +151,7 @@ def _additional_first(profiles: Profiles) -> Ints:
     return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
 
 
-def apfd(order: NDArray[np.int64], wrong: NDArray[np.bool_]) -> float:
+def apfd(order: Ints, wrong: NDArray[np.bool_]) -> float:
     """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
 
     From positions of all inputs in order (n,) and whether the network is wrong on each (n,); k are. G. Rothermel,
@@ -215,7 +215,7 @@ def orders_by(
     return orders
 
 
-def _faults_found(order: NDArray[np.int64], wrong: NDArray[np.bool_], tests: NDArray[np.int64]) -> Floats:
+def _faults_found(order: Ints, wrong: NDArray[np.bool_], tests: Ints) -> Floats:
     """Return the share of the misclassified tests among the first `tests` (p,) of an order (n,), float64 (p,)."""
     met = np.concatenate([[0], np.cumsum(np.asarray(wrong, bool)[order])])
     return np.asarray(met[tests] / met[-1])

@@ -99,7 +99,7 @@ class Profiles:
         mask[np.repeat(np.arange(len(self)), self.counts), self.targets] = True
         return mask
 
-    def gains(self, order: NDArray[np.int64] | None = None) -> Ints:
+    def gains(self, order: Ints | None = None) -> Ints:
         """Count the targets that each input is the first to cover, int64 (k,), in an order (k,) of inputs.
 
         Their cumulative sum is the growth of the coverage in that order; the default order is as given.
@@ -113,11 +113,11 @@ class Profiles:
         first[visits[::-1]] = np.repeat(np.arange(len(order)), counts)[::-1]
         return np.bincount(first[first < len(order)], minlength=len(order)).astype(np.int64)
 
-    def covered(self, chosen: NDArray[np.int64] | None = None) -> int:
+    def covered(self, chosen: Ints | None = None) -> int:
         """Count the targets that the chosen inputs (positions (k,); default all) cover together."""
         return int(self.gains(chosen).sum())
 
-    def coverage(self, chosen: NDArray[np.int64] | None = None) -> float:
+    def coverage(self, chosen: Ints | None = None) -> float:
         """Return the criterion's score for the chosen inputs: the share of targets, or their number without limit."""
         if self.total == 0:
             raise SettingError("This criterion has no targets to count: score other inputs with its update.")

@@ -100,7 +100,7 @@ class Reached:
     predictions: NDArray[np.int64]  # (n,), predicted classes; 0 for regression
     seed_predictions: NDArray[np.int64]  # (seeds,)
     iterations: NDArray[np.int64]  # (n,), steps, or draws of noise; 0 where the seed itself lies in the cell
-    closest: NDArray[np.float64]
+    closest: Floats
     """(seeds,), distance of each seed's best picture to the cell: the largest distance of an important neuron to its
     cluster, in mean gaps between that neuron's centroids; 0 in the cell."""
     seconds: float
