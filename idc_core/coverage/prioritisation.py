@@ -39,10 +39,6 @@ class Uncertainty:
         return self.of_probabilities(powers / powers.sum(-1, keepdims=True))
 
 
-def _gini(probabilities: Floats) -> Floats:
-    return np.asarray(1.0 - np.square(probabilities).sum(1))
-
-
 def _entropy(probabilities: Floats) -> Floats:
     safe = np.where(probabilities > 0, probabilities, 1.0)
     return np.asarray(-(probabilities * np.log(safe)).sum(-1))
@@ -51,10 +47,6 @@ def _entropy(probabilities: Floats) -> Floats:
 def _margin(probabilities: Floats) -> Floats:
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
     return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
-
-
-def _least_confidence(probabilities: Floats) -> Floats:
-    return np.asarray(1.0 - probabilities.max(1))
 
 
 def _variation_ratio(probabilities: Floats) -> Floats:
@@ -75,7 +67,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
             "DeepGini",
             "Probability that two classes drawn from the prediction differ, 0 to 1 - 1/classes.",
             "Feng et al., ISSTA 2020, definition 1: 1 - sum of p^2",
-            _gini,
+            lambda probabilities: np.asarray(1.0 - np.square(probabilities).sum(1)),
         ),
         Uncertainty(
             "entropy",
@@ -96,7 +88,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
             "Softmax confidence",
             "1 minus the largest probability, 0 to 1 - 1/classes.",
             "Hendrycks, Gimpel, ICLR 2017: 1 - max p",
-            _least_confidence,
+            lambda probabilities: np.asarray(1.0 - probabilities.max(1)),
         ),
         Uncertainty(
             "variation-ratio",
@@ -221,11 +213,6 @@ def _faults_found(order: Ints, wrong: NDArray[np.bool_], tests: Ints) -> Floats:
     return np.asarray(met[tests] / met[-1])
 
 
-def _curve_points(tests: int) -> Ints:
-    """Return the numbers of tests at which curves are given, int64, from 0 to all tests."""
-    return np.unique(np.linspace(0, tests, min(tests, _POINTS) + 1).round().astype(np.int64))
-
-
 @dataclass(frozen=True, eq=False)
 class FaultDetection:
     """Misclassified tests detected by orders of the same tests."""
@@ -243,7 +230,7 @@ def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int =
     """Compare orders by how early they detect the misclassified tests, with random orders (seeds 0, 1, ...)."""
     if seeds < 1:
         raise SettingError(f"Expected at least one random order, got seeds={seeds}.")
-    tests = _curve_points(len(wrong))
+    tests = np.unique(np.linspace(0, len(wrong), min(len(wrong), _POINTS) + 1).round().astype(np.int64))
     random = [np.random.default_rng(seed).permutation(len(wrong)) for seed in range(seeds)]
     baseline = np.array([apfd(order, wrong) for order in random])
     shares = np.stack([_faults_found(order, wrong, tests) for order in random])

@@ -198,7 +198,8 @@ def _multi_head_attention(
     if add_zero_attn:
         k, v = (_behind(settings, x, x.new_zeros(*x.shape[:2], 1, x.shape[3]), 2) for x in (k, v))
     mask = _joined_mask(q, k, attn_mask, key_padding_mask)
-    z = _attended(settings, q, k, v, mask)
+    followed = any(depends(x) for x in (q, k, v, mask))
+    z = _attention(settings, q, k, v, mask) if followed else F.scaled_dot_product_attention(q, k, v, mask)
     z = z if on_heads is None else on_heads(z)
     z = z.permute(2, 0, 1, 3).flatten(2)
     z = _project(settings, z, out_proj_weight, out_proj_bias)
@@ -209,12 +210,6 @@ def _multi_head_attention(
         shown = shown.mean(1) if average_attn_weights else shown
         shown = shown.squeeze(0) if single else shown
     return (z.squeeze(1) if single else z), shown
-
-
-def _attended(settings: RelevanceSettings, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    if any(depends(x) for x in (q, k, v, mask)):
-        return _attention(settings, q, k, v, mask)
-    return F.scaled_dot_product_attention(q, k, v, mask)
 
 
 def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

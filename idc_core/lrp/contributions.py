@@ -9,20 +9,15 @@ from idc_core.lrp.affine import Affine, pull_back
 
 
 def signed(size: float, z: Tensor) -> Tensor:
-    """Return `size` with the sign of z, + at zero."""
-    return torch.copysign(_stabiliser(size, z), z.detach())
+    """Return `size`, at least the smallest number of z's type unless it is 0, with the sign of z, + at zero."""
+    size = max(size, torch.finfo(z.dtype).tiny) if size else size
+    return torch.copysign(torch.full((), size, dtype=z.dtype, device=z.device), z.detach())
 
 
 def quotient(relevance: Tensor, z: Tensor, size: float) -> Tensor:
     """Return relevance / (z + size sign z), with sign 0 = +1."""
     share = signed(size, z).add_(z.detach())
     return torch.div(relevance, share, out=share)
-
-
-def _stabiliser(size: float, z: Tensor) -> Tensor:
-    """Return `size` as a number of z's type, at least the smallest that type has."""
-    size = max(size, torch.finfo(z.dtype).tiny) if size else size
-    return torch.full((), size, dtype=z.dtype, device=z.device)
 
 
 def spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) -> tuple[Tensor, ...]:

@@ -200,16 +200,11 @@ for _kind in _STEPS:
     OPERATIONS[_kind], OPERATIONS[f"{_kind}_cell"] = _recurrent(_kind), _cell(_kind)
 
 
-def _last_states(output: Tensor, directions: int) -> Tensor:
-    """Return where each direction of a recurrent layer ended, (directions, n, states), from (length, n, states)."""
-    ends = zip((-1, 0), output.chunk(directions, 2), strict=False)
-    return torch.stack([states[end] for end, states in ends])
-
-
 def with_last_states(module: nn.RNNBase, output: Tensor, states: Tensor | _State) -> tuple[Tensor, object]:
     """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
-    last = _last_states(output.transpose(0, 1) if module.batch_first else output, directions)
+    steps = output.transpose(0, 1) if module.batch_first else output  # (length, n, states)
+    last = torch.stack([part[end] for end, part in zip((-1, 0), steps.chunk(directions, 2), strict=False)])
     hidden = states[0] if isinstance(states, tuple) else states
     hidden = torch.cat([hidden[:-directions], last])
     return output, (hidden, *states[1:]) if isinstance(states, tuple) else hidden
