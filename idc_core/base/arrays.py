@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 Array = NDArray[Any]
-"""Numbers of any type, of which nothing is asked but that they are there."""
+"""Numbers of any type and shape."""
 
 Arrays = dict[str, Array]
 """Arrays by name."""
