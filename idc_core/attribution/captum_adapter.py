@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp.calls import Args, Kwargs, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, Operation, tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
@@ -29,16 +28,19 @@ from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_
 from idc_core.tracing.parts import kept_tokens, part_of
 
 
-class MaxPool1d(nn.MaxPool1d):
+class _MaxPool1d(nn.MaxPool1d):
     """A type of our own, so that captum's rule for it can be mended without touching captum's (`gradients`)."""
 
 
-class MaxPool2d(nn.MaxPool2d):
-    """As `MaxPool1d`."""
+class _MaxPool2d(nn.MaxPool2d):
+    """As `_MaxPool1d`."""
 
 
-class MaxPool3d(nn.MaxPool3d):
-    """As `MaxPool1d`."""
+class _MaxPool3d(nn.MaxPool3d):
+    """As `_MaxPool1d`."""
+
+
+MAX_POOLINGS = _MaxPool1d, _MaxPool2d, _MaxPool3d
 
 
 def _pool(module: type[nn.Module]) -> Callable[..., nn.Module]:
@@ -62,9 +64,9 @@ READABLE: dict[str, Callable[..., nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "tanh": nn.Tanh,
     "softplus": lambda beta=1.0, threshold=20.0: nn.Softplus(beta, threshold),
-    "max_pool1d": _pool(MaxPool1d),
-    "max_pool2d": _pool(MaxPool2d),
-    "max_pool3d": _pool(MaxPool3d),
+    "max_pool1d": _pool(_MaxPool1d),
+    "max_pool2d": _pool(_MaxPool2d),
+    "max_pool3d": _pool(_MaxPool3d),
 }
 """Non-linear operations that captum's DeepLift has a rule for, and the module that stands for each."""
 
@@ -84,7 +86,7 @@ class _Other(nn.Module):
 
 
 @dataclass(frozen=True)
-class Layer:
+class _Layer:
     """What a layer gives: the module whose output it is, and its shape for one input."""
 
     module: nn.Module
@@ -167,7 +169,7 @@ class CaptumNetwork(nn.Module):
                 raise behind(name, self._ends_at)
         return self._layers[name]
 
-    def last_maps(self) -> Layer | None:
+    def last_maps(self) -> _Layer | None:
         """Return the last layer whose channels have several positions, before the one that the network ends at."""
         order = list(self._layers)
         ended = order.index(split_layer(self._ends_at)[0]) + 1 if self._ends_at else len(order)
@@ -179,10 +181,10 @@ class CaptumNetwork(nn.Module):
         """Return whether a layer gives features of tokens."""
         return any(self._known(name).of_tokens for name, module in self._layers.items() if module is layer)
 
-    def _known(self, name: str) -> Layer:
+    def _known(self, name: str) -> _Layer:
         shape = self._shapes[name]
         axis = axis_in(1 + len(shape), neuron_axes(self._network[0], (name,))[name])
-        return Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
+        return _Layer(self._layers[name], shape, len(shape) > 1 and axis > 1)
 
     def forward(self, inputs: Tensor, held: Tensor | None = None) -> Tensor:
         """Return the scores (n, classes) of floating-point inputs; of token inputs `held` are the tokens themselves."""
@@ -267,7 +269,9 @@ class _Redirected(TorchFunctionMode):
         if not made:
             self._waiting.setdefault(id(output), (output, []))[1].append(name)
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _ASKS:
@@ -327,7 +331,7 @@ class _Redirected(TorchFunctionMode):
             return False
         return indices is self.given or (indices.shape == self.given.shape and bool((indices == self.given).all()))
 
-    def _embed(self, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
+    def _embed(self, func: Operation, args: Args, kwargs: Kwargs) -> Tensor:
         self._looked_up = True
         if self._embedded is not None:
             return self._embedded

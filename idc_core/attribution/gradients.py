@@ -11,20 +11,20 @@ References
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idc_core.attribution.captum_adapter import READABLE, CaptumNetwork, MaxPool1d, MaxPool2d, MaxPool3d
+from idc_core.attribution.captum_adapter import MAX_POOLINGS, READABLE, CaptumNetwork
 from idc_core.attribution.registry import attribution_method
 from idc_core.base.devices import device_of
-from idc_core.base.parameters import Parameter, class_numbers, counted_from, whole_number
+from idc_core.base.parameters import Parameter, Value, class_numbers, counted_from, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
@@ -76,14 +76,32 @@ _STEPS = Parameter(
     offered=(10, 20, 50, 100, 200),
 )
 
-Call = TypeVar("Call", bound=Callable[..., Tensor])
+_Call = TypeVar("_Call", bound=Callable[..., Tensor])
 
 
-def gradient_method(name: str, *, label: str, **card: Any) -> Callable[[Call], Call]:
+def gradient_method(
+    name: str,
+    *,
+    label: str,
+    help: str,
+    sums_to: str,
+    citation: str,
+    parameters: tuple[Parameter, ...] = (),
+    inside: bool = True,
+) -> Callable[[_Call], _Call]:
     """Enter a method, as `attribution_method`; the decorated function attributes one `Batch`, in the layer's shape."""
 
-    def enter(call: Call) -> Call:
-        run = attribution_method(name, label=label, of_neurons=True, **card)
+    def enter(call: _Call) -> _Call:
+        run = attribution_method(
+            name,
+            label=label,
+            help=help,
+            sums_to=sums_to,
+            citation=citation,
+            parameters=parameters,
+            inside=inside,
+            of_neurons=True,
+        )
         run(lambda *args, **options: _run(call, label, *args, **options))
         return call
 
@@ -162,11 +180,8 @@ def _mend_pooling() -> None:
     """
     from captum.attr._core import deep_lift
 
-    for ours, theirs in (
-        (MaxPool1d, deep_lift.maxpool1d),
-        (MaxPool2d, deep_lift.maxpool2d),
-        (MaxPool3d, deep_lift.maxpool3d),
-    ):
+    rules = deep_lift.maxpool1d, deep_lift.maxpool2d, deep_lift.maxpool3d
+    for ours, theirs in zip(MAX_POOLINGS, rules, strict=True):
         deep_lift.SUPPORTED_NON_LINEAR.setdefault(ours, partial(_pooling, theirs))
 
 
@@ -217,8 +232,8 @@ def _run(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     baseline: float = 0.0,
-    **settings: Any,
-) -> dict[str, NDArray[Any]]:
+    **settings: Value,
+) -> dict[str, NDArray[np.floating]]:
     """Attribute inputs batch by batch; parameters and errors as in `methods.attribute_layers`."""
     named = layers if of is None else (*layers, of[0])
     check_layers(model, named)
@@ -226,7 +241,7 @@ def _run(
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
     given, device = as_tensor(model, inputs), device_of(model)
-    by_layer: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    by_layer: dict[str, list[NDArray[np.floating]]] = {layer: [] for layer in layers}
     with undisturbed(model), torch.enable_grad():
         network = CaptumNetwork(model, to_device(given[:1], device), "" if of is None else of[0])
         modules = {layer: network.layer(layer) for layer in layers}
@@ -260,7 +275,9 @@ def _run(
     return {layer: np.concatenate(parts) for layer, parts in by_layer.items()}
 
 
-def _attribute(call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: dict[str, object]) -> Tensor:
+def _attribute(
+    call: Callable[..., Tensor], label: str, batch: Batch, way: str, settings: Mapping[str, Value]
+) -> Tensor:
     try:
         return call(batch, **settings)
     except torch.OutOfMemoryError:
@@ -339,7 +356,6 @@ def _rows(batch: Batch) -> int:
     return max(batch.rows, 2 * len(batch.inputs))
 
 
-def captums(found: Any) -> Tensor:
+def captums(found: Tensor | tuple[Tensor, ...]) -> Tensor:
     """Return what captum found, for one tensor of inputs, as a tensor without a graph."""
-    result: Tensor = found[0] if isinstance(found, tuple) else found
-    return result.detach()
+    return (found[0] if isinstance(found, tuple) else found).detach()

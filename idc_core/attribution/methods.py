@@ -5,8 +5,8 @@ the call `attribute`, so that menus, comparisons and the ranking of neurons need
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
@@ -32,7 +32,7 @@ def attribute(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Value,
-) -> NDArray[Any]:
+) -> NDArray[np.floating]:
     """Say how much each value of a layer contributed to a score, in the layer's shape (n, ...) and the network's dtype.
 
     As `idc_core.relevance`, by a `method` of `METHODS`, which describes the parameters of each. `layer` is its output
@@ -62,10 +62,10 @@ def attribute_layers(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: Value,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, NDArray[np.floating]]:
     """Say how much each value of several layers contributed to a score, as `attribute`, in one array a layer."""
     entry = METHODS[method]
-    settings: dict[str, Any] = entry.settings(parameters)
+    settings: dict[str, object] = {**entry.settings(parameters)}
     if not entry.inside and any(layer != INPUT for layer in layers):
         raise SettingError(
             f"{entry.label} says what parts of the input contribute, and nothing of layers. Ask for {INPUT!r}, or "

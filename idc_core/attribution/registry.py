@@ -1,12 +1,14 @@
 """The registry of attribution methods: the rules of relevance propagation, and what `attribution_method` enters."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from idc_core.attribution.relevance import relevance
 from idc_core.base.parameters import Parameter, Value, settle
@@ -25,17 +27,17 @@ class MethodCard:
     parameters: tuple[Parameter, ...]
     sums_to: str  # what the values of one layer add up to
     citation: str
-    run: Callable[..., dict[str, NDArray[Any]]]
+    run: Callable[..., dict[str, NDArray[np.floating]]]
     """``run(model, inputs, layers, target, batch_size=, on_progress=, **parameters) -> {layer: array}``."""
     inside: bool = True  # whether layers of the network get values, not its input alone
     of_neurons: bool = False  # whether `run` takes ``of=(layer, neuron)``, explained instead of a score
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Value]:
+    def settings(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return a value for each parameter: the given one, checked, or its default."""
         return settle(self.parameters, given, self.label)
 
 
-class Methods(Mapping[str, MethodCard]):
+class _Methods(Mapping[str, MethodCard]):
     """Attribution methods by name; a rule is one as soon as it is in `RULES`. An unknown name raises `SettingError`."""
 
     def __init__(self) -> None:
@@ -58,10 +60,10 @@ class Methods(Mapping[str, MethodCard]):
         return len(RULES) + len(self.entered)
 
 
-METHODS = Methods()
+METHODS = _Methods()
 """Methods by name: the rules of relevance propagation first."""
 
-Run = TypeVar("Run", bound=Callable[..., dict[str, NDArray[Any]]])
+_Run = TypeVar("_Run", bound=Callable[..., dict[str, NDArray[np.floating]]])
 
 
 def attribution_method(
@@ -74,10 +76,10 @@ def attribution_method(
     parameters: tuple[Parameter, ...] = (),
     inside: bool = True,
     of_neurons: bool = False,
-) -> Callable[[Run], Run]:
+) -> Callable[[_Run], _Run]:
     """Enter a method into `METHODS`; the decorated function is `MethodCard.run`."""
 
-    def enter(run: Run) -> Run:
+    def enter(run: _Run) -> _Run:
         card = MethodCard(name, label, help, parameters, sums_to, citation, run, inside, of_neurons)
         METHODS.entered.enter(name, card)
         return run
@@ -99,6 +101,12 @@ def _propagation(rule: RuleCard) -> MethodCard:
     )
 
 
-def _propagate(rule: str, *args: Any, **options: Any) -> dict[str, NDArray[Any]]:
-    model, inputs, layers, target = args
+def _propagate(
+    rule: str,
+    model: nn.Module,
+    inputs: object,
+    layers: Sequence[str],
+    target: str | int | Iterable[int],
+    **options: Any,
+) -> dict[str, NDArray[np.floating]]:
     return relevance(model, inputs, layers, rule=rule, target=target, **options)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ def relevance(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
     **parameters: object,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, NDArray[np.floating]]:
     """Layer-wise relevance of inputs, in each layer's own shape.
 
     Parameters
@@ -100,7 +99,7 @@ def relevance(
     """
     settings = RelevanceSettings.of(rule, epsilon=epsilon, **parameters)
     layers = layer_names(layers)
-    by_layer: dict[str, list[NDArray[Any]]] = {layer: [] for layer in layers}
+    by_layer: dict[str, list[NDArray[np.floating]]] = {layer: [] for layer in layers}
     batches = trace(
         model, inputs, layers, settings, target=target, of=of, batch_size=batch_size, on_progress=on_progress
     )
@@ -117,7 +116,7 @@ def relevance(
                         "epsilon."
                     )
                 by_layer[layer].append(array)
-    joined: dict[str, NDArray[Any]] = {}
+    joined: dict[str, NDArray[np.floating]] = {}
     for layer, parts in by_layer.items():
         # What came in one batch is not copied, unless layers share their numbers, as one and its dropout do.
         alone = len(parts) == 1 and not any(np.may_share_memory(parts[0], other) for other in joined.values())

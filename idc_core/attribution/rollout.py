@@ -7,7 +7,6 @@ References
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.attribution.gradients import as_tensor
 from idc_core.base.progress import Progress, report
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.calls import Args, Kwargs, name_of
+from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.scores import scores_of
@@ -28,7 +27,7 @@ from idc_core.tracing.batching import batches
 
 def attention_rollout(
     model: nn.Module, inputs: object, *, batch_size: int | None = None, on_progress: Progress | None = None
-) -> NDArray[Any]:
+) -> NDArray[np.floating]:
     """Return how much of what the predicted score reads comes from each part of the input, by attention alone.
 
     Parameters
@@ -66,7 +65,7 @@ def attention_rollout(
     score; of several, as under a mean over tokens, the mean is taken. A token's share is spread evenly over the pixels
     with a gradient of what the first attention reads of it: those of its patch, where patches do not overlap.
     """
-    shares: list[NDArray[Any]] = []
+    shares: list[NDArray[np.floating]] = []
     given = as_tensor(model, inputs)
     for portion in batches(model, given, (), None, batch_size):
         batch = main_of(portion.inputs)
@@ -96,7 +95,9 @@ class _Rollout(TorchFunctionMode):
             self.leaf = batch.detach().requires_grad_()
             self.given = self.leaf.clone()
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -136,7 +137,7 @@ class _Rollout(TorchFunctionMode):
 
 def _scaled_dot_product(
     run: _Rollout,
-    func: Any,
+    func: Operation,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -154,7 +155,7 @@ def _scaled_dot_product(
     return result
 
 
-def _multi_head(run: _Rollout, func: Any, *args: object, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+def _multi_head(run: _Rollout, func: Operation, *args: object, **kwargs: object) -> tuple[Tensor, Tensor | None]:
     call = inspect.signature(func).bind(*args, **kwargs)
     given = call.arguments
     needed, averaged = given.get("need_weights", True), given.get("average_attn_weights", True)
@@ -169,7 +170,9 @@ def _inputs_first(x: Tensor) -> Tensor:
     return x.transpose(0, 1)[:, None]
 
 
-def _softmax(run: _Rollout, func: Any, input: Tensor, dim: int | None = None, *rest: object, **options: Any) -> Tensor:
+def _softmax(
+    run: _Rollout, func: Operation, input: Tensor, dim: int | None = None, *rest: object, **options: object
+) -> Tensor:
     result: Tensor = func(input, dim, *rest, **options)
     if result.dim() == 2:
         run.before_softmax = result, input

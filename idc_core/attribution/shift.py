@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats
 from idc_core.base.statistics import spearman
 from idc_core.errors import SettingError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class Shift:
         return moved
 
 
-def shift(before: NDArray[np.generic], after: NDArray[Any]) -> Shift:
+def shift(before: NDArray[np.floating], after: NDArray[np.floating]) -> Shift:
     """Compare the relevance of inputs, float (n, C, H, W), before and after a change, summed over the channels."""
     if before.shape != after.shape or before.ndim != 4:
         raise SettingError(

@@ -7,17 +7,15 @@ import mmap
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.files import cache_folder, keeping
 
-Array = NDArray[Any]
-
-BLOCK = 8 << 20
+_BLOCK = 8 << 20
 """Bytes that are read from a file at a time."""
 
 
@@ -135,11 +133,11 @@ class _Place:
 
     start: int
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
 
 
 class _Blocks:
-    """Rows in few arrays, each twice as large as the one before, up to `BLOCK` bytes.
+    """Rows in few arrays, each twice as large as the one before, up to `_BLOCK` bytes.
 
     Small ones, held between the larger ones of a pass that come and go, would keep the memory of those from being
     freed.
@@ -165,8 +163,8 @@ class _Blocks:
 
 
 def _rows_of_block(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> int:
-    """Return how many rows `BLOCK` bytes hold; at least one."""
-    return max(1, BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
+    """Return how many rows `_BLOCK` bytes hold; at least one."""
+    return max(1, _BLOCK // max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
 
 
 class _File:

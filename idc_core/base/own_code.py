@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from idc_core.errors import IdcError
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 next_registration = itertools.count(1).__next__
 """Number of the next registration: an entry that is registered again is another edition."""
@@ -23,7 +23,7 @@ _OURS = ("idc_core", "studio", "pages", "app")
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
 
-def run_own(doing: str, file: str, work: Callable[[], Result], kind: type[IdcError]) -> Result:
+def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcError]) -> _Result:
     """Run a person's code.
 
     Parameters
@@ -69,7 +69,7 @@ def _line(trace: TracebackType | None, file: str) -> int | None:
     return line
 
 
-def source_of(function: Callable[..., Any]) -> tuple[str, int]:
+def source_of(function: Callable[..., object]) -> tuple[str, int]:
     """Return the file and the line in which a function begins; its own name and 0 where it has no file.
 
     What is read from a file that holds no code has that file as the attribute `path`, and no line.
@@ -80,7 +80,7 @@ def source_of(function: Callable[..., Any]) -> tuple[str, int]:
     return (code.co_filename, code.co_firstlineno) if code else (repr(function), 0)
 
 
-def said_source(function: Callable[..., Any]) -> str:
+def said_source(function: Callable[..., object]) -> str:
     """Say where a function is, as "my_setup.py, line 12"."""
     file, line = source_of(function)
     return f"{file}, line {line}" if line else file
@@ -101,7 +101,7 @@ def name_after(path: Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:40] or "unnamed"
 
 
-def free_name(path: Path, registry: Mapping[str, Any]) -> str:
+def free_name(path: Path, registry: Mapping[str, object]) -> str:
     """Return a name after a file that no entry from elsewhere has: with a number where it is taken."""
     first = name_after(path)
     names = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
@@ -122,7 +122,7 @@ def own_modules(file: Path) -> dict[str, Path]:
     return modules
 
 
-def code_digest(function: Callable[..., Any]) -> str:
+def code_digest(function: Callable[..., object]) -> str:
     """Return 16 hexadecimal digits that change when the code around a function does: its file, and those beside it.
 
     What holds a live object tells it as the attribute `digest`.

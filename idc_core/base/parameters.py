@@ -8,15 +8,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from idc_core.errors import IdcError, SettingError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from idc_core.base.arrays import Array
 
 Number = int | float
 Value = Number | str
+
+_Default = TypeVar("_Default")
 
 MOST_WHOLE = 2**63 - 1
 """Whole numbers above do not fit into the arrays that they are counted in."""
@@ -24,7 +26,7 @@ MOST_WHOLE = 2**63 - 1
 LONGEST = 32
 """Characters of a number at most: reading one takes time by the square of its digits."""
 
-SHOWN = 60
+_SHOWN = 60
 """Characters of a value at most that a message repeats."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
@@ -65,7 +67,7 @@ class Parameter:
     offered: tuple[Value, ...] = ()
     step: Number = 1
 
-    def check(self, value: Any, of: str = "") -> Value:
+    def check(self, value: object, of: str = "") -> Value:
         """Return the value as this parameter's kind of number, or one of its words.
 
         Raises
@@ -74,12 +76,14 @@ class Parameter:
             If it is none of these or outside the range; `of` names what it is a parameter of.
         """
         if self.is_word:
-            fits = value in self.offered
-        else:
-            fits = (is_whole if self.is_whole else is_number)(value, self.low, self.high)
-        if not fits:
-            raise SettingError(f"{self.name}{f' of {of}' if of else ''} {self.fault(value)}.")
-        return str(value) if self.is_word else int(value) if self.is_whole else float(value)
+            if value in self.offered:
+                return str(value)
+        elif self.is_whole:
+            if is_whole(value, self.low, self.high):
+                return int(value)
+        elif is_number(value, self.low, self.high):
+            return float(value)
+        raise SettingError(f"{self.name}{f' of {of}' if of else ''} {self.fault(value)}.")
 
     def read(self, text: str, of: str = "") -> Value:
         """Return what a text says, for a command line or an address: as `check`, of digits 0 to 9 alone."""
@@ -115,8 +119,8 @@ class Parameter:
 
 
 def option(
-    default: Any, help: str, among: Parameter | tuple[Value, ...] | str = "", name: str = "", **more: Any
-) -> Any:
+    default: _Default, help: str, among: Parameter | tuple[Value, ...] | str = "", name: str = "", **more: object
+) -> _Default:
     """Declare a field of settings from which an option of the command line is derived; none where there is no help.
 
     `among` is a range of numbers, some words, or the registry that has its names, "" for any text; `name` that of the
@@ -135,7 +139,7 @@ class Option:
     """
 
     name: str
-    default: Any
+    default: object
     help: str
     among: Parameter | tuple[Value, ...] | str
     flag: str
@@ -166,13 +170,13 @@ def shown(value: object) -> str:
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
     try:
-        text = repr(value[:SHOWN] + "." if isinstance(value, str) and len(value) > SHOWN else value)
+        text = repr(value[:_SHOWN] + "." if isinstance(value, str) and len(value) > _SHOWN else value)
     except ValueError:  # a whole number of more digits than Python writes out
         return "a number of more than 4,300 digits"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> bool:
+def is_number(value: Any, low: Number = 0, high: Number = math.inf) -> TypeGuard[float]:
     """Return whether a value is a finite number in low..high; a truth value is none."""
     number = isinstance(value, Real) and not isinstance(value, bool)  # NumPy's numbers are of these kinds, too
     return number and bool(low <= value <= high) and bool(abs(value) <= sys.float_info.max)
@@ -196,7 +200,7 @@ def whole_number(name: str, value: object, low: int = 0, high: Number = math.inf
     return int(value)
 
 
-def finite(name: str, value: Any, low: float = -math.inf) -> float:
+def finite(name: str, value: object, low: float = -math.inf) -> float:
     """Return a finite number of at least `low`; SettingError where it is none, `name` saying of what kind."""
     if not is_number(value, low):
         raise SettingError(f"{name}{'' if math.isinf(low) else f' of at least {low:g}'}, not {shown(value)}.")
@@ -214,13 +218,13 @@ def _limits(low: Number, high: Number) -> str:
     return f"of at least {low}" if math.isinf(high) else f"from {low} to {high}"
 
 
-def class_numbers(what: str, value: Any, kind: type[IdcError] = SettingError) -> NDArray[Any]:
+def class_numbers(what: str, value: object, kind: type[IdcError] = SettingError) -> Array:
     """Return classes as an array of numbers of any type and shape; `kind` of error where they are names or None."""
     import numpy as np
 
     given: Any = value
     try:
-        given = value if hasattr(value, "shape") or isinstance(value, str | Number) else list(value)
+        given = value if hasattr(value, "shape") or isinstance(value, str | Number) else list(given)
         numbers = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
     except (TypeError, ValueError, RuntimeError):
         numbers = np.asarray(None)
@@ -240,7 +244,7 @@ def counted_from(low: int, high: int, classes: int) -> str:
     return f": these are {low}..{high}, counted from 1. Subtract 1 from each" if low > 0 and high == classes else ""
 
 
-def settle(parameters: Sequence[Parameter], given: Mapping[str, object], of: str) -> dict[str, Any]:
+def settle(parameters: Sequence[Parameter], given: Mapping[str, object], of: str) -> dict[str, Value]:
     """Return a value for every parameter, in their order: the given one, checked, or the default.
 
     `of` says what they are parameters of, for messages.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats
 from idc_core.errors import SettingError
-
-Floats = NDArray[np.float64]
 
 
 def spearman(values: NDArray[np.generic]) -> Floats:
@@ -48,7 +47,7 @@ def kendall(values: NDArray[np.generic]) -> Floats:
     return correlations
 
 
-def passing(p_values: NDArray[np.float64], rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
+def passing(p_values: Floats, rate: float = 0.05, *, dependent: bool = True) -> NDArray[np.bool_]:
     """Return which tests, by their p-values (n,), are significant at a false-discovery rate; NaN was not tested.
 
     Y. Benjamini, D. Yekutieli, The control of the false discovery rate in multiple testing under dependency, Annals of

@@ -13,9 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.base.parameters import is_whole, shown
 from idc_core.base.ranges import CLUSTERS
-from idc_core.clustering.points import Floats, Ints, Partition, Points
+from idc_core.clustering.points import Partition, Points
 from idc_core.errors import SettingError
 
 MAX_CLUSTERS = int(CLUSTERS.high)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Ints
 from idc_core.base.config import config
 from idc_core.base.registry import Registry
 from idc_core.clustering.kmeans import (
@@ -21,7 +22,7 @@ from idc_core.clustering.kmeans import (
     optimal_edges,
     partition,
 )
-from idc_core.clustering.points import Ints, Partition, Points
+from idc_core.clustering.points import Partition, Points
 from idc_core.clustering.sketch import Sketch
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.errors import SettingError

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from idc_core.base.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.base.growing import row_blocks
 from idc_core.clustering.kmeans import check_kind, check_range
-from idc_core.clustering.points import Floats, Ints, Points
+from idc_core.clustering.points import Points
 
 CELLS = 1 << 17
 """Cells of a sketch at most."""

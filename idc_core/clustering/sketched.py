@@ -44,8 +44,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.clustering.kmeans import (
     MIN_NONZERO,
     Clusters,
@@ -57,7 +58,7 @@ from idc_core.clustering.kmeans import (
     one_at_zero,
     optimal_edges,
 )
-from idc_core.clustering.points import Floats, Ints, Partition, Points, own_distances
+from idc_core.clustering.points import Partition, Points, own_distances
 from idc_core.clustering.sketch import Sketch
 
 _ROUNDS = 20  # of narrowing where cuts lie; three are usual
@@ -196,9 +197,7 @@ class _Bounding:
             change[sure] = np.minimum(least, 2.0)[sure.start - a : sure.stop - a]
         return float((change * weight).sum() / points.count[-1])
 
-    def _moves(
-        self, a: int, b: int, sure: slice, exact: _Ranges, j: int, shift: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moves(self, a: int, b: int, sure: slice, exact: _Ranges, j: int, shift: float) -> tuple[Floats, Floats]:
         """Return how much both distances of the values of a cluster's cells can change."""
         points = self.points
         n = points.count[sure.stop] - points.count[sure.start]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,8 +16,6 @@ from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
-
-Floats = NDArray[np.floating[Any]]
 
 _ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""
@@ -35,26 +32,26 @@ class ActivationBatch:
     def __init__(
         self,
         layers: Sequence[str],
-        parts: Sequence[Floats],
+        parts: Sequence[NDArray[np.floating]],
         scores: NDArray[np.floating],
         start: int,
         raw: TraceBatch | None = None,
     ) -> None:
         self.layers, self.scores, self._raw = tuple(layers), scores, raw
         self.sizes = tuple(part.shape[1] for part in parts)
-        self.values: Floats = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+        self.values: NDArray[np.floating] = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         # A nan or an infinity anywhere in a column shows in its extremes.
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             for layer, part in zip(layers, parts, strict=True):
                 check_activations(layer, start, part)
 
     @cached_property
-    def low(self) -> Floats:
+    def low(self) -> NDArray[np.floating]:
         """Smallest activation of each neuron in the batch, (neurons,)."""
         return np.asarray(self.values.min(0))
 
     @cached_property
-    def high(self) -> Floats:
+    def high(self) -> NDArray[np.floating]:
         """Largest activation of each neuron in the batch, (neurons,)."""
         return np.asarray(self.values.max(0))
 
@@ -63,12 +60,12 @@ class ActivationBatch:
         """The class with the highest score, int64 (n,)."""
         return np.asarray(self.scores.argmax(1), np.int64)
 
-    def by_layer(self, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+    def by_layer(self, values: NDArray[np.floating]) -> list[NDArray[np.floating]]:
         """Cut an array (n, neurons) into one array per layer."""
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
     @cached_property
-    def ranges(self) -> list[tuple[Floats, Floats]]:
+    def ranges(self) -> list[tuple[NDArray[np.floating], NDArray[np.floating]]]:
         """Smallest and largest output of each layer at any position, one pair of arrays (n,) per layer."""
         if self._raw is None:
             raise SettingError("Traces hold channel means only: outputs at every position need inputs, not traces.")
@@ -109,13 +106,13 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
     count = len(traces.scores)
     for start in range(0, count, _ROWS):
         rows = slice(start, start + _ROWS)
-        parts: dict[str, Floats] = {layer: traces.activations[layer][rows] for layer in layers}
+        parts: dict[str, NDArray[np.floating]] = {layer: traces.activations[layer][rows] for layer in layers}
         yield _shared(parts, traces.scores[rows], start)
         report(on_progress, min(start + _ROWS, count), count, "inputs looked at")
 
 
 def _shared(
-    parts: dict[str, Floats], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
+    parts: dict[str, NDArray[np.floating]], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
 ) -> BatchOf:
     made: dict[tuple[str, ...], ActivationBatch] = {}
 
@@ -132,5 +129,5 @@ def _real(value: Tensor) -> Tensor:
     return value if value.dtype in (torch.float32, torch.float64) else value.float()
 
 
-def _numpy(value: Tensor) -> NDArray[Any]:
+def _numpy(value: Tensor) -> NDArray[np.floating]:
     return np.asarray(_real(value).cpu().numpy())

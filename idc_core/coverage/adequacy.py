@@ -1,7 +1,7 @@
 """Surprise adequacy of activation traces: by distance, by likelihood, by Mahalanobis distance.
 
 A trace is a row of activations; its class is the one that the network predicts. All work is done in blocks of at most
-`BLOCK_BYTES`, each one matrix product.
+`_BLOCK_BYTES`, each one matrix product.
 """
 
 from __future__ import annotations
@@ -9,29 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.moments import Moments, whitening
+from idc_core.base.arrays import Arrays, Floats, Ints
+from idc_core.coverage.moments import Moments
 from idc_core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Second = Literal["neighbour", "input"]
 Drop = Literal["any class", "own class"]
 
-BLOCK_BYTES = 64 * 2**20
+_BLOCK_BYTES = 64 * 2**20
 """Memory of one block of distances or likelihoods."""
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Cut rows so that a float64 array of so many columns, and three like it, stay within `BLOCK_BYTES`."""
-    size = max(1, BLOCK_BYTES // 4 // (8 * max(columns, 1)))
+    """Cut rows so that a float64 array of so many columns, and three like it, stay within `_BLOCK_BYTES`."""
+    size = max(1, _BLOCK_BYTES // 4 // (8 * max(columns, 1)))
     for start in range(0, rows, size):
         yield slice(start, start + size)
 
@@ -93,7 +92,7 @@ class DistanceAdequacy:
     trace, or that sits where classes meet (dist_b = 0), infinite surprise.
     """
 
-    def __init__(self, traces: NDArray[np.floating], classes: NDArray[np.int64], second: Second = "neighbour") -> None:
+    def __init__(self, traces: NDArray[np.floating], classes: Ints, second: Second = "neighbour") -> None:
         if second not in get_args(Second):
             raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
         order = np.argsort(classes, kind="stable")
@@ -111,12 +110,12 @@ class DistanceAdequacy:
         """Bytes that are kept."""
         return self._neighbours.memory + self._apart.nbytes
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the training traces, points (n, d), and their classes (n,), by class."""
         classes = np.repeat(list(self._places), [place.stop - place.start for place in self._places.values()])
         return {"points": self._neighbours.points, "classes": classes.astype(np.int64)}
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, place in self._places.items():
@@ -160,7 +159,7 @@ class LikelihoodAdequacy:
     def __init__(
         self,
         traces: NDArray[np.floating],
-        classes: NDArray[np.int64] | None = None,
+        classes: Ints | None = None,
         variance: float = 1e-5,
         drop: Drop = "any class",
         most: int | None = None,
@@ -188,9 +187,9 @@ class LikelihoodAdequacy:
         """Bytes that are kept."""
         return sum(density.points.nbytes for density in self._densities.values())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the classes, `labels`, and what the density of each is made of."""
-        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._densities), np.int64)}
+        arrays: Arrays = {"labels": np.array(list(self._densities), np.int64)}
         for label, density in self._densities.items():
             arrays |= {
                 f"class{label}_{name}": np.asarray(getattr(density, name)) for name in ("kept", "mean", "matrix")
@@ -215,7 +214,7 @@ class LikelihoodAdequacy:
             )
         return made
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64] | None = None) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints | None = None) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), in nats, float64 (n,)."""
         classes = np.zeros(len(traces), np.int64) if classes is None else classes
         surprise = np.full(len(traces), np.inf)
@@ -244,7 +243,7 @@ class _Density:
         """Return the density of traces (n, d) in some of their neurons."""
         rows = rows[:, kept]
         moments = Moments().add(rows)
-        matrix, volume = whitening(moments.covariance(1))
+        matrix, volume = _whitening(moments.covariance(1))
         count, rank = len(rows), matrix.shape[1]
         bandwidth = count ** (-1.0 / (rank + 4))
         constant = math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
@@ -280,7 +279,7 @@ class MahalanobisAdequacy:
 
     def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:
         self._classes = {
-            label: (of_class.mean, whitening(of_class.covariance(missing))[0])
+            label: (of_class.mean, _whitening(of_class.covariance(missing))[0])
             for label, of_class in moments.items()
             if of_class.count > missing
         }
@@ -290,9 +289,9 @@ class MahalanobisAdequacy:
         """Bytes that are kept."""
         return sum(mean.nbytes + matrix.nbytes for mean, matrix in self._classes.values())
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return the classes, `labels`, and the mean and the whitening matrix of each."""
-        arrays: dict[str, NDArray[Any]] = {"labels": np.array(list(self._classes), np.int64)}
+        arrays: Arrays = {"labels": np.array(list(self._classes), np.int64)}
         for label, (mean, matrix) in self._classes.items():
             arrays |= {f"class{label}_mean": mean, f"class{label}_matrix": matrix}
         return arrays
@@ -306,10 +305,21 @@ class MahalanobisAdequacy:
             made._classes[label] = mean, saved.take(f"class{label}_matrix", "f", neurons, None)
         return made
 
-    def __call__(self, traces: NDArray[np.floating], classes: NDArray[np.int64]) -> Floats:
+    def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
         """Return the surprise of traces (n, d) of these predicted classes (n,), float64 (n,)."""
         surprise = np.full(len(traces), np.inf)
         for label, (mean, matrix) in self._classes.items():
             rows = np.flatnonzero(classes == label)
             surprise[rows] = np.linalg.norm((traces[rows] - mean) @ matrix, axis=1)
         return surprise
+
+
+def _whitening(covariance: Floats) -> tuple[Floats, float]:
+    """Return the matrix (d, r) that turns rows of this covariance, of rank r, into uncorrelated ones of variance one.
+
+    Directions in which nothing varies but by rounding, below d times the precision of the largest variance, are left
+    out, as a pseudo-inverse does. Also returns the logarithm of the product of the r variances.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps
+    return vectors[:, kept] / np.sqrt(values[kept]), math.fsum(np.log(values[kept]))

@@ -5,11 +5,12 @@ One pass over the training inputs and one over the tests; everything else is cou
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.base.progress import Progress, report
 from idc_core.base.statistics import kendall, spearman
 from idc_core.coverage.profiles import Profiles
@@ -20,8 +21,6 @@ from idc_core.tracing.batching import Inputs
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Method = Literal["spearman", "kendall"]
 
 WHOLE = "all"
@@ -103,7 +102,7 @@ def evaluate_criteria(
     criteria: Sequence[Criterion],
     train: Inputs,
     tests: Inputs,
-    parts: Mapping[str, NDArray[Any]],
+    parts: Mapping[str, Ints],
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
@@ -127,20 +126,20 @@ def evaluate_criteria(
             results.append(evaluate_profiles(criterion.profile(tests, on_progress=on_progress), parts))
             continue
         profiles = next(profiled)
-        if profiles.total == 0:
+        if profiles.total == 0 and isinstance(held, Traces):
             results.append(_evaluate_scores(criterion, held, parts, on_progress))
         else:
             results.append(evaluate_profiles(profiles, parts))
     return results
 
 
-def evaluate_profiles(profiles: Profiles, parts: Mapping[str, NDArray[Any]]) -> CriterionResult:
+def evaluate_profiles(profiles: Profiles, parts: Mapping[str, Ints]) -> CriterionResult:
     """Return the scores of parts, counted from the profiles of all tests."""
     return CriterionResult(profiles, {name: profiles.coverage(positions) for name, positions in parts.items()})
 
 
 def _evaluate_scores(
-    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, NDArray[Any]], on_progress: Progress | None
+    criterion: StreamedCriterion, tests: Traces, parts: Mapping[str, Ints], on_progress: Progress | None
 ) -> CriterionResult:
     """Score parts by a criterion that has no targets."""
     scores = {name: criterion.fresh().update(tests.only(positions)).score for name, positions in parts.items()}

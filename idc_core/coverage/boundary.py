@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.neuron import raise_neuron
@@ -17,9 +18,6 @@ from idc_core.coverage.streamed import Layers, TargetCriterion
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _TrainingRanges:
@@ -76,10 +74,10 @@ class _RangeCriterion(TargetCriterion):
         self.low = learner.low - self.margin * learner.deviation
         self.high = learner.high + self.margin * learner.deviation
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         return (*super()._learned(), self.low, self.high)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         return {**super()._state(), "low": self.low, "high": self.high}
 
     def _restore(self, saved: Saved) -> None:
@@ -88,7 +86,7 @@ class _RangeCriterion(TargetCriterion):
         super()._restore(saved)
 
 
-def _aim_at_section(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+def _aim_at_section(criterion: KMNC, targets: Ints) -> tuple[Ints, Floats]:
     """Aim at the middle of the section of each target."""
     neurons = targets // criterion.k
     span = criterion.high[neurons] - criterion.low[neurons]
@@ -173,7 +171,7 @@ class _BoundaryCriterion(_RangeCriterion):
         return np.asarray(values <= self.low if self.inclusive else values < self.low)
 
 
-def _aim_beyond(criterion: Any, targets: Ints) -> tuple[Ints, Floats]:
+def _aim_beyond(criterion: object, targets: Ints) -> tuple[Ints, Floats]:
     """Aim below or above the range of the neuron of each target."""
     return targets // 2, np.where(targets % 2, np.inf, -np.inf)
 

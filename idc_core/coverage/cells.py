@@ -6,17 +6,17 @@ the most significant, so that a cell is one integer and covered cells are differ
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.base.parameters import is_whole
 from idc_core.clustering.kmeans import MAX_CLUSTERS
-from idc_core.clustering.points import Floats
 from idc_core.errors import DataError, SettingError
 
-Codes = NDArray[Any]
+Codes = Array
 """Cell codes: int64 while the number of cells is below 2**63, else an object array of Python ints."""
 
 _ROWS = 16384  # a block of this many rows of a dozen neurons stays in the processor's cache
@@ -39,7 +39,7 @@ def assign(
             f"Expected real activations of shape (inputs, {len(centroids)}), one column per neuron that has "
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
-    kind = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    kind: np.dtype[np.floating] = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     edges_of = [_midpoints(values) for values in centroids] if boundaries is None else boundaries
     thresholds = [_rounded_down(edges, kind) for edges in edges_of]
     clusters = np.zeros((array.shape[1], array.shape[0]), dtype=np.uint8)
@@ -71,7 +71,7 @@ def _midpoints(centroids: ArrayLike) -> Floats:
     return np.minimum.accumulate(midpoints[::-1])[::-1]
 
 
-def _rounded_down(edges: Floats, kind: np.dtype[Any]) -> NDArray[Any]:
+def _rounded_down(edges: Floats, kind: np.dtype[np.floating]) -> NDArray[np.floating]:
     """Return the largest float32 up to each edge: it parts float32 values exactly where the edge itself does."""
     with np.errstate(over="ignore"):
         rounded = edges.astype(kind)

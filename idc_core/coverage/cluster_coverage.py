@@ -6,12 +6,13 @@ import copy
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import Neighbours
@@ -21,9 +22,6 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion
 
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Centres:
@@ -160,7 +158,7 @@ class CC(StreamedCriterion):
                 mine.points = np.unique(np.concatenate(both), axis=0)
         self._joined = True
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         if self.sizes is None:
             return {}
         points = [centres.points.reshape(-1, size) for centres, size in zip(self._centres, self.sizes, strict=True)]
@@ -176,6 +174,6 @@ class CC(StreamedCriterion):
                 centres.points = saved.take(f"centres{place}", "f", None, size)
 
 
-def _said(digests: list[Any]) -> str:
+def _said(digests: list[hashlib.blake2b]) -> str:
     """Return what tells the centres of all layers, however these were cut into batches."""
     return "".join(digest.hexdigest() for digest in digests)

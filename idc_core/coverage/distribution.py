@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, truth
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import blocks
@@ -21,7 +22,7 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion, check_word
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Divide = Literal["neurons", "pairs", "nothing"]
+_Divide = Literal["neurons", "pairs", "nothing"]
 
 
 class _LayerMoments:
@@ -45,9 +46,9 @@ class _LayerMoments:
         for mine, theirs in zip(self.found, other.found, strict=True):
             mine.merge(theirs)
 
-    def arrays(self, of: str) -> dict[str, NDArray[Any]]:
+    def arrays(self, of: str) -> Arrays:
         """Return them as arrays, whose names begin with `of`."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: Arrays = {}
         for place, moments in enumerate(self.found):
             if moments.count:
                 arrays |= {f"{of}{place}_{name}": np.asarray(value) for name, value in vars(moments).items()}
@@ -79,7 +80,7 @@ class _LayerMoments:
             "Divisor of a layer's covariance norm: its number of neurons (the paper), of their pairs (the published "
             "program since November 2024), or nothing.",
             "neurons",
-            offered=get_args(Divide),
+            offered=get_args(_Divide),
         ),
     ),
     unit="activation\u00b2",
@@ -122,13 +123,13 @@ class NLC(StreamedCriterion):
         self,
         model: nn.Module,
         layers: Layers,
-        divide: Divide = "neurons",
+        divide: _Divide = "neurons",
         prior: bool = False,
         *,
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        check_word("divide", divide, get_args(Divide))
+        check_word("divide", divide, get_args(_Divide))
         self.divide, self.prior = divide, truth("prior", prior)
         self.learns = self.prior
         self._start, self._tests = self._learner(), self._learner()
@@ -158,7 +159,7 @@ class NLC(StreamedCriterion):
         super()._begin(sizes)
         self._tests = self._learner()
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         scatters = [array for start in self._start.found for array in (start.mean, start.scatter)]
         return (*super()._learned(), *scatters)
 
@@ -195,7 +196,7 @@ class NLC(StreamedCriterion):
     def _merge(self, other: Self) -> None:
         self._tests.merge(other._tests)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         self._ready()
         if self.sizes is None:
             return {}

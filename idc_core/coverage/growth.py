@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.coverage.cells import Codes
 from idc_core.errors import SettingError
 
 
@@ -26,7 +26,7 @@ class Growth:
     seed: int
 
 
-def growth(codes: NDArray[Any], points: int = 200, orders: int = 20, seed: int = 0) -> Growth:
+def growth(codes: Codes, points: int = 200, orders: int = 20, seed: int = 0) -> Growth:
     """Count the cells that the first tests cover at `points` numbers of tests, from the cell of every test (n,).
 
     A curve is the number of first visits up to each point: one pass over the tests per order. In the greedy order of a
@@ -71,7 +71,7 @@ def _covered(visits: NDArray[np.int64], tests: NDArray[np.int64]) -> NDArray[np.
 
 
 def smallest_subset(
-    codes: NDArray[Any], distances: NDArray[np.floating], preferred: NDArray[np.bool_] | None = None
+    codes: Codes, distances: NDArray[np.floating], preferred: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
     """Choose as few tests as reach every cell the tests reach, one per cell; positions, int64 (cells,), ascending.
 

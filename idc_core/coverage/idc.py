@@ -1,12 +1,13 @@
 """Importance-Driven Coverage: the share of important-neuron cluster combinations that a test set reaches."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.growing import give_back
 from idc_core.base.parameters import class_numbers, shown, whole_number
 from idc_core.base.progress import Progress, report
@@ -94,7 +95,7 @@ class IDC(Criterion):
         *,
         batch_size: int | None = None,
         in_memory: int | None = None,
-        **parameters: Any,
+        **parameters: object,
     ) -> None:
         if not isinstance(layer, str):
             raise SettingError(f"layer must be the name of one layer, not {shown(layer)}.")
@@ -111,7 +112,7 @@ class IDC(Criterion):
         """How relevance is propagated."""
         return self.idc.relevance
 
-    def fit(self, inputs: Inputs, targets: Any = None, *, on_progress: Progress | None = None) -> Self:
+    def fit(self, inputs: Inputs, targets: object = None, *, on_progress: Progress | None = None) -> Self:
         """Find the important neurons and their clusters from training inputs; nothing is covered yet.
 
         Parameters
@@ -264,7 +265,7 @@ class IDC(Criterion):
         codes = [encode(assign(active, self.centroids, self._boundaries), sizes) for active in observed]
         return Profiles.of_names(np.concatenate(codes), self.total)
 
-    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[Any]]:
+    def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[np.floating]]:
         """Yield the activations (batch, m) of the important neurons."""
         batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
         reduced = (
@@ -325,7 +326,7 @@ class IDC(Criterion):
             raise SettingError("IDC has no clusters yet: call fit with training inputs first.")
         return self._counts
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         return {
             "layer": self.layer,
             "m": self.m,
@@ -335,9 +336,9 @@ class IDC(Criterion):
             "in_memory": self.in_memory,
         }
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         counts = self._fitted()
-        cells: dict[str, NDArray[Any]] = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
+        cells: Arrays = {"cells": decode(counts.codes, counts.sizes), "inputs": counts.counts}
         return {"importance": self.importance, "important": self.important, **pack_clusters(self.clusters), **cells}
 
     def _restore(self, saved: Saved) -> None:
@@ -349,7 +350,7 @@ class IDC(Criterion):
         cells = saved.take("cells", "u", None, self.m).astype(np.uint8)
         counts._add(encode(cells, counts.sizes), saved.take("inputs", "i", len(cells)))
 
-    def _truth(self, targets: Any) -> NDArray[np.int64] | None:
+    def _truth(self, targets: object) -> NDArray[np.int64] | None:
         if not self.idc.original:
             return None
         if targets is None:

@@ -40,7 +40,7 @@ class Control(Parameter):
     choices: Callable[[], Mapping[str, _Choice]]
     option: str = ""
 
-    def text(self, value: Any) -> str:
+    def text(self, value: object) -> str:
         """Return the name of a value; empty where it is not offered."""
         return next((name for name, choice in self.choices().items() if choice.value == value), "")
 
@@ -177,7 +177,7 @@ class IdcSettings(IdcOptions):
     relevance: RelevanceSettings
 
     @classmethod
-    def of(cls, rule: NamedRule | IdcSettings = "epsilon", **parameters: Any) -> IdcSettings:
+    def of(cls, rule: NamedRule | IdcSettings = "epsilon", **parameters: object) -> IdcSettings:
         """Return the settings of a relevance rule with options and parameters of the rule, or those given instead.
 
         Raises
@@ -187,7 +187,7 @@ class IdcSettings(IdcOptions):
         """
         from idc_core.lrp.rules import RelevanceSettings
 
-        own = {entry.name: parameters.pop(entry.name) for entry in OPTIONS if entry.name in parameters}
+        own: dict[str, Any] = {entry.name: parameters.pop(entry.name) for entry in OPTIONS if entry.name in parameters}
         if not isinstance(rule, IdcSettings):
             return cls(relevance=RelevanceSettings.of(rule, **parameters), **own)
         if given := [*own, *(name for name, value in parameters.items() if value is not None)]:

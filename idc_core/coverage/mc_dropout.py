@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -97,7 +96,7 @@ def _dropping(model: nn.Module, seed: int, number: int) -> Iterator[None]:
 
 
 def _drop(seed: int) -> Callable[..., Tensor]:
-    def hook(module: Any, inputs: Any, output: Tensor) -> Tensor:
+    def hook(module: nn.modules.dropout._DropoutNd, inputs: object, output: Tensor) -> Tensor:
         each = (1,) * (output.dim() - 2) if isinstance(module, _CHANNELS) else output.shape[2:]
         kept = torch.rand((1, *output.shape[1:2], *each), generator=torch.Generator().manual_seed(seed)) >= module.p
         dropped: Tensor = output * (kept.to(output) / max(1 - module.p, torch.finfo(output.dtype).tiny))

@@ -1,13 +1,12 @@
 """Mean and covariance of a stream: added batch by batch, merged part by part, without cancellation."""
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from idc_core.base.arrays import Floats
 
 
 @dataclass
@@ -22,7 +21,7 @@ class Moments:
     mean: Floats = field(default_factory=lambda: np.zeros(0))
     scatter: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def add(self, rows: NDArray[Any]) -> Self:
+    def add(self, rows: NDArray[np.floating]) -> Self:
         """Take in rows (n, d)."""
         if not len(rows):
             return self
@@ -48,14 +47,3 @@ class Moments:
     def covariance(self, missing: int = 0) -> Floats:
         """Return the covariance, float64 (d, d), dividing by count - missing; 0 where that leaves nothing."""
         return self.scatter / max(self.count - missing, 1)
-
-
-def whitening(covariance: Floats) -> tuple[Floats, float]:
-    """Return the matrix (d, r) that turns rows of this covariance, of rank r, into uncorrelated ones of variance one.
-
-    Directions in which nothing varies but by rounding, below d times the precision of the largest variance, are left
-    out, as a pseudo-inverse does. Also returns the logarithm of the product of the r variances.
-    """
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps
-    return vectors[:, kept] / np.sqrt(values[kept]), math.fsum(np.log(values[kept]))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter, finite, truth, whole_number
-from idc_core.coverage.activations import ActivationBatch, Floats
+from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import criterion
 from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterion, check_word
@@ -18,13 +19,13 @@ from idc_core.coverage.streamed import Layers, StreamedCriterion, TargetCriterio
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Scale = Literal["none", "layer", "positions"]
+_Scale = Literal["none", "layer", "positions"]
 
 _FEW = 8
 """Up to this many neurons are picked one after the other; more by sorting."""
 
 
-def raise_neuron(criterion: Any, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def raise_neuron(criterion: object, targets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Aim at a large activation of the neuron of each target."""
     return targets, np.full(len(targets), np.inf)
 
@@ -78,12 +79,12 @@ class NC(TargetCriterion):
         model: nn.Module,
         layers: Layers,
         threshold: float = 0.75,
-        scale: Scale = "none",
+        scale: _Scale = "none",
         *,
         batch_size: int | None = None,
     ) -> None:
         super().__init__(model, layers, batch_size=batch_size)
-        check_word("scale", scale, get_args(Scale))
+        check_word("scale", scale, get_args(_Scale))
         self.threshold, self.scale = finite("threshold must be a finite number", threshold), scale
 
     def _active(self, batch: ActivationBatch) -> NDArray[np.bool_]:
@@ -207,7 +208,7 @@ class TKNP(_TopK):
     def _merge(self, other: Self) -> None:
         self._patterns |= other._patterns
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         if self.sizes is None:
             return {}
         rows = np.frombuffer(b"".join(sorted(self._patterns)), np.uint32).reshape(-1, self._width(self.sizes))
@@ -230,7 +231,7 @@ def _bytes(rows: NDArray[np.uint32]) -> list[bytes]:
     return packed
 
 
-def _most_active(values: Floats, k: int) -> NDArray[np.int64]:
+def _most_active(values: NDArray[np.floating], k: int) -> NDArray[np.int64]:
     """Return the k most active neurons, int64 (n, k), or all of fewer, most active first, of equals the lower one."""
     if k > _FEW or k >= values.shape[1]:
         return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)

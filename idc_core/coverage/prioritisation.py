@@ -3,16 +3,14 @@
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats, Ints
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError, SettingError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,6 @@ class Uncertainty:
         return self.of_probabilities(powers / powers.sum(-1, keepdims=True))
 
 
-def _gini(probabilities: Floats) -> Floats:
-    return np.asarray(1.0 - np.square(probabilities).sum(1))
-
-
 def _entropy(probabilities: Floats) -> Floats:
     safe = np.where(probabilities > 0, probabilities, 1.0)
     return np.asarray(-(probabilities * np.log(safe)).sum(-1))
@@ -53,10 +47,6 @@ def _entropy(probabilities: Floats) -> Floats:
 def _margin(probabilities: Floats) -> Floats:
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
     return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
-
-
-def _least_confidence(probabilities: Floats) -> Floats:
-    return np.asarray(1.0 - probabilities.max(1))
 
 
 def _variation_ratio(probabilities: Floats) -> Floats:
@@ -77,7 +67,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
             "DeepGini",
             "Probability that two classes drawn from the prediction differ, 0 to 1 - 1/classes.",
             "Feng et al., ISSTA 2020, definition 1: 1 - sum of p^2",
-            _gini,
+            lambda probabilities: np.asarray(1.0 - np.square(probabilities).sum(1)),
         ),
         Uncertainty(
             "entropy",
@@ -98,7 +88,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
             "Softmax confidence",
             "1 minus the largest probability, 0 to 1 - 1/classes.",
             "Hendrycks, Gimpel, ICLR 2017: 1 - max p",
-            _least_confidence,
+            lambda probabilities: np.asarray(1.0 - probabilities.max(1)),
         ),
         Uncertainty(
             "variation-ratio",
@@ -121,7 +111,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {
 """Uncertainties by short lower-case name."""
 
 
-def most_first(values: NDArray[Any]) -> Ints:
+def most_first(values: NDArray[np.number]) -> Ints:
     """Order inputs by a value (n,), largest first, of equal ones the first; positions, int64 (n,)."""
     if np.isnan(values).any():
         raise DataError("Expected a number for every input to order by, got nan.")
@@ -153,7 +143,7 @@ def _additional_first(profiles: Profiles) -> Ints:
     return np.concatenate([np.array(order, np.int64), rest[most_first(counts[rest])]])
 
 
-def apfd(order: NDArray[np.int64], wrong: NDArray[np.bool_]) -> float:
+def apfd(order: Ints, wrong: NDArray[np.bool_]) -> float:
     """Return the average percentage of faults detected, 0..1: 1 - (sum of their places) / (k n) + 1 / (2 n).
 
     From positions of all inputs in order (n,) and whether the network is wrong on each (n,); k are. G. Rothermel,
@@ -169,7 +159,7 @@ def apfd(order: NDArray[np.int64], wrong: NDArray[np.bool_]) -> float:
     return float(1 - places.sum() / (len(places) * count) + 1 / (2 * count))
 
 
-By = Literal["additional", "total", "value", "uncertainty"]
+_By = Literal["additional", "total", "value", "uncertainty"]
 
 _POINTS = 200
 """Numbers of tests at which curves are given."""
@@ -180,7 +170,7 @@ class Order:
     """All tests in the order in which one criterion would run them."""
 
     name: str  # short name of the criterion or uncertainty
-    by: By
+    by: _By
     """The most targets that no test before covers; the most targets; the largest value behind the targets (surprise, or
     what the test adds); the least confident prediction."""
     positions: Ints  # (n,), positions of tests, first to last
@@ -192,7 +182,9 @@ class Order:
 
 
 def orders_by(
-    profiles: Mapping[str, Profiles], scores: NDArray[Any] | None = None, sampled: NDArray[Any] | None = None
+    profiles: Mapping[str, Profiles],
+    scores: NDArray[np.floating] | None = None,
+    sampled: NDArray[np.floating] | None = None,
 ) -> list[Order]:
     """Order tests by every criterion's profiles, and by every uncertainty.
 
@@ -215,15 +207,10 @@ def orders_by(
     return orders
 
 
-def _faults_found(order: NDArray[np.int64], wrong: NDArray[np.bool_], tests: NDArray[np.int64]) -> Floats:
+def _faults_found(order: Ints, wrong: NDArray[np.bool_], tests: Ints) -> Floats:
     """Return the share of the misclassified tests among the first `tests` (p,) of an order (n,), float64 (p,)."""
     met = np.concatenate([[0], np.cumsum(np.asarray(wrong, bool)[order])])
     return np.asarray(met[tests] / met[-1])
-
-
-def _curve_points(tests: int) -> Ints:
-    """Return the numbers of tests at which curves are given, int64, from 0 to all tests."""
-    return np.unique(np.linspace(0, tests, min(tests, _POINTS) + 1).round().astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +230,7 @@ def detect_faults(orders: list[Order], wrong: NDArray[np.bool_], *, seeds: int =
     """Compare orders by how early they detect the misclassified tests, with random orders (seeds 0, 1, ...)."""
     if seeds < 1:
         raise SettingError(f"Expected at least one random order, got seeds={seeds}.")
-    tests = _curve_points(len(wrong))
+    tests = np.unique(np.linspace(0, len(wrong), min(len(wrong), _POINTS) + 1).round().astype(np.int64))
     random = [np.random.default_rng(seed).permutation(len(wrong)) for seed in range(seeds)]
     baseline = np.array([apfd(order, wrong) for order in random])
     shares = np.stack([_faults_found(order, wrong, tests) for order in random])

@@ -3,14 +3,13 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Ints
 from idc_core.errors import SettingError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Profiles:
     them (patterns, clusters), 0 where the criterion has none (NLC)."""
     values: NDArray[np.float64] | None = None
     """(n,), the number behind the targets, where there is one: surprise, or what the input adds to NLC."""
-    names: NDArray[Any] | None = None
+    names: Array | None = None
     """(numbers, ...), what each number stands for, where targets get numbers as inputs reach them, at most one per
     input: the code of a cell, the neurons of a pattern. None where a number stands for the same target in any call."""
     chain: tuple[str, str] | None = None
@@ -42,13 +41,15 @@ class Profiles:
         return cls(_starts(counts), np.nonzero(mask)[1].astype(np.int32), mask.shape[1])
 
     @classmethod
-    def of_codes(cls, codes: NDArray[Any], total: int | None, values: NDArray[np.float64] | None = None) -> Self:
+    def of_codes(
+        cls, codes: NDArray[np.signedinteger], total: int | None, values: NDArray[np.float64] | None = None
+    ) -> Self:
         """Return the profiles of inputs that each reach the targets in a row of `codes` (n, m); -1 is none."""
         reached = codes >= 0
         return cls(_starts(reached.sum(1)), codes[reached].astype(np.int32), total, values)
 
     @classmethod
-    def of_names(cls, names: NDArray[Any], total: int | None) -> Self:
+    def of_names(cls, names: Array, total: int | None) -> Self:
         """Return the profiles of inputs that each cover the one target that a row of `names` (n, ...) stands for."""
         numbers = _numbers(names, {})
         first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
@@ -98,7 +99,7 @@ class Profiles:
         mask[np.repeat(np.arange(len(self)), self.counts), self.targets] = True
         return mask
 
-    def gains(self, order: NDArray[np.int64] | None = None) -> Ints:
+    def gains(self, order: Ints | None = None) -> Ints:
         """Count the targets that each input is the first to cover, int64 (k,), in an order (k,) of inputs.
 
         Their cumulative sum is the growth of the coverage in that order; the default order is as given.
@@ -112,34 +113,34 @@ class Profiles:
         first[visits[::-1]] = np.repeat(np.arange(len(order)), counts)[::-1]
         return np.bincount(first[first < len(order)], minlength=len(order)).astype(np.int64)
 
-    def covered(self, chosen: NDArray[np.int64] | None = None) -> int:
+    def covered(self, chosen: Ints | None = None) -> int:
         """Count the targets that the chosen inputs (positions (k,); default all) cover together."""
         return int(self.gains(chosen).sum())
 
-    def coverage(self, chosen: NDArray[np.int64] | None = None) -> float:
+    def coverage(self, chosen: Ints | None = None) -> float:
         """Return the criterion's score for the chosen inputs: the share of targets, or their number without limit."""
         if self.total == 0:
             raise SettingError("This criterion has no targets to count: score other inputs with its update.")
         return self.covered(chosen) / (self.total or 1)
 
 
-def _starts(counts: NDArray[Any]) -> Ints:
+def _starts(counts: NDArray[np.integer]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _form(names: NDArray[Any] | None) -> tuple[int, ...] | None:
+def _form(names: Array | None) -> tuple[int, ...] | None:
     """Return the shape of one name."""
     return None if names is None else names.shape[1:]
 
 
-def _numbers(names: NDArray[Any], known: dict[Hashable, int]) -> NDArray[np.int32]:
+def _numbers(names: Array, known: dict[Hashable, int]) -> NDArray[np.int32]:
     """Return a number for each name (n, ...), int32 (n,); new ones are added to what is known."""
     rows = np.ascontiguousarray(names)
     keys = rows.tolist() if rows.ndim == 1 else rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
     return np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int32, len(keys))
 
 
-def _renumbered(parts: Sequence[Profiles]) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
+def _renumbered(parts: Sequence[Profiles]) -> tuple[NDArray[np.int32], Array | None]:
     """Return the targets of all parts, numbered alike, and what the numbers stand for where that has to be said."""
     known: dict[Hashable, int] = {}
     targets, names = [], []

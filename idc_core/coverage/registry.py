@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import Parameter
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
@@ -66,15 +67,15 @@ class Criterion(ABC):
         return other
 
     @abstractmethod
-    def fit(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
+    def fit(self, inputs: object, *, on_progress: Progress | None = None) -> Self:
         """Learn from training inputs: a tensor, an array, or an iterable of batches."""
 
     @abstractmethod
-    def update(self, inputs: Any, *, on_progress: Progress | None = None) -> Self:
+    def update(self, inputs: object, *, on_progress: Progress | None = None) -> Self:
         """Account for more test inputs; may be called any number of times. If it fails, none of them counts."""
 
     @abstractmethod
-    def profile(self, inputs: Any, *, on_progress: Progress | None = None) -> Profiles:
+    def profile(self, inputs: object, *, on_progress: Progress | None = None) -> Profiles:
         """Find what each input covers, without accounting for it."""
 
     @abstractmethod
@@ -104,11 +105,11 @@ class Criterion(ABC):
 
         save(self, path)
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         """Return the constructor's arguments besides the network, as plain values."""
         raise self._unsaved()
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         """Return what was learned and counted, as arrays by name."""
         raise self._unsaved()
 
@@ -123,10 +124,10 @@ class Criterion(ABC):
         )
 
 
-One = TypeVar("One", bound=Criterion)
+_One = TypeVar("_One", bound=Criterion)
 
 
-def alike(criterion: One) -> One:
+def alike(criterion: _One) -> _One:
     """Return another with the same attributes, what tests change included."""
     other = object.__new__(type(criterion))
     vars(other).update(vars(criterion))
@@ -149,10 +150,10 @@ def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
-C = TypeVar("C", bound=type[Criterion])
+_C = TypeVar("_C", bound=type[Criterion])
 
 
-def criterion(name: str, **facts: Any) -> Callable[[C], C]:
+def criterion(name: str, **facts: Any) -> Callable[[_C], _C]:
     """Register a criterion class under a short lower-case name, and set its `card`.
 
     `facts` are fields of `CriterionCard`: label, help and citation are needed; defaults are read from the constructor.
@@ -165,7 +166,7 @@ def criterion(name: str, **facts: Any) -> Callable[[C], C]:
     if name != name.lower() or not name.isidentifier():
         raise SettingError(f"Expected a short lower-case name for a criterion, got {name!r}.")
 
-    def register(cls: C) -> C:
+    def register(cls: _C) -> _C:
         if name in CRITERIA:
             taken = CRITERIA[name].__qualname__
             raise SettingError(f"The criterion name {name!r} is taken by {taken}; give {cls.__qualname__} another.")

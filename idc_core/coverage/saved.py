@@ -6,15 +6,16 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array, Arrays
 from idc_core.base.files import unwritable, write_whole
 from idc_core.base.parameters import shown
 from idc_core.clustering.kmeans import Clusters, SketchBounds
@@ -25,7 +26,6 @@ from idc_core.models.weights import fingerprint
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
 
-Arrays = dict[str, NDArray[Any]]
 
 _FORMAT = 1
 """Raised whenever a file of before can no longer be read."""
@@ -41,19 +41,19 @@ class _About:
     format: int
     criterion: str
     network: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
 
 class Saved:
     """The arrays of a saved criterion; whatever is not as expected is a `DataError`."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], where: str) -> None:
+    def __init__(self, arrays: Mapping[str, Array], where: str) -> None:
         self._arrays, self.where = arrays, where
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
-    def take(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
+    def take(self, name: str, kinds: str, *shape: int | None) -> Array:
         """Return an array of one of some kinds ("f", "i", "u") and of this shape, None being any length."""
         array = self._arrays.get(name)
         sizes = () if array is None else array.shape
@@ -150,9 +150,9 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
             f"{where} belongs to another network: fingerprint {about.network}, and this one has {current}. Load the "
             "weights that it was fitted with, or fit a criterion of this network."
         )
-    kind: Any = CRITERIA[about.criterion]
+    kind: Callable[..., Criterion] = CRITERIA[about.criterion]
     try:
-        criterion: Criterion = kind(model, **about.settings)
+        criterion = kind(model, **about.settings)
         criterion._restore(Saved(arrays, where))
     except IdcError:
         raise
@@ -163,13 +163,13 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     return criterion
 
 
-def _path(path: Any) -> Path:
+def _path(path: object) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise SettingError(f"Expected the path of a file for a criterion, not {shown(path)}.")
     return Path(path)
 
 
-def _network(criterion: Any) -> nn.Module:
+def _network(criterion: Criterion) -> nn.Module:
     model = getattr(criterion, "model", None)
     if not isinstance(model, nn.Module):
         raise SettingError(f"{criterion.card.label} has no network by whose fingerprint it could be known again.")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.base.arrays import Arrays
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress
 from idc_core.coverage.activations import ActivationBatch, BatchOf, activation_batches
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 Layers = str | Sequence[str]
 
 
-class Learner(Protocol):
+class _Learner(Protocol):
     """Gathers what a criterion learns from training inputs."""
 
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
 
-    def merge(self, other: Any) -> Any:
+    def merge(self, other: Any) -> object:
         """Take in what another has gathered from the inputs that come next."""
 
 
@@ -43,7 +44,7 @@ class Learned:
     """What criteria learn from training inputs, in the order of the criteria: sizes of their layers, and learners."""
 
     sizes: list[tuple[int, ...]]
-    learners: list[Learner | None]
+    learners: list[_Learner | None]
 
     def merge(self, other: Learned) -> Self:
         """Take in what was learned from the inputs that come next."""
@@ -125,21 +126,21 @@ class StreamedCriterion(Criterion):
         """Start with nothing covered, once the sizes of the layers are known."""
         self.sizes = sizes
 
-    def _learner(self) -> Learner | None:
-        """Return an empty `Learner`; None where nothing is learned."""
+    def _learner(self) -> _Learner | None:
+        """Return an empty `_Learner`; None where nothing is learned."""
         return None
 
     def _adopt(self, learner: Any) -> None:
         """Take over what was learned."""
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         return {"layers": list(self.layers), **{name: getattr(self, name) for name in self.card.defaults}}
 
     def _ready(self) -> None:
         if self.learns and self.sizes is None:
             raise SettingError(f"{self._name} has learned nothing yet: call fit with training inputs first.")
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         """Return everything two criteria must share to be merged: settings, and what was learned."""
         self._ready()
         settings = [getattr(self, name) for name in self.card.defaults if name != "batch_size"]
@@ -200,7 +201,7 @@ class TargetCriterion(StreamedCriterion):
             raise SettingError(f"{self._name} would have {total:,} targets; choose fewer layers, at most 2**31.")
         self._hit = np.zeros(total, bool)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         self._ready()
         if self.learns and type(self)._state is TargetCriterion._state:
             raise self._unsaved()
@@ -364,11 +365,11 @@ def _batches(
     yield from activation_batches(model, layers, inputs, batch_size, on_progress)
 
 
-def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+def _same(one: tuple[ArrayLike, ...], other: tuple[ArrayLike, ...]) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
-def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+def check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     """Refuse a word that is not among those the method defines."""
     if not isinstance(value, str) or value not in words:
         raise SettingError(f"{name} must be one of {', '.join(words)}, not {shown(value)}.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array, Arrays, Floats, Ints
 from idc_core.base.parameters import Parameter, finite, is_number, shown, truth, whole_number
 from idc_core.coverage.activations import ActivationBatch
 from idc_core.coverage.adequacy import DistanceAdequacy, Drop, LikelihoodAdequacy, MahalanobisAdequacy, Second
@@ -23,14 +24,11 @@ from idc_core.errors import SettingError
 if TYPE_CHECKING:
     from idc_core.coverage.saved import Saved
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 _BUCKETS = Parameter("buckets", "buckets", "Number of equal intervals of surprise.", 1000, 10, 10_000, step=100)
 
 
-class Adequacy(Protocol):
+class _Adequacy(Protocol):
     """Measures the surprise of traces (n, d) of predicted classes (n,)."""
 
     def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:
@@ -40,7 +38,7 @@ class Adequacy(Protocol):
     def memory(self) -> int:
         """Bytes kept of the training inputs."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> Arrays:
         """Return what it is made of."""
 
 
@@ -49,7 +47,7 @@ class _TrainingTraces:
 
     def __init__(self, per_class: bool) -> None:
         self.per_class = per_class
-        self._traces: list[NDArray[Any]] = []
+        self._traces: list[NDArray[np.floating]] = []
         self._classes: list[Ints] = []
 
     def add(self, batch: ActivationBatch) -> None:
@@ -62,7 +60,7 @@ class _TrainingTraces:
         self._traces += other._traces
         self._classes += other._classes
 
-    def joined(self) -> tuple[NDArray[Any], Ints]:
+    def joined(self) -> tuple[NDArray[np.floating], Ints]:
         """Return the traces (n, d) and their classes (n,)."""
         return np.concatenate(self._traces), np.concatenate(self._classes)
 
@@ -96,7 +94,7 @@ class _SurpriseCriterion(TargetCriterion):
     learns = True
     unmerged = ("model", "_adequacy")
     per_class = True
-    _adequacy: Adequacy
+    _adequacy: _Adequacy
     _fingerprint = ""
 
     def __init__(
@@ -121,10 +119,10 @@ class _SurpriseCriterion(TargetCriterion):
     def _targets(self, sizes: tuple[int, ...]) -> int:
         return self.buckets
 
-    def _learned(self) -> tuple[Any, ...]:
+    def _learned(self) -> tuple[ArrayLike, ...]:
         return (*super()._learned(), self._fingerprint)
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def _state(self) -> Arrays:
         return {**super()._state(), "fingerprint": np.array(self._fingerprint), **self._adequacy.arrays()}
 
     def _restore(self, saved: Saved) -> None:
@@ -133,7 +131,7 @@ class _SurpriseCriterion(TargetCriterion):
         self._adequacy = self._restored(saved, sum(self.sizes or ()))
 
     @abstractmethod
-    def _restored(self, saved: Saved, neurons: int) -> Adequacy:
+    def _restored(self, saved: Saved, neurons: int) -> _Adequacy:
         """Return what measures the surprise of traces of so many neurons, as it was saved."""
 
     def _profile(self, batch: ActivationBatch) -> Profiles:
@@ -333,7 +331,7 @@ class MDSC(_SurpriseCriterion):
         return MahalanobisAdequacy.restored(saved, neurons)
 
 
-def _fingerprint(*arrays: NDArray[Any]) -> str:
+def _fingerprint(*arrays: Array) -> str:
     """Return a hash of what was learned, by which two criteria are compared without keeping it twice."""
     digest = hashlib.sha256()
     for array in arrays:

@@ -18,12 +18,13 @@ from torch import nn
 
 from idc_core.attribution.methods import METHODS, attribute
 from idc_core.attribution.rollout import attention_rollout
+from idc_core.base.arrays import Floats
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, part_of, report
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
-from idc_core.perturbation.removal import Floats, Parts, parts_of, with_parts
+from idc_core.perturbation.removal import Parts, parts_of, with_parts
 from idc_core.tracing.trace import collect
 
 RANDOM, _ROLLOUT = "random", "attention-rollout"

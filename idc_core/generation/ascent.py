@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from idc_core.coverage.registry import Criterion
 from idc_core.errors import CancelledError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.guidance import Aims, Guide, Targets, make_guide
+from idc_core.generation.measures import Answers
 from idc_core.generation.objectives import OBJECTIVES, Raised, SearchedNetwork
 from idc_core.lrp.session import without_gradient
 from idc_core.tracing.neurons import countable_layers
@@ -56,8 +57,8 @@ class Arrived:
 
     inputs: NDArray[np.float32]
     seed_index: NDArray[np.int64]
-    predictions: NDArray[Any]
-    seed_predictions: NDArray[Any]
+    predictions: Answers
+    seed_predictions: Answers
     iterations: NDArray[np.int64]
     turned: NDArray[np.int64]
 
@@ -70,7 +71,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class Task:
+class _Task:
     """What the networks predict: classes, or numbers that disagree where they differ by more than `bound`."""
 
     bound: float | None
@@ -134,7 +135,7 @@ class JointAscent:
         shapes = {output.shape[1] for output in scores}
         if len(shapes) > 1:
             raise ModelError(f"The models have {sorted(shapes)} outputs; expected models for one task.")
-        self.task = Task(settings.bound if shapes == {1} else None)
+        self.task = _Task(settings.bound if shapes == {1} else None)
         self.predictions = self.task.predictions(scores)
         self.classes = torch.zeros(len(seeds), dtype=torch.int64) if shapes == {1} else self.predictions[:, 0]
         draws = _draws(settings.seed, first, len(seeds), len(models))

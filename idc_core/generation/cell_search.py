@@ -1,9 +1,9 @@
 """Search for inputs in a cell: the cells of IDC as intervals of activations, by gradients or by random noise."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.arrays import Floats
 from idc_core.base.parameters import shown, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import ITERATIONS
@@ -20,8 +21,6 @@ from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.constraints import LEVELS, as_seeds, towards
 from idc_core.generation.objectives import SearchedNetwork
 from idc_core.tracing.trace import collect
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class CellSpace:
             )
         return cell
 
-    def assign(self, activations: NDArray[Any]) -> NDArray[np.uint8]:
+    def assign(self, activations: NDArray[np.floating]) -> NDArray[np.uint8]:
         """Return the cluster of each activation (n, m) of the important neurons, uint8 (n, m)."""
         return assign(activations, self.centroids, self.boundaries)
 
@@ -81,7 +80,7 @@ class CellSpace:
         high = [edges[index] if index < len(edges) else np.inf for edges, index in pairs]
         return np.array(low, np.float64), np.array(high, np.float64)
 
-    def codes(self, model: nn.Module, inputs: Any) -> Codes:
+    def codes(self, model: nn.Module, inputs: object) -> Codes:
         """Return the cell of each input."""
         active = collect(model, inputs, [self.layer]).activations[self.layer]
         return encode(self.assign(active[:, self.important]), self.sizes)
@@ -101,7 +100,7 @@ class Reached:
     predictions: NDArray[np.int64]  # (n,), predicted classes; 0 for regression
     seed_predictions: NDArray[np.int64]  # (seeds,)
     iterations: NDArray[np.int64]  # (n,), steps, or draws of noise; 0 where the seed itself lies in the cell
-    closest: NDArray[np.float64]
+    closest: Floats
     """(seeds,), distance of each seed's best picture to the cell: the largest distance of an important neuron to its
     cluster, in mean gaps between that neuron's centroids; 0 in the cell."""
     seconds: float
@@ -124,7 +123,7 @@ def reach_cell(
     model: nn.Module,
     source: IDC | Analysis,
     cell: str | Sequence[int],
-    seeds: Any,
+    seeds: object,
     epsilon: float = 0.3,
     *,
     iterations: int = 50,
@@ -162,7 +161,7 @@ def noise_to_cell(
     model: nn.Module,
     source: IDC | Analysis,
     cell: str | Sequence[int],
-    seeds: Any,
+    seeds: object,
     epsilon: float = 0.3,
     *,
     iterations: int = 50,
@@ -193,7 +192,7 @@ class _CellSearch:
         model: nn.Module,
         source: IDC | Analysis,
         cell: str | Sequence[int],
-        seeds: Any,
+        seeds: object,
         epsilon: float,
         iterations: int,
         batch_size: int | None,
@@ -221,7 +220,9 @@ class _CellSearch:
         weights = torch.where((now > low) & (now <= high), 0.1, 1.0)
         return -(weights * (now - goals).abs() / units).sum(1)
 
-    def run(self, move: Any, iterations: int, on_progress: Progress | None) -> Reached:
+    def run(
+        self, move: Callable[[Tensor, Tensor, int], Tensor], iterations: int, on_progress: Progress | None
+    ) -> Reached:
         """Move the seeds that have not arrived, until all have or the steps are used up."""
         state = torch.zeros_like(self.seeds)
         first, stopped = self._keep(self.seeds, 0), False

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ class ConstraintCard:
     label: str
     help: str
     citation: str
-    defaults: Mapping[str, Any]
+    defaults: Mapping[str, object]
     parameters: tuple[Parameter, ...] = ()
 
 
@@ -74,15 +74,15 @@ class Constraint(ABC):
 CONSTRAINTS: Registry[type[Constraint]] = Registry("constraint")
 """Constraint classes by name."""
 
-C = TypeVar("C", bound=type[Constraint])
+_C = TypeVar("_C", bound=type[Constraint])
 
 
 def constraint(
     name: str, *, label: str, help: str, citation: str = "", parameters: tuple[Parameter, ...] = ()
-) -> Callable[[C], C]:
+) -> Callable[[_C], _C]:
     """Register a constraint; the defaults of its card are those of the dataclass."""
 
-    def enter(cls: C) -> C:
+    def enter(cls: _C) -> _C:
         defaults = {f.name: f.default for f in fields(cls) if f.default is not MISSING}  # type: ignore[arg-type]
         cls.card = ConstraintCard(name, label, help, citation, MappingProxyType(defaults), parameters)
         CONSTRAINTS[name] = cls
@@ -120,7 +120,7 @@ def towards(seeds: Tensor, pictures: Tensor) -> Tensor:
     return torch.round((seeds * LEVELS + change).clamp(0, LEVELS)) / LEVELS
 
 
-def as_seeds(seeds: Any) -> Tensor:
+def as_seeds(seeds: object) -> Tensor:
     """Return a tensor, array or Dataset of pictures in 0..1, at least one, as 8 bits, float32 (n, C, H, W)."""
     values = getattr(seeds, "inputs", seeds)
     array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)

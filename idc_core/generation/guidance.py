@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.cells import encode
@@ -18,14 +19,11 @@ from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
+from idc_core.tracing.batching import Inputs, whole
 from idc_core.tracing.neurons import countable_layers
 from idc_core.tracing.trace import collect
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
-Targets = NDArray[Any]
+Targets = Array
 """Numbers of a criterion's targets, int32 (k,), or codes of cells, as `encode` returns them; each once, ascending."""
 
 
@@ -165,7 +163,7 @@ def _span(criterion: TargetCriterion) -> Floats | None:
     return np.where(high > low, high - low, 1.0)
 
 
-def _aims(neurons: NDArray[Any], goals: NDArray[Any], units: NDArray[Any]) -> Aims:
+def _aims(neurons: Array, goals: Array, units: Array) -> Aims:
     return Aims(
         torch.tensor(neurons.astype(np.int64)),
         torch.tensor(goals.astype(np.float32)),
@@ -181,8 +179,8 @@ def guides() -> list[str]:
 def make_guidance(
     name: str,
     models: Sequence[nn.Module],
-    train: Any,
-    covered: Any = None,
+    train: Inputs,
+    covered: Inputs | None = None,
     *,
     layers: Sequence[str] | None = None,
     m: int = 6,
@@ -203,7 +201,7 @@ def make_guidance(
     """
     if name not in guides():
         raise SettingError(f"Expected a criterion that can guide a search, one of {', '.join(guides())}, got {name!r}.")
-    kind: Any = CRITERIA[name]
+    kind: Callable[..., Criterion] = CRITERIA[name]
     made: list[Criterion] = []
     for number, model in enumerate(models):
         if any(model is earlier for earlier in models[:number]):
@@ -216,8 +214,8 @@ def make_guidance(
             )
         if name == "idc":
             layer = layers[number] if layers is not None else _usual_layer(model, hidden)
-            neurons = collect(model, getattr(train, "inputs", train)[:1], [layer]).activations[layer].shape[1]
-            criterion: Criterion = kind(model, layer, m=min(m, neurons))
+            neurons = collect(model, whole(train)[:1], [layer]).activations[layer].shape[1]
+            criterion = kind(model, layer, m=min(m, neurons))
         else:
             criterion = kind(model, hidden)
         learns = not isinstance(criterion, StreamedCriterion) or criterion.learns

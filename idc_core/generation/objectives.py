@@ -6,7 +6,6 @@ A new objective is a function in a file of its own, under the decorator `objecti
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +38,7 @@ Raised = Callable[[Tensor, Tensor, slice], Tensor]
 
 
 @dataclass(frozen=True)
-class Objective:
+class _Objective:
     """What one model adds to the objective of a differential search, with what menus say about it."""
 
     name: str
@@ -48,7 +47,7 @@ class Objective:
     terms: _Terms
 
 
-OBJECTIVES: Registry[Objective] = Registry("objective")
+OBJECTIVES: Registry[_Objective] = Registry("objective")
 """Objectives by name."""
 
 
@@ -56,7 +55,7 @@ def objective(name: str, *, label: str, help: str) -> Callable[[_Terms], _Terms]
     """Register a function as an objective."""
 
     def enter(terms: _Terms) -> _Terms:
-        OBJECTIVES[name] = Objective(name, label, help, terms)
+        OBJECTIVES[name] = _Objective(name, label, help, terms)
         return terms
 
     return enter
@@ -157,7 +156,7 @@ class SearchedNetwork:
         module = self._modules[layer]
         heard: list[Tensor] = []
 
-        def hook(module: nn.Module, args: Any, output: Tensor) -> None:
+        def hook(module: nn.Module, args: object, output: Tensor) -> None:
             heard.append(output)
 
         if module is None:

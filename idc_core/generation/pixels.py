@@ -1,11 +1,11 @@
 """Constraints on single pixels: a rectangle, dark rectangles, balls around the seed, a mask."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from idc_core.base.parameters import Parameter
@@ -181,7 +181,7 @@ class EuclideanBall(_Pixels):
 class Only(_Pixels):
     """Only pixels change that are True in `pixels`, bool (H, W); default all."""
 
-    pixels: Any = None
+    pixels: ArrayLike | None = None
 
     def prepare(self, seeds: Tensor, gradient: Tensor) -> Tensor:
         """Return 1 where pixels may change, (n, 1, H, W)."""

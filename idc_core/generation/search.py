@@ -13,6 +13,7 @@ from idc_core.base.progress import Progress
 from idc_core.coverage.registry import Criterion
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent
 from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
+from idc_core.generation.measures import Answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Disagreements:
 
     inputs: NDArray[np.float32]  # (n, C, H, W), pictures of 8 bits, values k / 255
     seed_index: NDArray[np.int64]  # (n,), position of each one's seed, ascending
-    predictions: NDArray[Any]  # int64 or float32 (n, models), class by each model; for regression its value
-    seed_predictions: NDArray[Any]  # int64 or float32 (seeds, models)
+    predictions: Answers  # (n, models), class by each model; for regression its value
+    seed_predictions: Answers  # (seeds, models)
     iterations: NDArray[np.int64]  # (n,), steps taken; 0 where the models disagree on the seed itself
     turned: NDArray[np.int64]  # (seeds,), the model that was to lose each seed's class
     seeds: int  # number of seeds searched from
@@ -49,7 +50,7 @@ class Disagreements:
 
 def differential_search(
     models: Sequence[nn.Module],
-    seeds: Any,
+    seeds: object,
     constraint: str | Constraint = "light",
     *,
     guidance: Sequence[Criterion] | None = None,

@@ -5,12 +5,12 @@ A new way is a function in a file of its own, under the decorator `seed_choice`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.result import Analysis
+from idc_core.base.arrays import Array, Ints
 from idc_core.base.parameters import whole_number
 from idc_core.base.ranges import SEED
 from idc_core.base.registry import Registry
@@ -20,16 +20,14 @@ from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from idc_core.coverage.prioritisation import UNCERTAINTIES, most_first
 from idc_core.errors import SettingError
 
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Tests that seeds are chosen from."""
 
-    targets: NDArray[Any]
+    targets: Array
     """True classes, or true values of a regression, (n,)."""
-    scores: NDArray[Any]
+    scores: NDArray[np.floating]
     """Of the network under test, before the softmax, (n, outputs)."""
     analysis: Analysis | None = None
     """Of a test set that holds these tests; for distances to a cell."""
@@ -42,7 +40,7 @@ class Pool:
         return len(self.targets)
 
 
-Choose = Callable[[Pool, int, np.random.Generator], Ints]
+_Choose = Callable[[Pool, int, np.random.Generator], Ints]
 """From a pool, a number and a source of randomness to positions in the pool, first choice first."""
 
 
@@ -53,7 +51,7 @@ class _SeedChoice:
     name: str
     label: str
     help: str
-    choose: Choose
+    choose: _Choose
     classes: bool = False
     """Whether it needs classes, so that a regression cannot use it."""
     cell: bool = False
@@ -66,10 +64,10 @@ SEEDS: Registry[_SeedChoice] = Registry("way to choose seeds")
 
 def seed_choice(
     name: str, *, label: str, help: str, classes: bool = False, cell: bool = False
-) -> Callable[[Choose], Choose]:
+) -> Callable[[_Choose], _Choose]:
     """Register a function as a way to choose seeds."""
 
-    def enter(choose: Choose) -> Choose:
+    def enter(choose: _Choose) -> _Choose:
         SEEDS[name] = _SeedChoice(name, label, help, choose, classes, cell)
         return choose
 

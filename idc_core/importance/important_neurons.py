@@ -15,7 +15,7 @@ Relevance = NDArray[np.float32] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Priority:
+class _Priority:
     """A way to turn relevance per input into one number per neuron."""
 
     name: str
@@ -29,17 +29,17 @@ class Priority:
         return summed
 
 
-PRIORITIES: Registry[Priority] = Registry("priority")
+PRIORITIES: Registry[_Priority] = Registry("priority")
 """Priorities by name, entered by `priority`; "sum" is the paper's."""
 
-PerInput = TypeVar("PerInput", bound=Callable[[Relevance], Relevance])
+_PerInput = TypeVar("_PerInput", bound=Callable[[Relevance], Relevance])
 
 
-def priority(name: str, *, label: str, help: str) -> Callable[[PerInput], PerInput]:
+def priority(name: str, *, label: str, help: str) -> Callable[[_PerInput], _PerInput]:
     """Enter a priority into `PRIORITIES`; the decorated function maps relevance (n, neurons) to the same shape."""
 
-    def enter(per_input: PerInput) -> PerInput:
-        PRIORITIES.enter(name, Priority(name, label, help, per_input))
+    def enter(per_input: _PerInput) -> _PerInput:
+        PRIORITIES.enter(name, _Priority(name, label, help, per_input))
         return per_input
 
     return enter

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, part_of
 from idc_core.errors import UnsupportedOperationError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from idc_core.datasets import Dataset
 
-ROWS = 256
+_ROWS = 256
 """Inputs attributed at a time: values in the layer's own shape are added up and forgotten."""
 
 _GROUPS = 5
@@ -116,7 +117,7 @@ def spread_evenly(total: int, count: int) -> NDArray[np.int64]:
 
 
 def by_method(
-    model: nn.Module, inputs: Any, layer: str, method: str, *, on_progress: Progress | None = None
+    model: nn.Module, inputs: Array, layer: str, method: str, *, on_progress: Progress | None = None
 ) -> Ranking:
     """Rank neurons by what an attribution method gives them on average over inputs (n, ...)."""
     import torch
@@ -127,9 +128,9 @@ def by_method(
     label, n = METHODS[method].label, len(inputs)
     axis = neuron_axes(model, (layer,))[layer]
     summed: NDArray[np.float64] | float = 0.0
-    for begin in range(0, n, ROWS):
+    for begin in range(0, n, _ROWS):
         values = attribute(
-            model, inputs[begin : begin + ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
+            model, inputs[begin : begin + _ROWS], method, layer, on_progress=part_of(on_progress, begin, n)
         )
         summed = summed + neuron_relevance(torch.from_numpy(values), axis).numpy().sum(axis=0, dtype=np.float64)
     if not np.isfinite(summed).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from idc_core.tracing.trace import trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
-Floats = NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class RankedLayer:
@@ -32,7 +30,7 @@ class RankedLayer:
     layer: str
     importance: NDArray[np.float64]  # (neurons,), relevance of every neuron, summed over the training inputs
     important: NDArray[np.int64]  # (k,), most important first
-    activations: Floats
+    activations: NDArray[np.floating]
     """(train inputs, k), of these neurons, in their order; read-only, a large one mapped from a file. float32, of a
     float64 network float64."""
     dense: bool  # whether the layer's neurons are units, not channels
@@ -42,7 +40,7 @@ class RankedLayer:
         """How many inputs took part."""
         return len(self.activations)
 
-    def values(self, place: int) -> Floats:
+    def values(self, place: int) -> NDArray[np.floating]:
         """Return the activations (train inputs,) of the important neuron at a place in their order."""
         return self.activations[:, place]
 
@@ -71,7 +69,7 @@ class RankedLayer:
         cls,
         layer: str,
         importance: NDArray[np.float64],
-        blocks: Iterable[Floats],
+        blocks: Iterable[NDArray[np.floating]],
         m: int,
         dense: bool,
         in_memory: int | None,
@@ -166,7 +164,7 @@ def sum_relevance(
     train: Inputs,
     layers: Sequence[str],
     settings: RelevanceSettings | None,
-    keep: Callable[[str, Floats], None],
+    keep: Callable[[str, NDArray[np.floating]], None],
     *,
     priority: str,
     truth: NDArray[np.int64] | PairedTargets | None,
@@ -209,7 +207,9 @@ def sum_relevance(
     return RelevanceSums(importance, dense)
 
 
-def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rule: str) -> None:
+def _check_finite(
+    layer: str, start: int, active: NDArray[np.floating], relevance: NDArray[np.floating], rule: str
+) -> None:
     """Refuse numbers of a layer that are not finite; the first input with such is named."""
     check_activations(layer, start, active)
     if (row := first_unsound(relevance)) is not None:
@@ -220,7 +220,7 @@ def _check_finite(layer: str, start: int, active: Floats, relevance: Floats, rul
         )
 
 
-def check_activations(layer: str, start: int, active: Floats) -> None:
+def check_activations(layer: str, start: int, active: NDArray[np.floating]) -> None:
     """Raise DataError, which names the first input, where activations (n, neurons) are not finite.
 
     `start` is the number of the first row among all inputs.
@@ -232,7 +232,7 @@ def check_activations(layer: str, start: int, active: Floats) -> None:
         )
 
 
-def _used(values: Floats, used: NDArray[np.bool_] | None) -> Iterable[Floats]:
+def _used(values: NDArray[np.floating], used: NDArray[np.bool_] | None) -> Iterable[NDArray[np.floating]]:
     """Return the rows of the inputs that are used, block by block."""
     if used is None:
         return (rows for _, rows in row_blocks(values))

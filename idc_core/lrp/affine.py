@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -84,59 +84,41 @@ Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]
 """``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``; z hangs on the inputs' graph."""
 
 
-class AffineRelevance(torch.autograd.Function):
-    """An affine operation whose backward pass carries relevance instead of a gradient.
-
-    Its node in the graph has a `note` where the operation may be one with a map beside it (`folding`).
-    """
-
-    @staticmethod
-    def forward(ctx: Any, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
-        """Run the operation once, keeping its own small graph for the way back."""
-        with torch.enable_grad():
-            leaves = tuple(x.detach().requires_grad_() for x in inputs)
-            z = affine(leaves)
-        ctx.kept = affine, leaves, z
-        ctx.rule, ctx.note = rule, None
-        return z.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Share the relevance of z among the inputs by the rule; what was kept for it makes room for what comes."""
-        kept, ctx.kept = ctx.kept, None
-        if ctx.note is not None:
-            return (None, None, *ctx.note.share(ctx.rule, kept, grads[0]))
-        return (None, None, *ctx.rule(*kept, grads[0]))
+_What = TypeVar("_What")
 
 
-class PassRelevance(torch.autograd.Function):
-    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
+class Keeps(Protocol[_What]):
+    """What the way through an operation keeps for the way back."""
 
-    @staticmethod
-    def forward(ctx: Any, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """Apply the function."""
-        ctx.note = None
-        return function(x)
+    kept: _What
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
-        """Return the relevance as it came."""
-        return None, grads[0] if ctx.note is None else ctx.note.passed(grads[0])
+
+def taken(ctx: Keeps[_What]) -> _What:
+    """Return what was kept and make room for what comes."""
+    kept = ctx.kept
+    del ctx.kept
+    return kept
+
+
+def applied(function: type[torch.autograd.Function], *given: object) -> Tensor:
+    """Run an operation that has a way back of its own."""
+    result: Tensor = function.apply(*given)
+    return result
 
 
 class _GivenGradient(torch.autograd.Function):
     """A zero that hangs on a tensor and whose gradient with respect to it is given."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, gradient: Tensor) -> Tensor:
+    def forward(ctx: Keeps[Tensor], z: Tensor, gradient: Tensor) -> Tensor:
         """Keep the gradient."""
-        ctx.gradient = gradient
+        ctx.kept = gradient
         return z.new_zeros(())
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Keeps[Tensor], *grads: Tensor) -> tuple[Tensor, None]:
         """Return what was given."""
-        return ctx.gradient, None
+        return ctx.kept, None
 
 
 def pull_back(
@@ -148,8 +130,12 @@ def pull_back(
     of a process loads a computer algebra system for that and takes a quarter of a second.
     """
     with torch.enable_grad():
-        start: Tensor = _GivenGradient.apply(z, gradient)  # type: ignore[no-untyped-call]
+        start = applied(_GivenGradient, z, gradient)
     return torch.autograd.grad(start, inputs, retain_graph=retain, allow_unused=allow_unused)
+
+
+_Pair = tuple[int, int]
+_KeepsSizes = Keeps[tuple[Tensor, _Pair, _Pair]]
 
 
 class _GreyConvolution(torch.autograd.Function):
@@ -159,18 +145,20 @@ class _GreyConvolution(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, dilation: Any) -> Tensor:
+    def forward(
+        ctx: _KeepsSizes, x: Tensor, weight: Tensor, bias: Tensor | None, padding: _Pair, dilation: _Pair
+    ) -> Tensor:
         """Convolve."""
-        ctx.weight, ctx.padding, ctx.dilation = weight, padding, dilation
+        ctx.kept = weight, padding, dilation
         return F.conv2d(x, weight, bias, 1, padding, dilation)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _KeepsSizes, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient of the input."""
-        return _turned(grads[0], ctx.weight, ctx.padding, ctx.dilation), None, None, None, None
+        return _turned(grads[0], *ctx.kept), None, None, None, None
 
 
-def _turned(gradient: Tensor, weight: Tensor, padding: Any, dilation: Any) -> Tensor:
+def _turned(gradient: Tensor, weight: Tensor, padding: _Pair, dilation: _Pair) -> Tensor:
     """Return the gradient of the input of a convolution of stride 1."""
     reach = zip(weight.shape[2:], padding, dilation, strict=True)
     outside = [d * (k - 1) - p for k, p, d in reach]
@@ -191,14 +179,13 @@ def conv2d(
     weight: Tensor,
     bias: Tensor | None = None,
     stride: int | tuple[int, ...] = 1,
-    padding: Any = 0,
+    padding: int | tuple[int, ...] | str = 0,
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Tensor:
     """Convolve as PyTorch does; over one channel with stride 1 the way back is the fast one."""
     if _is_grey(input, weight, stride, padding, dilation):
-        result: Tensor = _GreyConvolution.apply(input, weight, bias, _pair(padding), _pair(dilation))  # type: ignore[no-untyped-call]
-        return result
+        return applied(_GreyConvolution, input, weight, bias, _pair(padding), _pair(dilation))
     return F.conv2d(input, weight, bias, stride, padding, dilation, groups)
 
 

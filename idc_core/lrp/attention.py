@@ -13,54 +13,54 @@ References
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
-from idc_core.lrp.heads import OnHeads
+from idc_core.lrp.affine import Affine, Keeps, applied
 from idc_core.lrp.joining import concatenate, masked_fill
 from idc_core.lrp.operations import add, affine, depends, linear, operation, scaled
 from idc_core.lrp.products import matmul, product
 from idc_core.lrp.rules import RelevanceSettings
+
+_Kept = Keeps[tuple[int, bool, Tensor, Tensor]]
 
 
 class _SoftmaxRelevance(torch.autograd.Function):
     """A softmax: R_i = x_i (R_i - s_i sum_j R_j); with `spread`, what is left over goes to all of the row equally."""
 
     @staticmethod
-    def forward(ctx: Any, dim: int, dtype: torch.dtype | None, spread: bool, x: Tensor) -> Tensor:
+    def forward(ctx: _Kept, dim: int, dtype: torch.dtype | None, spread: bool, x: Tensor) -> Tensor:
         """Apply the softmax."""
         s = torch.softmax(x, dim, dtype)
-        ctx.dim, ctx.spread, ctx.x, ctx.s = dim, spread, x.detach(), s.detach()
+        ctx.kept = dim, spread, x.detach(), s.detach()
         return s
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the softmax's input; what is masked has none."""
-        x, s, relevance = ctx.x, ctx.s, grads[0]
-        whole = relevance.sum(ctx.dim, keepdim=True)
+        (dim, spread, x, s), relevance = ctx.kept, grads[0]
+        whole = relevance.sum(dim, keepdim=True)
         result = torch.where(s == 0, 0.0, x * (relevance - s * whole))
-        if ctx.spread:
+        if spread:
             seen = s > 0
-            result = result + seen * (whole - result.sum(ctx.dim, keepdim=True)) / seen.sum(ctx.dim, keepdim=True)
+            result = result + seen * (whole - result.sum(dim, keepdim=True)) / seen.sum(dim, keepdim=True)
         return None, None, None, result.to(x.dtype)
 
 
 @operation("softmax")
 def _softmax(
-    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: Any = None, **_: object
+    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: torch.dtype | None = None, **_: object
 ) -> Tensor:
     """Run a softmax along `dim`."""
     dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)
     spread = settings.bias == "redistribute"
-    result: Tensor = _SoftmaxRelevance.apply(dim, dtype, spread, input)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_SoftmaxRelevance, dim, dtype, spread, input)
 
 
 @operation("scaled_dot_product_attention")
@@ -144,6 +144,10 @@ def _masked(settings: RelevanceSettings, scores: Tensor, hidden: Tensor) -> Tens
     return masked_fill(settings, scores, hidden, float("-inf"))
 
 
+_OnHeads = Callable[[Tensor], Tensor]
+"""Given what heads give, (n, heads, tokens, features), returns what the network goes on with instead."""
+
+
 @operation("multi_head_attention_forward")
 def _multi_head_attention(
     settings: RelevanceSettings,
@@ -172,7 +176,7 @@ def _multi_head_attention(
     static_v: Tensor | None = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-    on_heads: OnHeads | None = None,
+    on_heads: _OnHeads | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Run `nn.MultiheadAttention`: positions before inputs; the weights it also returns are constants.
 
@@ -194,7 +198,8 @@ def _multi_head_attention(
     if add_zero_attn:
         k, v = (_behind(settings, x, x.new_zeros(*x.shape[:2], 1, x.shape[3]), 2) for x in (k, v))
     mask = _joined_mask(q, k, attn_mask, key_padding_mask)
-    z = _attended(settings, q, k, v, mask)
+    followed = any(depends(x) for x in (q, k, v, mask))
+    z = _attention(settings, q, k, v, mask) if followed else F.scaled_dot_product_attention(q, k, v, mask)
     z = z if on_heads is None else on_heads(z)
     z = z.permute(2, 0, 1, 3).flatten(2)
     z = _project(settings, z, out_proj_weight, out_proj_bias)
@@ -207,13 +212,7 @@ def _multi_head_attention(
     return (z.squeeze(1) if single else z), shown
 
 
-def _attended(settings: RelevanceSettings, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    if any(depends(x) for x in (q, k, v, mask)):
-        return _attention(settings, q, k, v, mask)
-    return F.scaled_dot_product_attention(q, k, v, mask)
-
-
-def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Any) -> Tensor:
+def _project(settings: RelevanceSettings, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return linear(settings, x, weight, bias) if depends(x) else F.linear(x, weight, bias)
 
 

@@ -9,14 +9,17 @@ Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 """What torch's functions are called with."""
 
+Operation = Callable[..., Any]
+"""One of torch's functions, as it hands it to whoever intercepts it."""
+
 _IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__imatmul__", "__ipow__", "__setitem__"))
 """In-place operators; every other in-place operation has a name that ends in an underscore."""
 
 
-def name_of(func: Any) -> str:
+def name_of(func: Operation) -> str:
     """Return the name of an operation; an attribute of a tensor has a dot in front."""
     name = getattr(func, "__name__", type(func).__name__)
-    return f".{getattr(func.__self__, '__name__', 'attribute')}" if name == "__get__" else name
+    return f".{getattr(getattr(func, '__self__', None), '__name__', 'attribute')}" if name == "__get__" else name
 
 
 def plain_name(name: str, kwargs: Kwargs) -> tuple[str, bool]:
@@ -26,11 +29,6 @@ def plain_name(name: str, kwargs: Kwargs) -> tuple[str, bool]:
     if name.endswith("_") and not name.endswith("__"):
         return name[:-1], True
     return name, bool(kwargs.get("inplace"))
-
-
-def is_tracked(x: object) -> bool:
-    """Return whether a value is a tensor that relevance comes back through."""
-    return isinstance(x, Tensor) and x.requires_grad
 
 
 def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:

@@ -1,11 +1,13 @@
 """What is captured while a network runs, and the mark by which a value is known that relevance can be followed from."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from torch import Tensor, bfloat16, float16
 
 from idc_core.lrp.calls import Args, tensors_of
+
+_Result = TypeVar("_Result")
 
 INPUT = "input"
 """The name under which the network's own input is watched, beside the names of its modules."""
@@ -42,7 +44,7 @@ def in_full(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in HALF else tensor
 
 
-def mark(result: object) -> Any:
+def mark(result: _Result) -> _Result:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
     for tensor in tensors_of((result,), {}):
         if tensor.requires_grad:
@@ -74,7 +76,7 @@ class Counts:
     weights: int = 0  # weights of dense layers and convolutions
     products: int = 0  # what these were multiplied by
 
-    def add(self, name: str, args: Args, result: Any) -> None:
+    def add(self, name: str, args: Args, result: object) -> None:
         """Count an operation and its result."""
         if isinstance(result, Tensor):
             self.elements += result.numel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +17,7 @@ PRODUCTS = frozenset(("matmul", "__matmul__", "mm"))
 LINEAR = frozenset(("linear", "addmm", *PRODUCTS, *(f"conv{'_transpose' * t}{d}d" for t in (0, 1) for d in (1, 2, 3))))
 """Operations that maps are folded into."""
 
-IsConstant = Callable[[Any], bool]
+IsConstant = Callable[[object], bool]
 """Whether an argument of an operation is known to be the same for every input."""
 
 
@@ -89,11 +88,11 @@ class Map:
         return layout.per_channel(self.scale, like) is not None
 
 
-Found = tuple[Tensor, Map] | None
+_Found = tuple[Tensor, Map] | None
 """A value and the map of it that an operation is; None where it is none."""
 
 
-def _normalisation(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
+def _normalisation(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found:
     given = dict(zip(_NORMALISATION, args, strict=False)) | kwargs
     x, mean, variance = given["input"], given.get("running_mean"), given.get("running_var")
     if given.get("training", False) or mean is None or variance is None:
@@ -106,12 +105,12 @@ def _normalisation(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found
     return x, Map(scale.reshape(shape), shift.reshape(shape))
 
 
-def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
+def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found:
     kwargs = {"training" if key == "use_input_stats" else key: value for key, value in kwargs.items()}
     return _normalisation(args, ({} if len(args) > 5 else {"training": True}) | kwargs, is_constant)
 
 
-def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Any:
+def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> tuple[Tensor, Tensor, bool] | None:
     """Return the value and the constant among two arguments; None where there are not one of each."""
     first, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
     if isinstance(first, Tensor) and not is_constant(first) and is_constant(other):
@@ -121,18 +120,18 @@ def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Any:
     return None
 
 
-def _scaling(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
+def _scaling(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found:
     parts = _one_constant(args, kwargs, is_constant)
     return None if parts is None else (parts[0], Map(parts[1]))
 
 
-def _division(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
+def _division(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found:
     parts = _one_constant(args, kwargs, is_constant)
     return None if parts is None or parts[2] or kwargs.get("rounding_mode") else (parts[0], Map(1 / parts[1]))
 
 
-def _shifting(sign: float) -> Callable[..., Found]:
-    def shift(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> Found:
+def _shifting(sign: float) -> Callable[..., _Found]:
+    def shift(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found:
         parts = _one_constant(args, kwargs, is_constant)
         if parts is None or (sign < 0 and parts[2]):
             return None
@@ -144,7 +143,7 @@ def _shifting(sign: float) -> Callable[..., Found]:
     return shift
 
 
-MAPS: dict[str, Callable[..., Found]] = {
+MAPS: dict[str, Callable[..., _Found]] = {
     "batch_norm": _normalisation,
     "instance_norm": _of_instances,
     **dict.fromkeys(("mul", "multiply", "__mul__", "__rmul__", "__imul__"), _scaling),

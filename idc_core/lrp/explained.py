@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.own_code import code_digest
 from idc_core.base.parameters import shown
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.utils.hooks import RemovableHandle
 
-Explain = str | Callable[[Any], Any]
+Explain = str | Callable[..., "Tensor"]
 """A name of `EXPLAINED`, "token-N", or a function from what a network returns to scores (n, classes)."""
 
 _MASK = "attention_mask"
@@ -104,7 +104,7 @@ class Explaining:
 
     explain: Explain | None
 
-    def __call__(self, module: object, given: object, named: Mapping[str, Any], output: object) -> object:
+    def __call__(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
         """Return the scores."""
         if self.explain is None:
             return scores_of(output)
@@ -121,13 +121,13 @@ class Explaining:
             ) from error
 
 
-def checked(explain: Any) -> Explain:
+def checked(explain: object) -> Explain:
     """Return what is to be explained; SettingError where it is no name and no function."""
     if isinstance(explain, str):
         _choice(explain)
     elif not callable(explain):
         raise SettingError(f"explain must be {WAYS}, not {shown(explain)}.")
-    return explain  # type: ignore[no-any-return]
+    return explain
 
 
 def said_of(explain: Explain) -> str:
@@ -161,7 +161,7 @@ def _choice(name: str) -> Choice:
     return choice
 
 
-def _named(name: str, scores: Any, mask: Any) -> Tensor:
+def _named(name: str, scores: Tensor, mask: Tensor | None) -> Tensor:
     """Return the scores that a name is for, (n, classes)."""
     choice, shape = _choice(name), tuple(getattr(scores, "shape", ()))
     fits = len(shape) > 2 if choice.shape == _MAPS else len(shape) == 3

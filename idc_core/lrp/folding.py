@@ -48,7 +48,9 @@ class _LinearNote:
     before: _MapNote | None = None  # the map directly before it that it takes in
     behind: list[_Folded] = field(default_factory=list)
 
-    def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
+    def share(
+        self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor
+    ) -> tuple[Tensor, ...]:
         """Share the relevance of the result by the rule, that of maps behind it with them taken in."""
         affine, inputs, z = kept
         affine = replace(affine, back=lambda gradient: kept[0].pull_back(kept[1], z, gradient)[0])
@@ -88,7 +90,9 @@ class _MapNote:
         """Whether nothing was written into the value since; a map of other numbers cannot be taken in."""
         return _version(self.value) == self._version
 
-    def share(self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor) -> Any:
+    def share(
+        self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor
+    ) -> tuple[Tensor, ...]:
         """Return the relevance of what is mapped: as it came where it is folded, by the rule where not."""
         if self.layout is not None:
             return (self.passed(relevance),)
@@ -114,7 +118,7 @@ class _MapNote:
         return relevance
 
 
-Note = _LinearNote | _MapNote
+_Note = _LinearNote | _MapNote
 
 
 def _rest(whole: Tensor, parts: Sequence[Tensor]) -> Tensor | None:
@@ -183,7 +187,7 @@ def _version(value: Tensor) -> int:
     return -1 if value.is_inference() else value._version
 
 
-def _note_of(value: Tensor) -> Note | None:
+def _note_of(value: Tensor) -> _Note | None:
     """Return what is noted of a value; None where it was written into since."""
     note, version = getattr(value, "_idc_note", (None, 0))
     if note is None or _version(value) != version:
@@ -191,7 +195,7 @@ def _note_of(value: Tensor) -> Note | None:
     if callable(note):  # of what nothing watched: most of it nobody asks for
         note = note(value)
         value._idc_note = note, version  # type: ignore[attr-defined]
-    return cast(Note | None, note)
+    return cast(_Note | None, note)
 
 
 def copy_note(value: Tensor, new: Tensor) -> Tensor:
@@ -211,13 +215,13 @@ class Notes:
 
     buffers: set[int] = field(default_factory=set)  # those of the network, by identity
 
-    def watched(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> object:
+    def watched(self, name: str, args: Args, kwargs: Kwargs, result: object) -> object:
         """Note of an operation that carries relevance, in its node as well; return its result."""
-        if name in LINEAR or name in MAPS:
-            node = result.grad_fn
+        if (name in LINEAR or name in MAPS) and isinstance(result, Tensor):
+            node: Any = result.grad_fn
             if hasattr(node, "note") and not any(result is given for given in (*args, *kwargs.values())):
                 node.note = self._noted(name, args, kwargs, result)
-                result._idc_note = node.note, _version(result)
+                result._idc_note = node.note, _version(result)  # type: ignore[attr-defined]
         return result
 
     def unwatched(self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor], result: object) -> None:
@@ -236,16 +240,16 @@ class Notes:
 
     def _noted_later(
         self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]
-    ) -> Callable[[Tensor], Note | None]:
+    ) -> Callable[[Tensor], _Note | None]:
         versions = [_version(tensor) for tensor in given]
 
-        def noted(result: Tensor) -> Note | None:
+        def noted(result: Tensor) -> _Note | None:
             unwritten = versions == [_version(tensor) for tensor in given]
             return self._noted(name, args, kwargs, result) if unwritten else None
 
         return noted
 
-    def _noted(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> Note | None:
+    def _noted(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> _Note | None:
         if torch.is_inference_mode_enabled():
             with torch.inference_mode(False):
                 return self._noted(name, args, kwargs, result)
@@ -266,7 +270,7 @@ class Notes:
 _DENSE = Layout(-1)
 
 
-def _layout(name: str, given: dict[str, Any]) -> Layout | None:
+def _layout(name: str, given: Kwargs) -> Layout | None:
     """Return the layout of a linear operation; None where its weight is no matrix or no kernel."""
     if name == "linear":
         return _DENSE
@@ -279,7 +283,7 @@ def _layout(name: str, given: dict[str, Any]) -> Layout | None:
     return Layout(-1 - len(reach), transposed, int(given.get("groups", 1)), transposed or padded)
 
 
-def _arguments(name: str, args: Args, kwargs: Kwargs) -> dict[str, Any]:
+def _arguments(name: str, args: Args, kwargs: Kwargs) -> Kwargs:
     """Return the arguments of a linear operation by name; its input and its weight by these names."""
     if name == "linear" and not kwargs:  # the most frequent, in less time
         return {"input": args[0], "weight": args[1], "bias": args[2] if len(args) > 2 else None}

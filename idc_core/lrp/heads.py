@@ -4,9 +4,8 @@ An attention is `scaled_dot_product_attention`, `nn.MultiheadAttention`, or a so
 values (`matmul`, `bmm`, `einsum`). Nothing is known of modules or of families of networks.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch import Tensor
 
@@ -23,7 +22,7 @@ _PRODUCTS = frozenset(("matmul", "__matmul__", "bmm"))
 
 
 @dataclass(frozen=True)
-class HeadLayout:
+class _HeadLayout:
     """How the result of an attention lies: from its own layout to (n, heads, tokens, features), and back.
 
     `order` puts its axes in the order inputs, groups, heads, tokens, features; groups are windows of a picture, and
@@ -56,7 +55,7 @@ class HeadFinder:
     weights: dict[int, Tensor] = field(default_factory=dict)
     """What softmax gave inside the network, and what was only moved or scaled since, by identity."""
 
-    def met(self, name: str, args: Args, kwargs: Kwargs, result: object) -> HeadLayout | None:
+    def met(self, name: str, args: Args, kwargs: Kwargs, result: object) -> _HeadLayout | None:
         """Hear of an operation and its result; return the result's layout where that is what heads give."""
         if not isinstance(result, Tensor) or result.dim() < 3:
             return None
@@ -80,7 +79,7 @@ class HeadFinder:
     def _known(self, tensors: list[Tensor]) -> bool:
         return any(id(x) in self.weights for x in tensors)
 
-    def _of_einsum(self, equation: str, given: list[Tensor], result: Tensor) -> HeadLayout | None:
+    def _of_einsum(self, equation: str, given: list[Tensor], result: Tensor) -> _HeadLayout | None:
         sides, _, letters = equation.replace(" ", "").partition("->")
         names = sides.split(",")
         if not letters or "." in equation or len(names) != 2:
@@ -92,8 +91,8 @@ class HeadFinder:
         features = [axis for axis, letter in enumerate(letters) if letter not in weights]
         return self._layout(result, [*shared, *tokens, *features]) if len(tokens) == len(features) == 1 else None
 
-    def _layout(self, result: Tensor, order: Any) -> HeadLayout | None:
-        layout = HeadLayout(tuple(order), self.rows)
+    def _layout(self, result: Tensor, order: Iterable[int]) -> _HeadLayout | None:
+        layout = _HeadLayout(tuple(order), self.rows)
         first = result.shape[layout.order[0]]
         return layout if first and first % self.rows == 0 else None
 
@@ -102,7 +101,3 @@ def _operands(args: Args) -> list[Tensor]:
     """Return the tensors of a call of einsum, which takes them one by one or as a list."""
     given = args[1] if len(args) == 2 and isinstance(args[1], tuple | list) else args[1:]
     return [x for x in given if isinstance(x, Tensor)]
-
-
-OnHeads = Callable[[Tensor], Tensor]
-"""Given what heads give, (n, heads, tokens, features), returns what the network goes on with instead."""

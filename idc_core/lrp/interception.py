@@ -19,25 +19,13 @@ from torch.utils.hooks import RemovableHandle
 
 from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp import (  # noqa: F401 - they enter operations
-    attention,
-    bilinear,
-    channel_norms,
-    joining,
-    lineage,
-    normalisation,
-    pooling,
-    power_pooling,
-    products,
-    recurrent,
-    winners,
-)
-from idc_core.lrp.calls import Args, Kwargs, any_tracked, is_tracked, name_of, plain_name, replaced, tensors_of
+from idc_core.lrp import attention, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
+from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
-from idc_core.lrp.lineage import ELEMENTWISE_STEPS, REDUCTIONS, Way
+from idc_core.lrp.lineage import is_first, note_depth
 from idc_core.lrp.operations import (
     ACTIVATIONS,
     FASTER,
@@ -48,22 +36,15 @@ from idc_core.lrp.operations import (
     READS,
     SOFTMAX,
     STRUCTURAL,
+    depends,
     handled,
     pass_on,
 )
-from idc_core.lrp.places import is_first, note_depth
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.substitutes import Substitutes
 from idc_core.lrp.unseen import Unseen, cannot_pass, in_module
-
-_OF_ONE_KIND = (
-    dict.fromkeys(STRUCTURAL, Way.MOVED)
-    | dict.fromkeys((*ELEMENTWISE_STEPS, *ACTIVATIONS, *FUNCTIONS), Way.ELEMENTWISE)
-    | dict.fromkeys(REDUCTIONS, Way.REDUCED)
-)
-"""Operations whose result a `lineage` is kept of, and how it is computed from its source."""
 
 
 @dataclass(eq=False)
@@ -109,7 +90,7 @@ class Watch(TorchFunctionMode):
         kept = self.captures if self._given is None else [self._given, *self.captures]
         return [capture.layer for capture in kept if capture.value._version != capture.version]
 
-    def layer_ran(self, layer: str, module: nn.Module, output: Any) -> object:
+    def layer_ran(self, layer: str, module: nn.Module, output: object) -> object:
         """Note a layer's output, its activation function behind it included; return what replaces it, or None."""
         tensor = next(iter(output.values()), None) if isinstance(output, Mapping) else output
         if any(isinstance(part, PackedSequence) for part in (output, *(output if isinstance(output, tuple) else ()))):
@@ -124,7 +105,7 @@ class Watch(TorchFunctionMode):
             )
         self._randomness.check([tensor])
         capture = Capture(layer, self._now(tensor))
-        if not isinstance(module, nn.RNNBase):
+        if not isinstance(module, nn.RNNBase) or not isinstance(output, tuple):
             self._pending.append(capture)
             return None
         capture.swapped = not module.batch_first
@@ -154,7 +135,7 @@ class Watch(TorchFunctionMode):
             heads = self._settle(Capture(layer, mark(heads)))
         return heads
 
-    def _multi_head(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Any:
+    def _multi_head(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> object:
         """Run an attention that is one operation with its projections by its handler, which tells of its heads."""
         kwargs = {**kwargs, "on_heads": self._heads_ran}
         if any_tracked(args, kwargs):
@@ -169,10 +150,10 @@ class Watch(TorchFunctionMode):
             return self.settings
         return self.settings.at(self.where[-1] if self.where else "", is_first(args, kwargs))
 
-    def _opened(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> object:
+    def _opened(self, name: str, args: Args, kwargs: Kwargs, result: object) -> object:
         """Capture what heads give where this operation was an attention; return what stands for its result."""
         layout = self._finder.met(name, args, kwargs, result)
-        if layout is None:
+        if layout is None or not isinstance(result, Tensor):
             return result
         heads = self._heads_ran(mark(layout.heads_of(result)))
         if self.settings is None and self.change is None:
@@ -246,7 +227,9 @@ class Watch(TorchFunctionMode):
         self.captures.append(capture)
         return value
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> Any:
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
@@ -306,7 +289,7 @@ class Watch(TorchFunctionMode):
         given = self._given
         return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
-    def _activate(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Tensor | None:
+    def _activate(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
         touched = [c for c in self._pending if any(c.value is tensor for tensor in tensors_of(args, kwargs))]
@@ -320,7 +303,7 @@ class Watch(TorchFunctionMode):
             for capture in touched:
                 self._settle(capture)
             return None
-        result = self._propagate(func, name, args, kwargs) if is_tracked(x) else func(*args, **kwargs)
+        result: Tensor = self._propagate(func, name, args, kwargs) if depends(x) else func(*args, **kwargs)
         self.counts.add(name, args, result)
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
@@ -332,10 +315,10 @@ class Watch(TorchFunctionMode):
             note_depth(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
             self._substitutes.put(x, result)
-        return result  # type: ignore[no-any-return]
+        return result
 
     def _propagate(
-        self, func: object, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor] | None = None
+        self, func: Operation, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor] | None = None
     ) -> Any:
         """Run an operation on watched values in its relevance-carrying form."""
         if tracked is None:
@@ -352,7 +335,7 @@ class Watch(TorchFunctionMode):
                 return self._carry(func, name, args, kwargs, tracked)
         return self._carry(func, name, args, kwargs, tracked)
 
-    def _carry(self, func: object, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor]) -> object:
+    def _carry(self, func: Operation, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor]) -> object:
         """Run an operation on tracked values, all of them known."""
         plain, in_place = plain_name(name, kwargs)
         # What the network itself runs without gradients still carries relevance.
@@ -361,20 +344,13 @@ class Watch(TorchFunctionMode):
                 result = self._run(func, plain, args, kwargs, in_place)
             except UnsupportedOperationError as error:
                 raise cannot_pass(str(error), self._place) from None
-        self._note_origin(plain, tracked, result)
+        lineage.note(plain, tracked, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
             self._substitutes.write(target, result)
         return result
 
-    @staticmethod
-    def _note_origin(name: str, sources: list[Tensor], result: object) -> None:
-        """Note what a result was computed from without weights in between."""
-        if name in _OF_ONE_KIND:
-            for tensor in tensors_of((result,), {}):
-                lineage.note(tensor, sources, _OF_ONE_KIND[name])
-
-    def _run(self, func: Any, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
+    def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
         if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
             raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
@@ -397,11 +373,11 @@ class Watch(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name in ("detach", ".data"):
             self.detached.append(in_module(self._place))
-        if name not in STRUCTURAL and any(is_tracked(x) for x in tensors_of((result,), {})):
+        if name not in STRUCTURAL and any(depends(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)
 
-    def _softmax(self, func: Any, name: str, args: Args, kwargs: Kwargs) -> Tensor:
+    def _softmax(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> Tensor:
         """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
         x = args[0] if args else kwargs["input"]
         if name in OPERATIONS:

@@ -12,47 +12,50 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.affine import Affine, Keeps, applied, pull_back
 from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
-Join = Callable[[tuple[Tensor, ...]], Tensor]
+_Join = Callable[[tuple[Tensor, ...]], Tensor]
+
+_Kept = Keeps[tuple[_Join, tuple[int, ...], tuple[Tensor, ...], Tensor]]
 
 
-class JoinedRelevance(torch.autograd.Function):
+class _JoinedRelevance(torch.autograd.Function):
     """A join whose backward pass divides what falls to constants equally among the watched values along some axes."""
 
     @staticmethod
-    def forward(ctx: Any, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    def forward(ctx: _Kept, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
         """Run the operation once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = join(leaves)
-        ctx.join, ctx.axes, ctx.leaves, ctx.z = join, axes, leaves, z
+        ctx.kept = join, axes, leaves, z
         return z.detach()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the relevance of the watched values."""
-        relevance, watched = grads[0], _places_of_watched(ctx.join, ctx.leaves)
+        join, axes, leaves, z = ctx.kept
+        relevance, watched = grads[0], _places_of_watched(join, leaves)
         if not bool(watched.all()):
-            lost = relevance.masked_fill(watched, 0.0).sum(ctx.axes, keepdim=True)
-            relevance = relevance + lost / watched.sum(ctx.axes, keepdim=True).clamp(min=1)
-        return (None, None, *pull_back(ctx.z, ctx.leaves, relevance, retain=True))
+            lost = relevance.masked_fill(watched, 0.0).sum(axes, keepdim=True)
+            relevance = relevance + lost / watched.sum(axes, keepdim=True).clamp(min=1)
+        return (None, None, *pull_back(z, leaves, relevance, retain=True))
 
 
-def _places_of_watched(join: Join, inputs: tuple[Tensor, ...]) -> Tensor:
+def _places_of_watched(join: _Join, inputs: tuple[Tensor, ...]) -> Tensor:
     """Return which places of a join hold watched values, whatever they are."""
     first, other = (join(tuple(torch.full_like(x.detach(), number) for x in inputs)) for number in (0.0, 1.0))
     return first != other
 
 
-def _join(settings: RelevanceSettings, join: Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+def follow_join(settings: RelevanceSettings, join: _Join, axes: tuple[int, ...], *inputs: Tensor) -> Tensor:
+    """Run a join of watched values; where biases are redistributed, so is what falls to constants, along the axes."""
     if settings.bias == "absorb":
         return join(inputs)
-    result: Tensor = JoinedRelevance.apply(join, axes, *inputs)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_JoinedRelevance, join, axes, *inputs)
 
 
 @operation("cat", "concat", "concatenate")
@@ -66,7 +69,7 @@ def concatenate(settings: RelevanceSettings, tensors: Sequence[Tensor], dim: int
         rest = iter(parts)
         return torch.cat([next(rest) if depends(x) else x for x in tensors], dim)
 
-    return _join(settings, join, (dim,), *watched)
+    return follow_join(settings, join, (dim,), *watched)
 
 
 @operation("stack")
@@ -99,7 +102,7 @@ def _pad(
     settings: RelevanceSettings, input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
     axes = tuple(input.dim() - 1 - i for i in range(len(pad) // 2))
-    return _join(settings, lambda x: F.pad(x[0], tuple(pad), mode, value), axes, input)
+    return follow_join(settings, lambda x: F.pad(x[0], tuple(pad), mode, value), axes, input)
 
 
 @operation("masked_fill")
@@ -107,7 +110,7 @@ def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value:
     """Replace the numbers under a mask by a constant."""
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     axes = tuple(range(1, len(shape)))
-    return _join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))
+    return follow_join(settings, lambda x: x[0].masked_fill(mask, value), axes, input.expand(shape))
 
 
 @operation("where")
@@ -123,7 +126,7 @@ def _where(settings: RelevanceSettings, condition: Tensor, input: Tensor, other:
         one, two = (parts[0] if depends(x) else x for x in both)
         return torch.where(condition, one, two)
 
-    return _join(settings, join, tuple(range(1, len(shape))), *watched)
+    return follow_join(settings, join, tuple(range(1, len(shape))), *watched)
 
 
 def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tensor:
@@ -137,8 +140,7 @@ def filled(function: Callable[..., Tensor], args: Args, kwargs: Kwargs) -> Tenso
 
     with torch.no_grad():
         dimensions = join(tuple(watched)).dim()
-    result: Tensor = JoinedRelevance.apply(join, tuple(range(1, dimensions)), *watched)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_JoinedRelevance, join, tuple(range(1, dimensions)), *watched)
 
 
 @operation("__setitem__")
@@ -153,7 +155,7 @@ def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Tensor
         whole[index] = part
         return whole
 
-    return _join(settings, join, tuple(range(1, input.dim())), *watched)
+    return follow_join(settings, join, tuple(range(1, input.dim())), *watched)
 
 
 @operation("copy")
@@ -199,7 +201,7 @@ def _scatter(
 
 @operation("index_put")
 def _index_put(
-    settings: RelevanceSettings, input: Tensor, indices: Any, values: Tensor, accumulate: bool = False
+    settings: RelevanceSettings, input: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write numbers into a tensor by their indices, or add them to what is there."""
     given = [x for x in (input, values) if depends(x)]

@@ -11,7 +11,7 @@ CLASS, LAST, HEADS = "class", "last", "heads"
 
 
 @dataclass(frozen=True)
-class LayerPart:
+class _LayerPart:
     """A part: its name behind the sign, and in one sentence what a neuron of it is."""
 
     name: str
@@ -21,9 +21,9 @@ class LayerPart:
 PARTS = {
     part.name: part
     for part in (
-        LayerPart(CLASS, "A neuron is one feature of the class token, which is the first token."),
-        LayerPart(LAST, "A neuron is one feature of the last token that is no padding."),
-        LayerPart(
+        _LayerPart(CLASS, "A neuron is one feature of the class token, which is the first token."),
+        _LayerPart(LAST, "A neuron is one feature of the last token that is no padding."),
+        _LayerPart(
             HEADS,
             "A neuron is one attention head. Its activation is the length of what the head gives a token, averaged "
             "over tokens; its relevance is summed over the head's features and tokens.",

@@ -30,8 +30,7 @@ from idc_core.base.ranges import EPSILON
 from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
 from idc_core.lrp.affine import Affine, Rule, pull_back
-from idc_core.lrp.contributions import SignedContributions, add, contributions, or_zero, spread_equally
-from idc_core.lrp.quotients import point_by_point, quotient, signed
+from idc_core.lrp.contributions import add, quotient, signed, spread_equally
 
 _TINY = 1e-16
 """Keeps z / z defined at z = 0; the stabiliser that the original program uses for its plain rule."""
@@ -92,19 +91,19 @@ class _LayerRule:
 LAYER_RULES: Registry[_LayerRule] = Registry("rule for a layer")
 """Rules for single operations by name, entered by `layer_rule`: what a table names."""
 
-Make = TypeVar("Make", bound=Callable[..., Rule])
+_Make = TypeVar("_Make", bound=Callable[..., Rule])
 
 
 def layer_rule(
     name: str, *, label: str, help: str, citation: str, parameters: tuple[Parameter, ...] = ()
-) -> Callable[[Make], Make]:
+) -> Callable[[_Make], _Make]:
     """Enter a rule for single operations into `LAYER_RULES`.
 
     The decorated function is called with `bias`, "absorb" or "redistribute", and a value for each parameter, all by
     name. It returns the rule: ``rule(affine, inputs, z, relevance_of_z) -> relevance of each input``.
     """
 
-    def enter(make: Make) -> Make:
+    def enter(make: _Make) -> _Make:
         LAYER_RULES.enter(name, _LayerRule(name, label, help, citation, parameters, make))
         return make
 
@@ -124,11 +123,11 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         if affine.pointwise and bias == "absorb":
-            return point_by_point(inputs, affine.weight, z.detach(), relevance, size)
+            return _point_by_point(inputs, affine.weight, z.detach(), relevance, size)
         share = quotient(relevance, z.detach(), size)
-        shares = contributions(affine, inputs, z, share)
+        shares = _contributions(affine, inputs, z, share)
         if bias == "redistribute":
-            lost = signed(size, z) + or_zero(affine.offset)
+            lost = signed(size, z) + _or_zero(affine.offset)
             shares = add(shares, spread_equally(affine, inputs, share * lost))
         return shares
 
@@ -154,14 +153,14 @@ def gamma_rule(gamma: float, bias: Bias) -> Rule:
         shares: tuple[Tensor, ...] = tuple(torch.zeros_like(x) for x in inputs)
         for positive in (True, False):
             chosen = z.detach() >= 0 if positive else z.detach() < 0
-            part = SignedContributions(affine, inputs, positive)
+            part = _SignedContributions(affine, inputs, positive)
             denominator = z.detach() + gamma * part.total
             stabiliser = signed(_TINY, denominator)
             share = torch.where(chosen, relevance / (denominator + stabiliser), 0.0)
-            shares = add(shares, contributions(affine, inputs, z, share), part.contributions(gamma * share))
+            shares = add(shares, _contributions(affine, inputs, z, share), part.contributions(gamma * share))
             if bias == "redistribute":
                 lost = stabiliser + gamma * part.offset
-                shares = add(shares, spread_equally(affine, inputs, share * (lost + or_zero(affine.offset))))
+                shares = add(shares, spread_equally(affine, inputs, share * (lost + _or_zero(affine.offset))))
         return shares
 
     return rule
@@ -182,7 +181,7 @@ def alpha_beta_rule(alpha: float, bias: Bias) -> Rule:
     """
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
-        parts = SignedContributions(affine, inputs, True), SignedContributions(affine, inputs, False)
+        parts = _SignedContributions(affine, inputs, True), _SignedContributions(affine, inputs, False)
         free = True if bias == "redistribute" or affine.offset is None else affine.offset == 0
         empty = [(part.total == 0) & free for part in parts]
         weights = [torch.where(empty[1], 1.0, alpha) * ~empty[0], torch.where(empty[0], 1.0, 1.0 - alpha) * ~empty[1]]
@@ -282,3 +281,63 @@ def pass_rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: 
 @layer_rule("pass", label="Pass", help="Passes relevance on, for normalisations.", citation="Anders et al. 2021")
 def _pass(bias: Bias) -> Rule:
     return pass_rule
+
+
+class _SignedContributions:
+    """The contributions of one sign: x+ w+ and x- w- (positive), or x+ w- and x- w+ (negative), with that bias."""
+
+    def __init__(self, affine: Affine, inputs: tuple[Tensor, ...], positive: bool) -> None:
+        keep = _positive if positive else _negative
+        weight, bias = affine.weight, None if affine.bias is None else keep(affine.bias)
+        with torch.enable_grad():
+            self._inputs = tuple(x.detach().requires_grad_() for x in inputs)
+            upper = tuple(_positive(x) for x in self._inputs)
+            lower = tuple(_negative(x) for x in self._inputs)
+            if weight is None:
+                self._sum = affine.function(upper if positive else lower, None, bias)
+            else:
+                other = _negative(weight) if positive else _positive(weight)
+                self._sum = affine.function(upper, keep(weight), bias) + affine.function(lower, other, None)
+        self.total = self._sum.detach()
+        self.offset = 0.0 if affine.offset is None else keep(affine.offset)
+
+    def contributions(self, share: Tensor) -> tuple[Tensor, ...]:
+        """Return sum_j c_ij share_j for every input i."""
+        gradients = pull_back(self._sum, self._inputs, share, retain=True)
+        return tuple(x.detach() * g for x, g in zip(self._inputs, gradients, strict=True))
+
+
+def _positive(x: Tensor) -> Tensor:
+    return x.clamp(min=0)
+
+
+def _negative(x: Tensor) -> Tensor:
+    return x.clamp(max=0)
+
+
+def _or_zero(x: Tensor | None) -> Tensor | float:
+    """Return a tensor; 0 where there is none."""
+    return 0.0 if x is None else x
+
+
+def _contributions(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tuple[Tensor, ...]:
+    """Return inputs times gradients; those of an operation with weights are new numbers, which can be overwritten."""
+    gradients, weighted = affine.pull_back(inputs, z, share), affine.weighs
+    return tuple(
+        g.mul_(x.detach()) if weighted and _dense(g) else x.detach() * g for x, g in zip(inputs, gradients, strict=True)
+    )
+
+
+def _dense(x: Tensor) -> bool:
+    """Return whether every number of a tensor has a place of its own."""
+    return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
+
+
+def _point_by_point(
+    inputs: tuple[Tensor, ...], weight: Tensor | None, z: Tensor, relevance: Tensor, size: float
+) -> tuple[Tensor, ...]:
+    """Return x * weight * relevance / (z + size sign z) for every input x of z's shape."""
+    share = quotient(relevance, z, size)
+    if weight is not None:
+        share.mul_(weight)
+    return tuple(x.detach() * share for x in inputs)

@@ -1,4 +1,4 @@
-"""What a value was computed from without any learned weights in between.
+"""What a value was computed from without any learned weights in between, and whether weights came before it.
 
 The factor of a normalisation written by hand (``x * rsqrt(mean(x ** 2))``) and an activation function written by hand
 (``x * sigmoid(x)``) are both products of two quantities that depend on the input. They are told from a product of two
@@ -9,6 +9,10 @@ functions alone, or one of them by a reduction as well.
 from enum import IntEnum
 
 from torch import Tensor
+
+from idc_core.lrp.calls import Args, Kwargs, tensors_of
+from idc_core.lrp.channel_maps import LINEAR
+from idc_core.lrp.operations import ACTIVATIONS, FUNCTIONS, STRUCTURAL
 
 
 class Way(IntEnum):
@@ -28,10 +32,23 @@ ELEMENTWISE_STEPS = frozenset(_ELEMENTWISE.split())
 """Operations without weights that work element by element, beside the functions of one argument."""
 
 _REDUCTIONS = "mean sum var std var_mean std_mean norm vector_norm amax amin max min logsumexp nanmean"
-REDUCTIONS = frozenset(_REDUCTIONS.split())
+
+_WAYS = (
+    dict.fromkeys(STRUCTURAL, Way.MOVED)
+    | dict.fromkeys((*ELEMENTWISE_STEPS, *ACTIVATIONS, *FUNCTIONS), Way.ELEMENTWISE)
+    | dict.fromkeys(_REDUCTIONS.split(), Way.REDUCED)
+)
+"""How the result of an operation is computed from its sources, where it is without weights."""
 
 
-def note(result: Tensor, sources: list[Tensor], way: Way) -> None:
+def note(name: str, sources: list[Tensor], result: object) -> None:
+    """Note what the result of an operation was computed from without weights in between."""
+    if name in _WAYS:
+        for tensor in tensors_of((result,), {}):
+            _note(tensor, sources, _WAYS[name])
+
+
+def _note(result: Tensor, sources: list[Tensor], way: Way) -> None:
     """Note from which of these a value was computed; several sources count where they have an origin in common."""
     if not sources or any(source is result for source in sources):
         return
@@ -63,3 +80,18 @@ def _origins(value: Tensor) -> list[tuple[Tensor, Way]]:
         value, way = step[0], Way(max(way, step[1]))
         origins.append((value, way))
     return origins
+
+
+_WEIGHING = LINEAR | {"bilinear", "bmm", "einsum", "tensordot", "inner", "multi_head_attention_forward", "lstm", "gru"}
+
+
+def is_first(args: Args, kwargs: Kwargs) -> bool:
+    """Return whether none of the arguments was computed by a dense operation or a convolution."""
+    return not any(getattr(x, "_idc_deep", False) for x in tensors_of(args, kwargs))
+
+
+def note_depth(name: str, args: Args, kwargs: Kwargs, result: object) -> None:
+    """Note of a result whether a dense operation or a convolution was on the way to it."""
+    if name in _WEIGHING or not is_first(args, kwargs):
+        for tensor in tensors_of((result,), {}):
+            tensor._idc_deep = getattr(tensor, "_idc_constant", None) is None  # type: ignore[attr-defined]

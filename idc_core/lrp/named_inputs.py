@@ -63,7 +63,7 @@ def main_of(batch: Batch) -> Tensor:
     return main
 
 
-def call(model: nn.Module, batch: Batch) -> Any:
+def call(model: nn.Module, batch: Batch) -> object:
     """Run a network on a batch."""
     return model(**batch.values) if isinstance(batch, NamedInputs) else model(batch)
 

@@ -1,14 +1,23 @@
-"""Normalisations with their deviations held constant; all follow the epsilon rule or the plain one."""
+"""Normalisations with their deviations held constant; all follow the epsilon rule or the plain one.
 
-from collections.abc import Callable
-from typing import Any, cast
+Of local response normalisation the divisor is held constant, so that its relevance passes unchanged; [1] expands it to
+first order instead.
+
+References
+----------
+.. [1] A. Binder, G. Montavon, S. Lapuschkin, K.-R. Müller, W. Samek, "Layer-wise relevance propagation for neural
+   networks with local renormalization layers", ICANN 2016.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, Function
+from idc_core.lrp.affine import Affine, Function, Keeps, applied
 from idc_core.lrp.operations import OPERATIONS, affine, operation, pass_on, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -40,23 +49,27 @@ def _scale_and_shift(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) 
     return x[0] * w if b is None else torch.addcmul(b, x[0], w)
 
 
+_Kept = Keeps[tuple[Tensor, tuple[int, ...], Tensor | None]]
+
+
 class _HeldDeviation(torch.autograd.Function):
     """Normalisation over the last axes; on the way back the deviation is a constant."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
+        ctx: _Kept, x: Tensor, shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
     ) -> Tensor:
         """Normalise by PyTorch's own operation, which gives 1 / deviation as well."""
-        z, _, ctx.scale = torch.native_layer_norm(x, shape, weight, bias, eps)
-        ctx.axes, ctx.weight = tuple(range(-len(shape), 0)), weight
+        z, _, scale = torch.native_layer_norm(x, shape, weight, bias, eps)
+        ctx.kept = scale, tuple(range(-len(shape), 0)), weight
         return z
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient of ``weight * (x - mean) / deviation``."""
-        weighted = grads[0] if ctx.weight is None else grads[0] * ctx.weight
-        gradient = (weighted - weighted.mean(ctx.axes, keepdim=True)).mul_(ctx.scale)
+        scale, axes, weight = ctx.kept
+        weighted = grads[0] if weight is None else grads[0] * weight
+        gradient = (weighted - weighted.mean(axes, keepdim=True)).mul_(scale)
         return gradient, None, None, None, None
 
 
@@ -74,7 +87,7 @@ def _normalise(settings: RelevanceSettings, x: Tensor, axes: int, function: Func
 def _layer_norm(
     settings: RelevanceSettings,
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -83,8 +96,7 @@ def _layer_norm(
     shape = tuple(normalized_shape)
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = _HeldDeviation.apply(v[0], shape, weight, b, eps)  # type: ignore[no-untyped-call]
-        return z
+        return applied(_HeldDeviation, v[0], shape, weight, b, eps)
 
     return _normalise(settings, input, len(shape), function, bias)
 
@@ -103,17 +115,41 @@ def _group_norm(
     weight, bias = (None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))
 
     def function(v: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
-        z: Tensor = _HeldDeviation.apply(v[0], tuple(grouped.shape[2:]), None, None, eps)  # type: ignore[no-untyped-call]
+        z = applied(_HeldDeviation, v[0], tuple(grouped.shape[2:]), None, None, eps)
         return _scale_and_shift((z,), weight, b)
 
     return _normalise(settings, grouped, grouped.dim() - 2, function, bias).flatten(1, 2)
+
+
+@operation("instance_norm")
+def _instance_norm(
+    settings: RelevanceSettings,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    if use_input_stats:
+        return _group_norm(settings, input, input.shape[1], weight, bias, eps)
+    return _batch_norm(settings, input, running_mean, running_var, weight, bias, False, momentum, eps)
+
+
+@operation("local_response_norm")
+def _local_response_norm(
+    settings: RelevanceSettings, input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    return pass_on(lambda value: F.local_response_norm(value, size, alpha, beta, k), input)
 
 
 @operation("rms_norm")
 def _rms_norm(
     settings: RelevanceSettings,
     input: Tensor,
-    normalized_shape: Any,
+    normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
@@ -130,7 +166,7 @@ def _normalize(
     out: None = None,
 ) -> Tensor:
     length = torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
-    return cast(Tensor, scaled(input, 1 / length))
+    return scaled(input, 1 / length)
 
 
 def _statistic(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, AffineRelevance, PassRelevance, Rule, conv2d, conv2d_back
-from idc_core.lrp.calls import Args, Kwargs, name_of
+from idc_core.lrp.affine import Affine, Keeps, Rule, applied, conv2d, conv2d_back, taken
+from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
 from idc_core.lrp.rules import RelevanceSettings
 
 Handler = Callable[..., Any]
@@ -79,13 +79,13 @@ STRUCTURAL = frozenset(_STRUCTURAL.split()) | FILLING
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
 
-Entered = TypeVar("Entered", bound=Handler)
+_Entered = TypeVar("_Entered", bound=Handler)
 
 
-def operation(*names: str) -> Callable[[Entered], Entered]:
+def operation(*names: str) -> Callable[[_Entered], _Entered]:
     """Enter a handler under the names that PyTorch gives its operation."""
 
-    def enter(handler: Entered) -> Entered:
+    def enter(handler: _Entered) -> _Entered:
         OPERATIONS.update(dict.fromkeys(names, handler))
         return handler
 
@@ -114,19 +114,62 @@ def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> T
     return _carried(operation, settings.rule_for(operation.kind, fixed), *inputs)
 
 
+class _KeepsNote(Keeps[tuple[Affine, tuple[Tensor, ...], Tensor]], Protocol):
+    rule: Rule
+    note: Any  # one of `folding`, which stands on this module
+
+
+class _AffineRelevance(torch.autograd.Function):
+    """An affine operation whose backward pass carries relevance instead of a gradient.
+
+    Its node in the graph has a `note` where the operation may be one with a map beside it (`folding`).
+    """
+
+    @staticmethod
+    def forward(ctx: _KeepsNote, affine: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
+        """Run the operation once, keeping its own small graph for the way back."""
+        with torch.enable_grad():
+            leaves = tuple(x.detach().requires_grad_() for x in inputs)
+            z = affine(leaves)
+        ctx.kept = affine, leaves, z
+        ctx.rule, ctx.note = rule, None
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Share the relevance of z among the inputs by the rule."""
+        kept = taken(ctx)
+        if ctx.note is not None:
+            return (None, None, *ctx.note.share(ctx.rule, kept, grads[0]))
+        return (None, None, *ctx.rule(*kept, grads[0]))
+
+
+class _PassRelevance(torch.autograd.Function):
+    """An element-wise operation that hands its relevance on unchanged (activation functions, scaling)."""
+
+    @staticmethod
+    def forward(ctx: _KeepsNote, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """Apply the function."""
+        ctx.note = None
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: _KeepsNote, *grads: Tensor) -> tuple[None, Tensor]:
+        """Return the relevance as it came."""
+        return None, grads[0] if ctx.note is None else ctx.note.passed(grads[0])
+
+
 def _carried(operation: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
     """Run an affine operation whose relevance follows a rule."""
-    result: Tensor = AffineRelevance.apply(operation, rule, *inputs)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_AffineRelevance, operation, rule, *inputs)
 
 
 def pass_on(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Run an element-wise function whose relevance passes unchanged."""
-    result: Tensor = PassRelevance.apply(function, x)  # type: ignore[no-untyped-call]
-    return result
+    return applied(_PassRelevance, function, x)
 
 
-def depends(x: object) -> bool:
+def depends(x: object) -> TypeGuard[Tensor]:
     """Return whether a value depends on a watched layer."""
     return isinstance(x, Tensor) and x.requires_grad
 
@@ -169,12 +212,12 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 
 
 @operation("add", "__add__", "__radd__", "__iadd__")
-def add(settings: RelevanceSettings, input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
     return summed(input, scaled(other, alpha), settings.rule_for("sum"), masks=True)
 
 
-def summed(input: Tensor, other: Any, rule: Rule, *, masks: bool = False) -> Tensor:
+def summed(input: Tensor, other: Tensor, rule: Rule, *, masks: bool = False) -> Tensor:
     """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
     if depends(input) and depends(other):
         shape = torch.broadcast_shapes(input.shape, other.shape)
@@ -210,7 +253,7 @@ def _plus_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Ten
     return x[0] + 0 if b is None else x[0] + b
 
 
-def scaled(x: Any, factor: Any) -> Any:
+def scaled(x: Tensor, factor: Tensor | float) -> Tensor:
     """Multiply by a factor that does not depend on the input; relevance passes unchanged."""
     if isinstance(factor, int | float) and factor == 1:
         return x
@@ -256,21 +299,6 @@ def _scale_channels(settings: RelevanceSettings, input: Tensor, scale: Tensor, s
     return pass_on(lambda value: value * scale + shift, input)
 
 
-@operation("mean")
-def _mean(settings: RelevanceSettings, input: Tensor, *dim: int | tuple[int, ...], **options: Any) -> Tensor:
-    return affine(settings, Affine("pooling", lambda v, _, __: v[0].mean(*dim, **options)), input)
-
-
-@operation("sum")
-def _sum(settings: RelevanceSettings, input: Tensor, *dim: int | tuple[int, ...], **options: Any) -> Tensor:
-    return affine(settings, Affine("pooling", lambda v, _, __: v[0].sum(*dim, **options)), input)
-
-
-@operation("cumsum")
-def _cumulate(settings: RelevanceSettings, input: Tensor, *dim: Any, **options: Any) -> Tensor:
-    return affine(settings, Affine("pooling", lambda v, _, __: v[0].cumsum(*dim, **options)), input)
-
-
 @operation(
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout"
 )
@@ -305,6 +333,8 @@ FASTER["view_as"] = Tensor.reshape_as
 class Faster(TorchFunctionMode):
     """Runs a network's operations as a pass does where nothing is watched: the same numbers, faster."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         """Run one operation."""
         return FASTER.get(name_of(func), func)(*args, **(kwargs or {}))

@@ -1,22 +1,22 @@
-"""Average and max pooling, of fixed and of adaptive size."""
+"""Pooling by the average, the maximum and a power mean, of fixed and of adaptive size; means and sums."""
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from inspect import signature
 from itertools import product
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.modules.utils import _ntuple
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine
-from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine
+from idc_core.lrp.affine import Affine, Keeps, applied, taken
+from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine, pass_on
 from idc_core.lrp.rules import RelevanceSettings
 
-Sizes = list[tuple[int, ...]]
+_Sizes = list[tuple[int, ...]]
 """Kernel size, stride, padding, dilation; one number per spatial dimension each."""
 
 
@@ -37,6 +37,9 @@ for _function in (
     F.interpolate,
     F.upsample,
     F.fold,
+    Tensor.mean,
+    Tensor.sum,
+    Tensor.cumsum,
 ):
     OPERATIONS[_function.__name__] = _average(_function)
 
@@ -48,11 +51,11 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         input: Tensor,
         kernel_size: object,
         stride: object = None,
-        padding: Any = 0,
+        padding: object = 0,
         dilation: object = 1,
         ceil_mode: bool = False,
         return_indices: bool = False,
-    ) -> Any:
+    ) -> object:
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
         batched = input.dim() == dimensions + 2 and input.is_floating_point()
         if return_indices or ceil_mode or input.device.type != "cpu" or not batched or not _allowed(sizes, input):
@@ -69,7 +72,7 @@ def _max_pool(dimensions: int) -> tuple[Handler, Handler]:
         _, kernel_size, stride, padding, dilation, *_ = bound.args
         sizes = _sizes(dimensions, kernel_size, stride, padding, dilation)
         batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
-        result: Tensor = _WinnerRelevance.apply(lambda x: plain(x, *bound.args[1:]), sizes, batched)  # type: ignore[no-untyped-call]
+        result = applied(_WinnerRelevance, lambda x: plain(x, *bound.args[1:]), sizes, batched)
         return result if batched is input else result.squeeze(0)
 
     return plain, handler
@@ -81,7 +84,7 @@ def _sizes(dimensions: int, kernel_size: object, stride: object, *others: object
     return [tuple(size) * dimensions if len(size) == 1 else tuple(size) for size in given]
 
 
-def _allowed(sizes: Sizes, x: Tensor) -> bool:
+def _allowed(sizes: _Sizes, x: Tensor) -> bool:
     """Return whether PyTorch pools x by these sizes; where it does not, its own message says why."""
     return all(
         size + 2 * p > d * (k - 1) and 0 <= 2 * p <= k and s > 0 and d > 0
@@ -96,39 +99,76 @@ def _adaptive_max_pool(
         raise UnsupportedOperationError("adaptive max pooling that returns indices")
     batched = input if input.dim() == dimensions + 2 else input.unsqueeze(0)
     windows, sizes = _adaptive_windows(batched, output_size)
-    result: Tensor = _WinnerRelevance.apply(lambda x: _pooled(x, sizes), sizes, windows)  # type: ignore[no-untyped-call]
+    result = applied(_WinnerRelevance, lambda x: _pooled(x, sizes), sizes, windows)
     return result if batched is input else result.squeeze(0)
 
 
+def _power_pool(dimensions: int) -> Handler:
+    """Return the handler of pooling by a power mean, ``z = (sum x ** p) ** (1 / p)``.
+
+    Each input's share is that of its power: to the rules it is the sum of ``x ** p z ** (1 - p)``, which is z, so that
+    a stabiliser damps it as it damps other sums.
+    """
+    average: Callable[..., Tensor] = getattr(F, f"avg_pool{dimensions}d")
+
+    def handler(
+        settings: RelevanceSettings,
+        input: Tensor,
+        norm_type: float,
+        kernel_size: object,
+        stride: object = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        power = float(norm_type)
+        if not math.isfinite(power) or power == 0:
+            raise UnsupportedOperationError(f"lp_pool{dimensions}d with the norm {norm_type}; use max pooling")
+        size: int = math.prod(_ntuple(dimensions)(kernel_size))
+
+        def total(x: Tensor) -> Tensor:
+            return size * average(x, kernel_size, stride, 0, ceil_mode)
+
+        powers = pass_on(lambda value: value.pow(power), input)
+        sums = total(powers.detach())
+        # PyTorch takes the root of a negative sum of odd powers as it comes, which is not a number; so does this.
+        roots = (torch.sign(sums) * torch.relu(sums.abs())).pow(1 / power)
+        scale = torch.where(sums == 0, 1.0, roots / sums)
+        return affine(settings, Affine("pooling", lambda x, _, __: total(x[0]) * scale), powers)
+
+    return handler
+
+
 for _dimensions in (1, 2, 3):
+    OPERATIONS[f"lp_pool{_dimensions}d"] = _power_pool(_dimensions)
     FASTER[f"max_pool{_dimensions}d"], OPERATIONS[f"max_pool{_dimensions}d"] = _max_pool(_dimensions)
     OPERATIONS[f"adaptive_max_pool{_dimensions}d"] = partial(_adaptive_max_pool, _dimensions)
 
 
-NEAR = 1 << 19
+_NEAR = 1 << 19
 """Numbers of images that are shared among at a time; what is computed in between stays in a processor's cache."""
+
+_Kept = Keeps[tuple[Tensor, Tensor, _Sizes]]
 
 
 class _WinnerRelevance(torch.autograd.Function):
     """Max pooling that shares the relevance of each output equally among the inputs equal to it."""
 
     @staticmethod
-    def forward(ctx: Any, pool: Callable[[Tensor], Tensor], sizes: Sizes, x: Tensor) -> Tensor:
+    def forward(ctx: _Kept, pool: Callable[[Tensor], Tensor], sizes: _Sizes, x: Tensor) -> Tensor:
         """Pool; input and output are kept for the comparison on the way back."""
         z = pool(x)
-        ctx.sizes, ctx.kept = sizes, (x.detach(), z.detach())
+        ctx.kept = x.detach(), z.detach(), sizes
         return z
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, Tensor]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[None, None, Tensor]:
         """Return the relevance of the pooled input."""
-        (x, z), ctx.kept = ctx.kept, None
-        return None, None, _share_among_winners(x, z, grads[0], ctx.sizes)
+        x, z, sizes = taken(ctx)
+        return None, None, _share_among_winners(x, z, grads[0], sizes)
 
 
-def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
-    rows = max(1, NEAR // x[0].numel())
+    rows = max(1, _NEAR // x[0].numel())
     if len(x) > rows and x.device.type == "cpu":
         parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
         return torch.cat([_share_among_winners(*part, sizes) for part in parts])
@@ -157,7 +197,7 @@ def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) 
     return result[inside]
 
 
-def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: Sizes) -> Tensor:
+def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
     """Do the same by comparison alone, which holds for infinite numbers as well: padding is no winner among those."""
     padded, inside = _pad(x, z.shape[2:], sizes, math.nan)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
@@ -184,7 +224,7 @@ def _spread(z: Tensor, x: Tensor) -> Tensor:
     return F.interpolate(z, size=x.shape[2:], mode="nearest-exact")
 
 
-def _pooled(x: Tensor, sizes: Sizes) -> Tensor:
+def _pooled(x: Tensor, sizes: _Sizes) -> Tensor:
     """Pool (n, channels, *spatial) by the maximum, one dimension after the other.
 
     The same numbers as PyTorch's own kernel, which is 4 to 20 times slower on CPU for images with few channels.
@@ -200,7 +240,7 @@ def _pooled(x: Tensor, sizes: Sizes) -> Tensor:
     return z if any(k > 1 for k in sizes[0]) else z.clone()
 
 
-def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
+def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, _Sizes]:
     """Lay the windows of an adaptive pooling of (n, channels, *spatial) side by side, so that they are a regular one's.
 
     Shorter windows are filled up with values that never win.
@@ -223,7 +263,7 @@ def _adaptive_windows(x: Tensor, output_size: object) -> tuple[Tensor, Sizes]:
     return x, [tuple(kernel), tuple(kernel), (0,) * len(kernel), (1,) * len(kernel)]
 
 
-def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...]]:
+def _windows(pooled: tuple[int, ...], sizes: _Sizes) -> Iterator[tuple[slice, ...]]:
     """Yield, for every position inside the kernel, the strided slices that meet it in all windows at once."""
     kernel, stride, _, dilation = sizes
     for offsets in product(*map(range, kernel)):
@@ -232,7 +272,7 @@ def _windows(pooled: tuple[int, ...], sizes: Sizes) -> Iterator[tuple[slice, ...
 
 
 def _pad(
-    x: Tensor, pooled: tuple[int, ...], sizes: Sizes, value: float = -math.inf
+    x: Tensor, pooled: tuple[int, ...], sizes: _Sizes, value: float = -math.inf
 ) -> tuple[Tensor, tuple[slice, ...]]:
     """Surround x by values that never win, as far as the windows reach; return it and where x lies in it."""
     before, after = [], []

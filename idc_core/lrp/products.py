@@ -1,4 +1,4 @@
-"""Products of quantities that both depend on the input.
+"""Products of quantities that both depend on the input, bilinear layers and interpolation among them.
 
 A product of activations (attention weights and values, queries and keys, a gate and what it lets through) divides its
 relevance equally between its factors, and that of a factor among the factor's elements by their contributions: the
@@ -17,6 +17,7 @@ References
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,46 +25,47 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, pull_back
+from idc_core.lrp.affine import Affine, Keeps, applied, pull_back, taken
 from idc_core.lrp.basic_rules import FAINT
-from idc_core.lrp.contributions import spread_equally
+from idc_core.lrp.contributions import quotient, signed, spread_equally
 from idc_core.lrp.lineage import Way, common_origin
 from idc_core.lrp.operations import add, affine, depends, operation, pass_on, scaled
-from idc_core.lrp.quotients import quotient, signed
 from idc_core.lrp.rules import RelevanceSettings
 
 _Multilinear = Callable[..., Tensor]
 
-_Wiring = Callable[[tuple[Tensor, ...]], Tensor] | None
+_Wiring = _Multilinear | None
 """A product's function with nothing but its wiring, along which relevance without contributions is divided equally."""
+
+_Kept = Keeps[tuple[Sequence[float], _Wiring, tuple[Tensor, ...], Tensor]]
 
 
 class _ProductRelevance(torch.autograd.Function):
     """A function linear in each input, of which each input takes a given part of the relevance."""
 
     @staticmethod
-    def forward(ctx: Any, function: _Multilinear, parts: Sequence[float], wiring: _Wiring, *inputs: Tensor) -> Tensor:
+    def forward(ctx: _Kept, function: _Multilinear, parts: Sequence[float], wiring: _Wiring, *inputs: Tensor) -> Tensor:
         """Run the product once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = function(*leaves)
-        ctx.parts, ctx.wiring, ctx.kept = parts, wiring, (leaves, z)
+        ctx.kept = parts, wiring, leaves, z
         return z.detach()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Share the relevance of z among the inputs by their contributions, each its part of the whole."""
-        (leaves, z), ctx.kept = ctx.kept, None
+        parts, wiring, leaves, z = taken(ctx)
         share = quotient(grads[0], z.detach(), FAINT)
-        lost = None if ctx.wiring is None else _without_contributions(share, z.detach(), grads[0])
+        lost = None if wiring is None else _without_contributions(share, z.detach(), grads[0])
         gradients = pull_back(z, leaves, share)
         shares = [
             torch.mul(x.detach(), gradient).mul_(part)
-            for part, x, gradient in zip(ctx.parts, leaves, gradients, strict=True)
+            for part, x, gradient in zip(parts, leaves, gradients, strict=True)
         ]
-        if lost is not None:
-            spread = spread_equally(Affine("dense", ctx.wiring, spread=ctx.wiring), leaves, lost)
-            shares = [x.add_(more, alpha=part) for part, x, more in zip(ctx.parts, shares, spread, strict=True)]
+        if wiring is not None and lost is not None:
+            spread = spread_equally(Affine("dense", wiring, spread=wiring), leaves, lost)
+            shares = [x.add_(more, alpha=part) for part, x, more in zip(parts, shares, spread, strict=True)]
         return (None, None, None, *shares)
 
 
@@ -89,9 +91,8 @@ def product(
     input divides its part equally among its elements that `wiring`, default `function`, leads there.
     """
     wired = function if wiring is None else wiring
-    spread = None if settings.bias == "absorb" else lambda ones: wired(*ones)
-    result: Tensor = _ProductRelevance.apply(function, tuple(parts), spread, *inputs)  # type: ignore[no-untyped-call]
-    return result
+    spread = None if settings.bias == "absorb" else lambda ones, *_: wired(*ones)
+    return applied(_ProductRelevance, function, tuple(parts), spread, *inputs)
 
 
 def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tensor) -> Tensor:
@@ -99,7 +100,7 @@ def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tenso
 
 
 @operation("mul", "multiply", "__mul__", "__rmul__", "__imul__")
-def multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Any:
+def _multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
     if not (depends(input) and depends(other)):
         return scaled(input, other) if depends(input) else scaled(other, input)
@@ -124,7 +125,7 @@ def _repeats(factor: Tensor, value: Tensor) -> bool:
 
 
 @operation("div", "divide", "true_divide", "__truediv__", "__itruediv__")
-def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object:
+def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Divide by a constant, or by a quantity that is held constant as that of a normalisation."""
     if not depends(other):
         return scaled(input, 1 / other)
@@ -138,7 +139,7 @@ def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object
 
 
 @operation("__rtruediv__", "__rdiv__")
-def _divide_from(settings: RelevanceSettings, input: Tensor, other: Tensor) -> object:
+def _divide_from(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return _divide(settings, other, input)
 
 
@@ -153,11 +154,13 @@ def matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 
 
 @operation("_grouped_mm", "grouped_mm")
-def _grouped_matmul(settings: RelevanceSettings, input: Tensor, mat2: Tensor, *rest: object, **options: Any) -> Tensor:
+def _grouped_matmul(
+    settings: RelevanceSettings, input: Tensor, mat2: Tensor, *rest: object, **options: object
+) -> Tensor:
     """Multiply groups of rows, such as the tokens of each expert, by a matrix each."""
     if depends(mat2):
         raise UnsupportedOperationError("grouped_mm of two quantities that both depend on the input")
-    function: Any = getattr(F, "grouped_mm", torch._grouped_mm)
+    function: _Multilinear = getattr(F, "grouped_mm", torch._grouped_mm)
     return affine(settings, Affine("dense", lambda x, w, _: function(x[0], w, *rest, **options), mat2), input)
 
 
@@ -190,22 +193,29 @@ def _product_and_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None)
 
 
 @operation("addcmul")
-def _addcmul(settings: RelevanceSettings, input: Tensor, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
-    return add(settings, input, _either(multiply, settings, tensor1, tensor2), alpha=value)
+def _addcmul(
+    settings: RelevanceSettings, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
+) -> Tensor:
+    return add(settings, input, _either(_multiply, settings, tensor1, tensor2), alpha=value)
 
 
 @operation("addcdiv")
-def _addcdiv(settings: RelevanceSettings, input: Tensor, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
+def _addcdiv(
+    settings: RelevanceSettings, input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
+) -> Tensor:
     return add(settings, input, _either(_divide, settings, tensor1, tensor2), alpha=value)
 
 
 def _either(
-    combine: Callable[..., object], settings: RelevanceSettings, one: Tensor | float, other: Tensor | float
-) -> object:
+    combine: Callable[[RelevanceSettings, Tensor, Tensor], Tensor],
+    settings: RelevanceSettings,
+    one: Tensor,
+    other: Tensor,
+) -> Tensor:
     """Combine by a handler, which needs a watched value, or two constants as they are."""
     if depends(one) or depends(other):
         return combine(settings, one, other)
-    return one * other if combine is multiply else one / other
+    return one * other if combine is _multiply else one / other
 
 
 @operation("einsum")
@@ -226,6 +236,53 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
 
 
 @operation("glu")
-def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> object:
+def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> Tensor:
     value, gate = input.chunk(2, dim)
-    return multiply(settings, value, pass_on(torch.sigmoid, gate))
+    return _multiply(settings, value, pass_on(torch.sigmoid, gate))
+
+
+@operation("bilinear")
+def _bilinear(
+    settings: RelevanceSettings, input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Run a bilinear layer; where both inputs are watched each takes half, as factors of a product do."""
+    if depends(input1) and depends(input2):
+        wiring = partial(F.bilinear, weight=torch.ones_like(weight))
+        z = product(settings, partial(F.bilinear, weight=weight), (0.5, 0.5), input1, input2, wiring=wiring)
+        return z if bias is None else add(settings, z, bias)
+    if depends(input1):
+        watched, matrix = input1, torch.einsum("kij,...j->...ki", weight, input2)
+    else:
+        watched, matrix = input2, torch.einsum("kij,...i->...kj", weight, input1)
+
+    def weigh(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
+        z = (x[0].unsqueeze(-2) * w).sum(-1)  # type: ignore[operator]
+        return z if b is None else z + b
+
+    return affine(settings, Affine("dense", weigh, matrix, bias, bias), watched)
+
+
+@operation("inner")
+def _inner(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    return _tensordot(settings, input, other, ([-1], [-1]))
+
+
+@operation("tensordot")
+def _tensordot(settings: RelevanceSettings, a: Tensor, b: Tensor, dims: object = 2, out: None = None) -> Tensor:
+    """Sum the products over some axes; relevance as of a product of matrices."""
+    if depends(a) and depends(b):
+        return product(settings, lambda first, other: torch.tensordot(first, other, dims), (0.5, 0.5), a, b)
+    if depends(a):
+        return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(x[0], w, dims), b), a)
+    return affine(settings, Affine("dense", lambda x, w, _: torch.tensordot(w, x[0], dims), a), b)
+
+
+@operation("lerp")
+def _between(settings: RelevanceSettings, input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
+    given = (input, 1 - weight), (end, weight)
+    if depends(weight):
+        rest = add(settings, weight.new_ones(()), scaled(weight, -1))
+        given = (input, rest), (end, weight)
+    first, other = (_multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
+    return add(settings, first, other) if depends(first) or depends(other) else first + other

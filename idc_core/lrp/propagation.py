@@ -7,7 +7,6 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import pull_back
 from idc_core.lrp.captures import followed
 from idc_core.lrp.interception import Watch
-from idc_core.lrp.places import mark_last
 
 
 def start_relevance(scores: Tensor, target: str | Tensor) -> Tensor:
@@ -36,7 +35,22 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
     """Send relevance from the scores back to every capture in one backward pass; zero where no way leads back."""
     check_way(watch, scores)
     if watch.settings is not None and watch.settings.asks_where:
-        mark_last(scores)
+        _mark_last(scores)
     values = [capture.value for capture in watch.captures]
     relevances = pull_back(scores, values, start, allow_unused=True)
     return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
+
+
+def _mark_last(scores: Tensor) -> None:
+    """Tell the places from which nothing but other operations leads to the scores that they are the last."""
+    waiting, seen = [scores.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        place = getattr(getattr(node, "rule", None), "place", None)
+        if place in ("dense", "convolution"):
+            place.last = True
+        else:
+            waiting.extend(before for before, _ in node.next_functions)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -20,22 +20,24 @@ from idc_core.lrp.unseen import in_module
 
 _allowed: ContextVar[bool] = ContextVar("idc_randomness_allowed", default=False)
 
-Draws = Callable[[Args, Kwargs], bool]
+_Default = TypeVar("_Default")
+
+_Draws = Callable[[Args, Kwargs], bool]
 """Whether a call draws random numbers, from its arguments."""
 
 
-def _given(position: int, names: tuple[str, ...], default: object) -> Callable[[Args, Kwargs], Any]:
+def _given(position: int, names: tuple[str, ...], default: _Default) -> Callable[[Args, Kwargs], _Default]:
     """Return what reads an argument that may come by place or by name."""
 
-    def read(args: Args, kwargs: Kwargs) -> Any:
-        if len(args) > position:
-            return args[position]
-        return next((kwargs[name] for name in names if name in kwargs), default)
+    def read(args: Args, kwargs: Kwargs) -> _Default:
+        named = (kwargs[name] for name in names if name in kwargs)
+        given: _Default = args[position] if len(args) > position else next(named, default)
+        return given
 
     return read
 
 
-def _drops(training: bool) -> Draws:
+def _drops(training: bool) -> _Draws:
     """Return whether a dropout draws whose training mode is this by default."""
     share, active = _given(1, ("p",), 0.5), _given(2, ("training", "train"), training)
     return lambda args, kwargs: bool(active(args, kwargs)) and share(args, kwargs) != 0
@@ -52,7 +54,7 @@ def _always(args: Args, kwargs: Kwargs) -> bool:
 
 
 _slope = _given(3, ("training",), False)
-_samples = _given(5, ("_random_samples",), None)
+_samples: Callable[[Args, Kwargs], object] = _given(5, ("_random_samples",), None)
 _dropped, _attends = _given(4, ("dropout_p",), 0.0), _given(13, ("training",), True)
 _dropped_of_heads = _given(10, ("dropout_p",), 0.0)
 
@@ -63,10 +65,10 @@ geometric_ log_normal_ bernoulli_ kaiming_uniform_
 _CHANGED = (
     "normal bernoulli multinomial poisson binomial _standard_gamma _sample_dirichlet gumbel_softmax native_dropout"
 )
-MADE = frozenset(_MADE.split())
+_RANDOM = frozenset(_MADE.split())
 """Operations that give random numbers whatever they are given."""
 
-_DROPPING: dict[str, Draws] = {
+_DROPPING: dict[str, _Draws] = {
     "scaled_dot_product_attention": lambda args, kwargs: _dropped(args, kwargs) > 0,
     "multi_head_attention_forward": lambda args, kwargs: (
         _dropped_of_heads(args, kwargs) > 0 and bool(_attends(args, kwargs))
@@ -75,8 +77,8 @@ _DROPPING: dict[str, Draws] = {
 }
 """Operations that have dropout within."""
 
-DRAWING: dict[str, Draws] = {
-    **dict.fromkeys((*MADE, *_CHANGED.split()), _always),
+DRAWING: dict[str, _Draws] = {
+    **dict.fromkeys((*_RANDOM, *_CHANGED.split()), _always),
     **{name + end: _drops(True) for name in ("dropout", "dropout1d", "dropout2d", "dropout3d") for end in ("", "_")},
     **{
         name + end: _drops(False)
@@ -104,7 +106,7 @@ class Randomness:
         """
         if _allowed.get() or not DRAWING[name](args, kwargs) or self._is_seeded(kwargs.get("generator")):
             return False
-        if name not in MADE:
+        if name not in _RANDOM:
             raise _refusal(name, place)
         return True
 

@@ -22,18 +22,18 @@ from torch import Tensor, nn
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine
-from idc_core.lrp.joining import JoinedRelevance, concatenate
+from idc_core.lrp.joining import concatenate, follow_join
 from idc_core.lrp.operations import FASTER, OPERATIONS, affine, linear, operation, pass_on, scaled, summed
 from idc_core.lrp.rules import RelevanceSettings
 
-State = tuple[Tensor, ...]
+_State = tuple[Tensor, ...]
 """What a cell hands from step to step: its output, and for an LSTM the cell behind it."""
 
-Step = Callable[[RelevanceSettings, Tensor, State, Sequence[Tensor]], State]
+_Step = Callable[[RelevanceSettings, Tensor, _State, Sequence[Tensor]], _State]
 """``step(settings, input, state, weights) -> state``, weights as PyTorch lists them for one layer and direction."""
 
 
-def _lstm_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Sequence[Tensor]) -> State:
+def _lstm_step(settings: RelevanceSettings, x: Tensor, state: _State, weights: Sequence[Tensor]) -> _State:
     hidden, cell = state
     joined = concatenate(settings, [x, hidden], 1)
     weight = torch.cat(tuple(weights[:2]), 1)
@@ -47,7 +47,7 @@ def _lstm_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Se
     return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
 
 
-def _gru_step(settings: RelevanceSettings, x: Tensor, state: State, weights: Sequence[Tensor]) -> State:
+def _gru_step(settings: RelevanceSettings, x: Tensor, state: _State, weights: Sequence[Tensor]) -> _State:
     (hidden,) = state
     biases = weights[2:4] if len(weights) > 2 else (None, None)
     from_input = F.linear(x.detach(), weights[0], biases[0]).chunk(3, 1)
@@ -75,15 +75,15 @@ def _plain_step(
     activation: Callable[[Tensor], Tensor],
     settings: RelevanceSettings,
     x: Tensor,
-    state: State,
+    state: _State,
     weights: Sequence[Tensor],
-) -> State:
+) -> _State:
     joined = concatenate(settings, [x, state[0]], 1)
     bias = weights[2] + weights[3] if len(weights) > 2 else None
     return (pass_on(activation, linear(settings, joined, torch.cat(tuple(weights[:2]), 1), bias)),)
 
 
-_STEPS: dict[str, Step] = {
+_STEPS: dict[str, _Step] = {
     "lstm": _lstm_step,
     "gru": _gru_step,
     "rnn_tanh": partial(_plain_step, torch.tanh),
@@ -93,15 +93,15 @@ _STEPS: dict[str, Step] = {
 
 
 def _along(
-    settings: RelevanceSettings, step: Step, inputs: Sequence[Tensor], start: State, weights: Sequence[Tensor]
-) -> tuple[list[Tensor], State]:
+    settings: RelevanceSettings, step: _Step, inputs: Sequence[Tensor], start: _State, weights: Sequence[Tensor]
+) -> tuple[list[Tensor], _State]:
     """Run a cell along the steps of its inputs; return its outputs and the state in which each row ended.
 
     Of packed sequences, which are sorted by length, a step holds the first rows alone.
     """
     state = tuple(part[: len(inputs[0])] for part in start)
     outputs: list[Tensor] = []
-    ended: list[State] = []
+    ended: list[_State] = []
     for x in inputs:
         before, now = len(state[0]), len(x)
         if now < before:
@@ -116,16 +116,24 @@ def _along(
     return outputs, _joined(state, *ended) if ended else state
 
 
-def _joined(*states: State) -> State:
+def _joined(*states: _State) -> _State:
     """Put the rows of several states below each other."""
     return tuple(torch.cat(parts) for parts in zip(*states, strict=True))
 
 
 def _layers(
-    settings: RelevanceSettings, kind: str, inputs: Sequence[Tensor], start: State, weights: list[Any], options: Any
-) -> tuple[Sequence[Tensor], State]:
+    settings: RelevanceSettings,
+    kind: str,
+    inputs: Sequence[Tensor],
+    start: _State,
+    weights: list[Tensor],
+    has_biases: bool,
+    layers: int,
+    _dropout: float,
+    _training: bool,
+    bidirectional: bool,
+) -> tuple[Sequence[Tensor], _State]:
     """Run layers and directions one after the other; return outputs by step and the last states of all."""
-    has_biases, layers, _, _, bidirectional = options
     directions, each = 1 + bool(bidirectional), 4 if has_biases else 2
     if len(weights) != layers * directions * each:
         raise UnsupportedOperationError(f"{kind.upper()} with a projection")
@@ -152,7 +160,7 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
         batch_first = not packed and options.pop()
         x = input.transpose(0, 1) if batch_first else input
         inputs = x.split(args[0].tolist()) if packed else x.unbind(0)
-        outputs, states = _layers(settings, kind, inputs, start, list(weights), options)
+        outputs, states = _layers(settings, kind, inputs, start, list(weights), *options)
         if packed:
             return torch.cat(tuple(outputs)), *states
         z = torch.stack(tuple(outputs))
@@ -161,8 +169,8 @@ def _recurrent(kind: str) -> Callable[..., tuple[Tensor, ...]]:
     return handler
 
 
-def _cell(kind: str) -> Callable[..., Any]:
-    def handler(settings: RelevanceSettings, input: Tensor, state: Any, *weights: Tensor | None) -> object:
+def _cell(kind: str) -> Callable[..., object]:
+    def handler(settings: RelevanceSettings, input: Tensor, state: Tensor | _State, *weights: Tensor | None) -> object:
         start = (state,) if isinstance(state, Tensor) else tuple(state)
         states = _STEPS[kind](settings, input, start, [weight for weight in weights if weight is not None])
         return states[0] if isinstance(state, Tensor) else states
@@ -184,7 +192,7 @@ def _padded(
     def join(x: tuple[Tensor, ...]) -> Tensor:
         return x[0].masked_fill(hidden, padding)
 
-    z = join((rows,)) if settings.bias == "absorb" else JoinedRelevance.apply(join, (1,), rows)  # type: ignore[no-untyped-call]
+    z = follow_join(settings, join, (1,), rows)
     return z if batch_first else z.transpose(0, 1), lengths
 
 
@@ -192,16 +200,11 @@ for _kind in _STEPS:
     OPERATIONS[_kind], OPERATIONS[f"{_kind}_cell"] = _recurrent(_kind), _cell(_kind)
 
 
-def _last_states(output: Tensor, directions: int) -> Tensor:
-    """Return where each direction of a recurrent layer ended, (directions, n, states), from (length, n, states)."""
-    ends = zip((-1, 0), output.chunk(directions, 2), strict=False)
-    return torch.stack([states[end] for end, states in ends])
-
-
-def with_last_states(module: nn.RNNBase, output: Tensor, states: Any) -> tuple[Tensor, object]:
+def with_last_states(module: nn.RNNBase, output: Tensor, states: Tensor | _State) -> tuple[Tensor, object]:
     """Return what a recurrent layer returns, its last states read off its output so that relevance finds back."""
     directions = 1 + module.bidirectional
-    last = _last_states(output.transpose(0, 1) if module.batch_first else output, directions)
+    steps = output.transpose(0, 1) if module.batch_first else output  # (length, n, states)
+    last = torch.stack([part[end] for end, part in zip((-1, 0), steps.chunk(directions, 2), strict=False)])
     hidden = states[0] if isinstance(states, tuple) else states
     hidden = torch.cat([hidden[:-directions], last])
     return output, (hidden, *states[1:]) if isinstance(states, tuple) else hidden

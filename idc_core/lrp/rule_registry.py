@@ -27,7 +27,7 @@ class RuleCard:
 RULES: Registry[RuleCard] = Registry("relevance rule")
 """Rules by name, entered by `relevance_rule`."""
 
-Choose = TypeVar("Choose", bound=Callable[..., Rule])
+_Choose = TypeVar("_Choose", bound=Callable[..., Rule])
 
 
 def relevance_rule(
@@ -39,7 +39,7 @@ def relevance_rule(
     parameters: tuple[Parameter, ...] = (),
     holds_weights: bool = False,
     kinds_only: bool = False,
-) -> Callable[[Choose], Choose]:
+) -> Callable[[_Choose], _Choose]:
     """Enter a rule into `RULES`.
 
     The decorated function is called with the `Place` of an operation, "absorb" or "redistribute", and a value for each
@@ -50,7 +50,7 @@ def relevance_rule(
     relevance flows through the values only. With `kinds_only` it asks for the kind alone, which runs a little faster.
     """
 
-    def enter(choose: Choose) -> Choose:
+    def enter(choose: _Choose) -> _Choose:
         RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, holds_weights, kinds_only))
         return choose
 

@@ -1,22 +1,22 @@
 """How relevance is propagated: a rule by its name, or a table of rules for single operations, with its parameters."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cache, partial
+
+from torch import Tensor
 
 from idc_core.base.parameters import Parameter, Value, settle, shown
 from idc_core.errors import SettingError
 from idc_core.lrp import basic_rules, composites  # noqa: F401 - they enter their rules, in the order of menus
-from idc_core.lrp.affine import Kind, Place, Rule
+from idc_core.lrp.affine import Affine, Kind, Place, Rule
 from idc_core.lrp.layer_rules import Bias
-from idc_core.lrp.places import ChosenLater
 from idc_core.lrp.rule_registry import RULES as RULES
 from idc_core.lrp.rule_registry import RuleCard as RuleCard
 from idc_core.lrp.rule_registry import relevance_rule as relevance_rule
-from idc_core.lrp.tables import Table, table_of
+from idc_core.lrp.tables import Table
 
 BIAS = Parameter(
     "bias",
@@ -57,12 +57,29 @@ def composite(
     RULES.enter(name, replace(card, kinds_only=not rules.asks_where, home=home))
 
 
+@cache
+def _table_of(text: str) -> Table:
+    """Return the table that a text says."""
+    return Table.of(text)
+
+
 def _card_of(rule: str) -> RuleCard:
     """Return the card of a rule by its name, or of a table by its text."""
     if rule not in RULES and ":" in rule:
-        table = table_of(rule)
+        table = _table_of(rule)
         return RuleCard(rule, rule, f"{rule}.", "", (), table.choose, kinds_only=not table.asks_where)
     return RULES[rule]
+
+
+class _ChosenLater:
+    """A rule that is chosen on the way back, when it is known what is behind the operation."""
+
+    def __init__(self, place: Place, choose: Callable[[Place], Rule]) -> None:
+        self.place, self._choose = place, choose
+
+    def __call__(self, affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        """Share the relevance by the rule for the place."""
+        return self._choose(self.place)(affine, inputs, z, relevance)
 
 
 @dataclass(frozen=True, init=False)
@@ -99,7 +116,7 @@ class RelevanceSettings:
     values: tuple[tuple[str, Value], ...]
     bias: Bias
 
-    def __init__(self, rule: str | Mapping[str, Any] = "epsilon", **parameters: object) -> None:
+    def __init__(self, rule: str | Mapping[str, object] = "epsilon", **parameters: object) -> None:
         if not isinstance(rule, str | Mapping):
             raise SettingError(f"rule must be the name of a rule, a table, or RelevanceSettings, not {shown(rule)}.")
         if isinstance(rule, Mapping) or (rule not in RULES and ":" in rule):
@@ -152,7 +169,7 @@ class RelevanceSettings:
         """Return the rule that treats operations of this kind, here."""
         place = Place(kind, fixed, **self.__dict__.get("_where", {}))
         choose = partial(_card_of(self.rule).choose, bias=self.bias, **dict(self.values))
-        return ChosenLater(place, choose) if self.asks_where else choose(place)
+        return _ChosenLater(place, choose) if self.asks_where else choose(place)
 
 
 NamedRule = str | Mapping[str, object] | RelevanceSettings

@@ -34,7 +34,7 @@ def _first_tensor(output: object, depth: int = _DEEPEST) -> object:
     return next((tensor for tensor in tensors if tensor is not None), None)
 
 
-def _parts(output: object) -> dict[Any, Any]:
+def _parts(output: object) -> dict[object, object]:
     """Return what a dictionary, a record or a tuple holds, by name or number."""
     if isinstance(output, Mapping):
         return dict(output)

@@ -109,7 +109,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-class LayerObserver(Protocol):
+class _LayerObserver(Protocol):
     """What hears of layers as they run."""
 
     where: list[str]
@@ -130,7 +130,7 @@ def _check_rule(settings: RelevanceSettings, modules: Mapping[str, nn.Module]) -
 
 
 @contextmanager
-def watching(model: nn.Module, layers: Sequence[str], watch: LayerObserver, name_all: bool = False) -> Iterator[None]:
+def watching(model: nn.Module, layers: Sequence[str], watch: _LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
     if isinstance(watch, Watch) and watch.settings is not None and watch.settings.asks_where:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 from idc_core.base.parameters import Number, is_number, settle, shown
 from idc_core.errors import SettingError
@@ -47,7 +45,7 @@ class Table:
     rules: tuple[tuple[str, _Spec], ...]
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | str) -> Table:
+    def of(cls, given: Mapping[str, object] | str) -> Table:
         """Read a table; raises SettingError where it names no rule, or wrong values of one."""
         if not isinstance(given, str | Mapping):
             raise SettingError(f"Expected a table of rules such as {_EXAMPLE}, not {shown(given)}.")
@@ -90,14 +88,8 @@ class Table:
         return pass_rule if place.fixed else epsilon_rule(1e-6, bias)
 
 
-@cache
-def table_of(text: str) -> Table:
-    """Return the table that a text says."""
-    return Table.of(text)
-
-
-def _pairs(text: str) -> list[tuple[str, Any]]:
-    pairs = []
+def _pairs(text: str) -> list[tuple[str, object]]:
+    pairs: list[tuple[str, object]] = []
     for part in text.split(","):
         key, colon, rule = part.partition(":")
         name, *values = rule.split() or [""]

@@ -1,7 +1,5 @@
 """Operations that PyTorch does not show to a mode: what they are called, and the module that they are in."""
 
-from typing import Any
-
 from torch import Tensor
 from torch._C import DisableTorchFunction
 
@@ -18,7 +16,7 @@ class Unseen:
     """Finds operations that are not shown, by what passes the borders of modules while the first input runs."""
 
     def __init__(self) -> None:
-        self._passed: list[tuple[Any, str]] = []
+        self._passed: list[tuple[object, str]] = []
 
     def passes(self, values: object, place: str) -> None:
         """Hear of values at a border of a module; where their operation is not shown it is in the module `place`."""

@@ -7,7 +7,6 @@ an activation function, which hands relevance on unchanged.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ def _extreme(name: str) -> tuple[Handler, Handler]:
     ) -> object:
         return over_axes(input, dim, keepdim)
 
-    def along(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Any:
+    def along(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> object:
         other = options.get("other", args[0] if args else None)
         if isinstance(other, Tensor):
             return OPERATIONS[f"{name}imum"](settings, input, other)
@@ -66,7 +65,7 @@ for _name in ("max", "min"):
 def _along(name: str, *, before: int = 0, dim: int | None = None) -> Handler:
     """Return the handler of an operation that takes one number along an axis, named behind so many arguments."""
 
-    def handler(settings: RelevanceSettings, input: Tensor, *args: object, **options: Any) -> object:
+    def handler(settings: RelevanceSettings, input: Tensor, *args: int, **options: int) -> object:
         result = getattr(torch, name)(input.detach(), *args, **options)
         value = result if isinstance(result, Tensor) else result[0]
         axis = options.get("dim", args[before] if len(args) > before else dim)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Floats
 from idc_core.base.parameters import whole_number
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +21,11 @@ class Parts:
     (n, length) it is a word, and a removed one is the token of unknown words; padding and marks stay.
     """
 
-    inputs: NDArray[Any]
+    inputs: Array
     removable: NDArray[np.bool_]
     """(n, parts)."""
     side: int
-    fill: NDArray[Any]
+    fill: Array
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -51,7 +49,7 @@ class Parts:
         np.put_along_axis(places, ranked, np.arange(ranked.shape[1])[None], axis=1)
         return places.astype(np.int64)
 
-    def without(self, removed: NDArray[np.bool_]) -> NDArray[Any]:
+    def without(self, removed: NDArray[np.bool_]) -> Array:
         """Return the inputs with these parts, (n, parts), removed."""
         if self.inputs.ndim == 2:
             return np.where(removed, self.fill, self.inputs)

@@ -18,10 +18,10 @@ from idc_core.base.registry import Registry
 from idc_core.errors import SettingError
 from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed, stream
 
-BLOCK = 1024
+_BLOCK = 1024
 """Pictures that are changed at a time."""
 
-Apply = Callable[..., Pictures]
+_Apply = Callable[..., Pictures]
 """Called with (pictures, streams, **settings); `streams` gives one random stream a picture where it is asked."""
 
 _Streams = Callable[[int], np.random.Generator]
@@ -36,7 +36,7 @@ class Transform:
     label: str
     help: str
     parameters: tuple[Parameter, ...]
-    apply: Apply
+    apply: _Apply
     random: bool = False  # whether it draws from the streams; else the seed changes nothing
 
 
@@ -46,10 +46,10 @@ TRANSFORMS: Registry[Transform] = Registry("transform")
 
 def register_transform(
     name: str, label: str, help: str, *parameters: Parameter, random: bool = False
-) -> Callable[[Apply], Apply]:
+) -> Callable[[_Apply], _Apply]:
     """Enter the decorated function into `TRANSFORMS`; suites, menus and figures follow from its entry."""
 
-    def enter(apply: Apply) -> Apply:
+    def enter(apply: _Apply) -> _Apply:
         TRANSFORMS[name] = Transform(name, label, help, parameters, apply, random)
         return apply
 
@@ -85,11 +85,11 @@ def transform(
     pictures = as_pictures(inputs)
     seed, ids = check_seed(seed), as_numbers(numbers, len(pictures))
     changed = np.empty(pictures.shape, np.float32)
-    for start in range(0, len(pictures), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(pictures), _BLOCK):
+        rows = slice(start, start + _BLOCK)
         block = chosen.apply(pictures[rows], lambda row, first=start: stream(seed, int(ids[first + row])), **values)
         np.clip(block, 0, 1, out=changed[rows])
-        report(on_progress, min(start + BLOCK, len(pictures)), len(pictures), f"pictures changed: {chosen.label}")
+        report(on_progress, min(start + _BLOCK, len(pictures)), len(pictures), f"pictures changed: {chosen.label}")
     return changed
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.files import cache_folder
 from idc_core.base.parameters import settle
 from idc_core.base.progress import Progress
@@ -29,7 +30,7 @@ LIMIT = 1 << 30
 """Bytes that all blocks on disk together may take."""
 
 
-def cached_block(inputs: NDArray[Any], key: object, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+def cached_block(inputs: Array, key: object, make: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return a block of attacked inputs from disk, or make and keep it.
 
     It has the shape of the inputs (k, ...) that it is made of, and follows from them and `key`, as Python writes it.
@@ -54,7 +55,7 @@ def attack_block(
     goal: int | None = None,
     seed: int = 0,
     on_progress: Progress | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> AttackResult:
     """Attack some tests, int64 (k,), about `BLOCK` of them, or read what an earlier run made of them.
 
@@ -62,7 +63,7 @@ def attack_block(
     is complete: a block that is stopped is lost, with `CancelledError`.
     """
     chosen = ATTACKS[name]
-    values = settle(chosen.parameters, settings, chosen.label)
+    values: dict[str, Any] = settle(chosen.parameters, settings, chosen.label)
     inputs, targets, numbers = test.inputs[positions], test.targets[positions], test.ids[positions]
 
     def make() -> NDArray[np.float32]:

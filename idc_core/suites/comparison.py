@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,9 @@ from torch import nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions
 from idc_core.analysis.result import Analysis
+from idc_core.base.arrays import Floats
 from idc_core.base.parameters import is_whole
 from idc_core.base.progress import Progress, part_of
-from idc_core.clustering.points import Floats
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import Codes, assign, decode, encode, total
 from idc_core.coverage.idc import IDC
@@ -103,7 +102,7 @@ class SuiteComparison:
         numbers = list(range(len(self.suites))) if order is None else [int(place) for place in order]
         if sorted(numbers) != list(range(len(self.suites))):
             raise SettingError(f"order must name each suite of 0..{len(self.suites) - 1} once, not {order!r}.")
-        reached: set[Any] = set()
+        reached: set[int] = set()
         gains = []
         for number in numbers:
             before = len(reached)
@@ -123,7 +122,7 @@ class SuiteComparison:
             reached |= sets[best]
         return order
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return one record per suite and number of neurons, for tables and files."""
         columns = [field.name for field in fields(SuiteResult) if field.name not in ("name", "fingerprint", *_ARRAYS)]
         return [
@@ -141,7 +140,7 @@ class SuiteComparison:
             for suite, gain in zip(self.suites, self.marginal(m), strict=True)
         ]
 
-    def _reached(self, m: int) -> list[set[Any]]:
+    def _reached(self, m: int) -> list[set[int]]:
         if m not in self.ms:
             raise SettingError(f"m must be one of {', '.join(map(str, self.ms))}, not {m!r}.")
         return [set(suite.cells[m].codes.tolist()) for suite in self.suites]

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array, Arrays
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 
-Kind = Literal["pictures", "tokens", "numbers"]
+_Kind = Literal["pictures", "tokens", "numbers"]
 
 
 def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") -> Suite:
@@ -42,9 +43,7 @@ def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") ->
     return suite_from_arrays(inputs, targets, form, label=label, where=where)
 
 
-def read_tests(
-    file: File, where: str, form: SuiteFormat, others: Sequence[str] = ()
-) -> tuple[NDArray[Any], NDArray[Any], dict[str, NDArray[Any]]]:
+def read_tests(file: File, where: str, form: SuiteFormat, others: Sequence[str] = ()) -> tuple[Array, Array, Arrays]:
     """Read inputs, targets and other arrays; shapes and types are compared with `form` before anything is read."""
     with open_arrays(file, where) as arrays:
         arrays.require(("inputs", "targets", *others))
@@ -72,7 +71,7 @@ class SuiteFormat:
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     task: Task
-    kind: Kind | Literal[""] = ""
+    kind: _Kind | Literal[""] = ""
 
     def __post_init__(self) -> None:
         if not self.kind:
@@ -90,7 +89,7 @@ class SuiteFormat:
         return SuiteFormat(shape, tuple(like.class_names), like.task, kind)
 
 
-def _kind_of(inputs: NDArray[Any]) -> Kind:
+def _kind_of(inputs: Array) -> _Kind:
     """Return what inputs (n, ...) of a data set are."""
     if inputs.ndim == 4:
         return "pictures"
@@ -98,8 +97,8 @@ def _kind_of(inputs: NDArray[Any]) -> Kind:
 
 
 def suite_from_arrays(
-    inputs: NDArray[Any],
-    targets: NDArray[Any],
+    inputs: Array,
+    targets: Array,
     form: SuiteFormat,
     *,
     label: str = "Own tests",
@@ -133,12 +132,12 @@ def suite_from_arrays(
     )
 
 
-def begin_digest(kind: np.dtype[Any], shape: tuple[int, ...]) -> Hash:
+def begin_digest(kind: np.dtype[np.generic], shape: tuple[int, ...]) -> Hash:
     """Begin the content address of tests: all inputs follow in order, then the targets."""
     return hashlib.sha256(repr((kind.str, shape)).encode())
 
 
-def fitting_inputs(array: NDArray[Any], form: SuiteFormat, where: str) -> NDArray[Any]:
+def fitting_inputs(array: Array, form: SuiteFormat, where: str) -> Array:
     """Return inputs as the network takes them, or refuse them with `DataError`."""
     _check_form(array.shape, array.dtype, form, where)
     if form.kind == "tokens":
@@ -159,7 +158,7 @@ def fitting_inputs(array: NDArray[Any], form: SuiteFormat, where: str) -> NDArra
     return np.ascontiguousarray(array, np.float32)
 
 
-def _check_form(found: tuple[int, ...], kind: np.dtype[Any], form: SuiteFormat, where: str) -> None:
+def _check_form(found: tuple[int, ...], kind: np.dtype[np.generic], form: SuiteFormat, where: str) -> None:
     """Refuse inputs of another shape or type, before any of them is looked at."""
     shape = form.shape
     if found[1:] != shape or not found or not found[0]:
@@ -173,7 +172,7 @@ def _check_form(found: tuple[int, ...], kind: np.dtype[Any], form: SuiteFormat, 
         raise DataError(f"{where}: expected inputs as floats in 0..1 or as uint8 in 0..255, not {kind}.")
 
 
-def fitting_targets(array: NDArray[Any], count: int, form: SuiteFormat, where: str) -> NDArray[Any]:
+def fitting_targets(array: Array, count: int, form: SuiteFormat, where: str) -> Array:
     """Return targets as the network predicts them, or refuse them with `DataError`."""
     if array.shape != (count,):
         raise DataError(f"{where}: expected one target for each of {count} inputs, found the shape {array.shape}.")

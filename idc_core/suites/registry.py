@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import Parameter, settle
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
@@ -19,18 +20,18 @@ from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
 from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
 from idc_core.perturbation.attacks import Attack, Preset
-from idc_core.perturbation.inputs import SHARE, check_seed
+from idc_core.perturbation.inputs import SHARE, Pictures, check_seed
 from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.transforms import Transform
 from idc_core.suites.attacked import cached_block
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
-Family = Literal["original", "noise", "transform", "attack"]
+_Family = Literal["original", "noise", "transform", "attack"]
 
 _SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
 
-Apply = Callable[..., NDArray[np.float32]]
+_Apply = Callable[..., Pictures]
 """Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings); returns inputs of the same shape."""
 
 
@@ -47,12 +48,12 @@ class SuiteKind:
     help: str
     citation: str
     symbol: str
-    family: Family
+    family: _Family
     parameters: tuple[Parameter, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
     needs_model: bool = False
     random: bool = False
-    apply: Apply | None = None
+    apply: _Apply | None = None
 
 
 _NOISE = (
@@ -64,23 +65,8 @@ _NOISE = (
 _PAPER = "Gerasimou, Eniser, Sen, Cakan, ICSE 2020, RQ2"
 
 
-def _random(model: nn.Module | None, inputs: Any, targets: Any, *, on_progress: Any, **settings: Any) -> Any:
-    return random_noise(inputs, **settings)
-
-
-def _guided(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
-    return guided_noise(model, inputs, **settings)
-
-
-def _transformed(name: str) -> Apply:
-    def apply(model: nn.Module | None, inputs: Any, targets: Any, **settings: Any) -> Any:
-        return transform(inputs, name, **settings)
-
-    return apply
-
-
-def _attacked(name: str) -> Apply:
-    def apply(model: nn.Module, inputs: Any, targets: Any, **settings: Any) -> Any:
+def _attacked(name: str) -> _Apply:
+    def apply(model: nn.Module, inputs: Pictures, targets: Array, **settings: Any) -> Pictures:
         result = attack(model, inputs, targets, name, **settings)
         if not result.complete:
             raise CancelledError(f"Stopped on request while {len(inputs)} inputs were attacked by {name}.")
@@ -102,7 +88,7 @@ _OF_THE_TESTS = {
             "noise",
             _NOISE,
             random=True,
-            apply=_random,
+            apply=lambda model, inputs, targets, *, on_progress, **settings: random_noise(inputs, **settings),
         ),
         SuiteKind(
             "guided",
@@ -114,7 +100,7 @@ _OF_THE_TESTS = {
             _NOISE,
             needs_model=True,
             random=True,
-            apply=_guided,
+            apply=lambda model, inputs, targets, **settings: guided_noise(model, inputs, **settings),
         ),
     )
 }
@@ -131,7 +117,7 @@ def _of_transform(one: Transform) -> SuiteKind:
         "transform",
         one.parameters,
         random=one.random,
-        apply=_transformed(one.name),
+        apply=lambda model, inputs, targets, **settings: transform(inputs, one.name, **settings),
     )
 
 
@@ -196,7 +182,7 @@ def make_suite(
     with_original: bool = True,
     seed: int = 0,
     preset: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Suite:
     """Make a suite of a data set: the original tests (unless not `with_original`), and what is made of each of them.
 
@@ -218,7 +204,7 @@ def perturbed(
     *,
     seed: int = 0,
     preset: str | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Suite:
     """Make one new input of each input of a suite; inputs are made when they are asked for.
 
@@ -260,7 +246,7 @@ def _maker(
 ) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
 
-    def apply(positions: Positions, inputs: NDArray[Any], on_progress: Progress | None) -> NDArray[np.float32]:
+    def apply(positions: Positions, inputs: Pictures, on_progress: Progress | None) -> NDArray[np.float32]:
         if kind.apply is None or not len(positions):
             return np.empty(inputs.shape, np.float32)
         return kind.apply(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions, predictions_of
+from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress, report
 from idc_core.datasets.dataset import Task
 from idc_core.errors import ModelError
@@ -34,7 +34,7 @@ class PartResponses:
 def part_responses(
     model: nn.Module,
     part: SuitePart,
-    targets: NDArray[Any],
+    targets: Array,
     task: Task,
     layer: str,
     important: Sequence[int] | NDArray[np.int64],
@@ -67,7 +67,7 @@ def part_responses(
 def responses_from_traces(
     scores: NDArray[np.float32],
     activations: NDArray[np.float32],
-    targets: NDArray[Any],
+    targets: Array,
     task: Task,
     important: Sequence[int] | NDArray[np.int64],
 ) -> PartResponses:
@@ -75,7 +75,7 @@ def responses_from_traces(
     return PartResponses(predict(scores, targets, task), activations[:, np.asarray(important, np.int64)])
 
 
-def predict(scores: NDArray[Any], targets: NDArray[Any], task: Task) -> Predictions:
+def predict(scores: NDArray[np.floating], targets: Array, task: Task) -> Predictions:
     """Return the predictions of scores (n, classes); raise `ModelError` if a true class is none of the network's."""
     if task == "classification" and len(targets) and targets.max() >= scores.shape[1]:
         raise ModelError(
@@ -95,7 +95,7 @@ def trace_part(
             report(on_progress, int(positions[0]) + end, part.count, "inputs through the network")
 
 
-def part_blocks(part: SuitePart, on_progress: Progress | None = None) -> Iterator[tuple[Positions, NDArray[Any]]]:
+def part_blocks(part: SuitePart, on_progress: Progress | None = None) -> Iterator[tuple[Positions, Array]]:
     """Make the inputs of a part, as many at a time as it says; yield positions within the part, and inputs (k, ...).
 
     While inputs are made that take long, `on_progress` is called with where in the part their block begins.

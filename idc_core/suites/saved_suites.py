@@ -15,11 +15,10 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.config import config
 from idc_core.base.files import keeping, partial_file
 from idc_core.base.progress import Progress, report
@@ -63,11 +62,14 @@ def _read(path: Path) -> SavedSuite:
     """Read what a file says of itself."""
     with open_archive(path, f"The saved suite {path}") as archive:
         about = read_json(archive.read(_ABOUT), f"The saved suite {path}: {_ABOUT}", SavedSuite)
-    steps = (replace(step, settings=_tuples(step.settings)) for step in about.provenance)
+    steps = (
+        replace(step, settings={name: _tuples(value) for name, value in step.settings.items()})
+        for step in about.provenance
+    )
     return replace(about, name=path.stem, provenance=tuple(steps))
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> object:
     """Return what JSON wrote, its lists as the tuples that they were."""
     if isinstance(value, dict):
         return {key: _tuples(inner) for key, inner in value.items()}
@@ -88,8 +90,8 @@ SAVED = Documents(
 
 def save_suite(
     label: str,
-    tests: Suite | NDArray[Any],
-    targets: NDArray[Any] | None = None,
+    tests: Suite | Array,
+    targets: Array | None = None,
     provenance: Sequence[ProvenanceStep] = (),
     *,
     like: Dataset | Suite | None = None,
@@ -205,7 +207,7 @@ def _describe(label: str, suite: Suite, provenance: Sequence[ProvenanceStep], ow
         raise SettingError(f"How {label!r} came to be cannot be written as JSON: {error}.") from error
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is neither number, text, truth value nor a sequence of these")

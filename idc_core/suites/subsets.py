@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.analysis.predictions import Predictions
+from idc_core.base.arrays import Array
 from idc_core.base.parameters import is_whole, whole_number
 from idc_core.base.progress import Progress
 from idc_core.errors import DataError, SettingError
@@ -41,7 +40,7 @@ def find_tests(
     if suite.task == "regression":
         raise SettingError("Tests of a regression have no classes and no confidence; take a subset by positions.")
     inside = np.ones(len(suite), bool)
-    settings: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     if classes is not None:
         inside &= np.isin(suite.targets, _checked(classes, suite))
         settings["classes"] = tuple(sorted(int(number) for number in classes))
@@ -115,7 +114,7 @@ def _predict_suite(model: nn.Module, suite: Suite, *, on_progress: Progress | No
 
 
 def _piece(part: SuitePart, positions: Positions) -> SuitePart:
-    def make(wanted: Positions, on_progress: Progress | None) -> NDArray[Any]:
+    def make(wanted: Positions, on_progress: Progress | None) -> Array:
         return part.make(positions[wanted], on_progress)
 
     return SuitePart(content_address(part.fingerprint, positions.tolist()), len(positions), make, part.at_a_time)

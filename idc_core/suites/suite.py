@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 
-BLOCK, BLOCK_BYTES = 1024, 128 << 20
+_BLOCK, _BLOCK_BYTES = 1024, 128 << 20
 """Inputs that are made at a time, and the bytes that they may take: of large pictures fewer."""
 
 Positions = NDArray[np.int64]
-Make = Callable[[Positions, Progress | None], NDArray[Any]]
+_Make = Callable[[Positions, Progress | None], Array]
 """Called with positions within a part, any of them in any order; returns those inputs."""
 
 
@@ -32,7 +32,7 @@ class ProvenanceStep:
 
     recipe: str
     label: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     seed: int | None = None
     model: str = ""
 
@@ -46,13 +46,13 @@ class SuitePart:
 
     fingerprint: str
     count: int
-    make: Make
-    at_a_time: int = BLOCK
+    make: _Make
+    at_a_time: int = _BLOCK
 
     @staticmethod
-    def of(inputs: NDArray[Any], fingerprint: str) -> SuitePart:
+    def of(inputs: Array, fingerprint: str) -> SuitePart:
         """Return inputs (n, ...) that are in memory as a part."""
-        most = max(1, min(BLOCK, BLOCK_BYTES // max(1, inputs.nbytes // max(1, len(inputs)))))
+        most = max(1, min(_BLOCK, _BLOCK_BYTES // max(1, inputs.nbytes // max(1, len(inputs)))))
         return SuitePart(fingerprint, len(inputs), lambda positions, _: np.asarray(inputs[positions]), most)
 
 
@@ -68,7 +68,7 @@ class Suite:
 
     name: str
     label: str
-    targets: NDArray[Any]
+    targets: Array
     origin: NDArray[np.int64]
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
@@ -88,12 +88,12 @@ class Suite:
         """Content address of all inputs and of how they were made, 16 hexadecimal digits."""
         return content_address(*(part.fingerprint for part in self.parts))
 
-    def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> NDArray[Any]:
+    def take(self, positions: Sequence[int] | Positions, on_progress: Progress | None = None) -> Array:
         """Make some inputs (k, ...), at positions (k,) in 0..n - 1, in any order."""
         places = np.asarray(positions, np.int64).reshape(-1)
         if len(places) and not (places.min() >= 0 and places.max() < len(self)):
             raise SettingError(f"Expected positions in 0..{len(self) - 1} of suite {self.label!r}.")
-        inputs: NDArray[Any] | None = None
+        inputs: Array | None = None
         for start, part in zip(self.starts, self.parts, strict=True):
             mine = np.flatnonzero((places >= start) & (places < start + part.count))
             if len(mine) or inputs is None:
@@ -104,9 +104,7 @@ class Suite:
             raise DataError(f"Suite {self.label!r} has no parts, so that it has no inputs.")
         return inputs
 
-    def blocks(
-        self, size: int | None = None, on_progress: Progress | None = None
-    ) -> Iterator[tuple[Positions, NDArray[Any]]]:
+    def blocks(self, size: int | None = None, on_progress: Progress | None = None) -> Iterator[tuple[Positions, Array]]:
         """Make all inputs block by block; yield positions, int64 (k,), and inputs (k, ...)."""
         size = size or self.at_a_time
         for start in range(0, len(self), size):
@@ -116,7 +114,7 @@ class Suite:
     @property
     def at_a_time(self) -> int:
         """Inputs that are made at a time at most."""
-        return min((part.at_a_time for part in self.parts), default=BLOCK)
+        return min((part.at_a_time for part in self.parts), default=_BLOCK)
 
     @property
     def starts(self) -> list[int]:
@@ -125,7 +123,7 @@ class Suite:
         return [int(end) for end in ends[:-1]]
 
     @property
-    def parts_with_targets(self) -> list[tuple[SuitePart, NDArray[Any]]]:
+    def parts_with_targets(self) -> list[tuple[SuitePart, Array]]:
         """The parts, each with its targets."""
         return [
             (part, self.targets[start : start + part.count])
@@ -171,7 +169,7 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
                 f"shapes {first.shape} and {other.shape}, with {len(first.class_names)} and "
                 f"{len(other.class_names)} classes."
             )
-    distinct: dict[str, tuple[SuitePart, NDArray[Any], NDArray[np.int64]]] = {}
+    distinct: dict[str, tuple[SuitePart, Array, NDArray[np.int64]]] = {}
     for suite in suites:
         for start, (part, targets) in zip(suite.starts, suite.parts_with_targets, strict=True):
             distinct.setdefault(part.fingerprint, (part, targets, suite.origin[start : start + part.count]))

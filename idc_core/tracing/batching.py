@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
+from idc_core.base.config import config
 from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
@@ -20,15 +22,14 @@ from idc_core.lrp.propagation import check_way
 from idc_core.lrp.randomness import check_outside, generators
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
-from idc_core.tracing.batch_size import NEAR, inputs_at_once
-from idc_core.tracing.item_loader import is_items, loaded
+from idc_core.tracing.batch_size import MOST_INPUTS, NEAR, inputs_at_once
 from idc_core.tracing.memory import EVERY, keep, release
 from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
 
 _NO_TOKENS = "no tokens; expected (inputs, tokens, features). Choose a layer of tokens"
 
-Inputs = Any
+Inputs = object
 """A tensor, an array, anything with ``.inputs`` (a `Dataset`), a ``torch.utils.data.Dataset`` of inputs or of pairs
 (input, target), or an iterable of batches of these, such as a ``DataLoader``; of a network with several inputs a
 mapping from their names to arrays with equal rows, the main one first."""
@@ -45,7 +46,7 @@ _FEW = 100
 
 
 @dataclass(frozen=True)
-class Probe:
+class _Probe:
     """What one input has shown of a network before any work."""
 
     footprint: int  # bytes of the activations
@@ -126,7 +127,7 @@ def probe(
     settings: RelevanceSettings | None,
     traits: CaptureTraits | None = None,
     ends_at: str = "",
-) -> Probe:
+) -> _Probe:
     """Try everything on one input, so that a refusal comes before any work."""
     check_parts(model, layers)
     watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
@@ -152,7 +153,7 @@ def probe(
     footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
     held = min(footprint, (kept + _AT_WORK * counts.largest) * scores.element_size())
     uses = counts.products / counts.weights if counts.weights else float("inf")
-    return Probe(footprint, held, uses, seen, (watch, scores))
+    return _Probe(footprint, held, uses, seen, (watch, scores))
 
 
 def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
@@ -263,26 +264,40 @@ def source(inputs: Inputs) -> tuple[Iterable[Any], int | None]:
     inputs = whole(inputs)
     if isinstance(inputs, NamedInputs) or is_array(inputs):
         return (inputs,), _rows(inputs)
-    if is_items(inputs):
-        loader, total = loaded(inputs)
+    if isinstance(inputs, Dataset):
+        loader, total = _loaded(inputs)
         return _parts(loader), total
     if isinstance(inputs, Iterable) and not isinstance(inputs, str | bytes):
         return _parts(inputs), None
     raise DataError(f"Expected a tensor, an array, a data set or an iterable of batches, not {type(inputs).__name__}.")
 
 
-def _parts(inputs: Iterable[Any]) -> Iterator[object]:
+def _parts(inputs: Iterable[object]) -> Iterator[object]:
     """Yield the inputs of batches, of pairs the first one; nothing is begun before the first is asked for."""
     for batch in inputs:
         yield whole(batch[0] if isinstance(batch, tuple | list) else batch)
 
 
+def _loaded(items: Dataset[object]) -> tuple[Iterable[object], int | None]:
+    """Return the batches of a Dataset in its own order, and how many items it has where that is known.
+
+    ``loaders`` of the config file is the number of processes that read; the order does not depend on it. An iterable
+    Dataset has no items by number that could be shared out, so it is read by this process.
+    """
+    iterable = isinstance(items, IterableDataset)
+    # A generator of its own: else a loader would draw from the caller's random numbers.
+    loader: DataLoader[object] = DataLoader(
+        items, MOST_INPUTS, num_workers=0 if iterable else config().loaders, generator=torch.Generator()
+    )
+    return loader, None if iterable else len(items)  # type: ignore[arg-type]
+
+
 class PairedTargets:
     """Batches of pairs (inputs, targets), from which inputs are taken; it holds the targets that came with them."""
 
-    def __init__(self, batches: Iterable[Any]) -> None:
+    def __init__(self, batches: Iterable[object]) -> None:
         self._batches = batches
-        self._targets: list[NDArray[Any]] = []
+        self._targets: list[NDArray[np.int64]] = []
 
     @classmethod
     def of(cls, inputs: Inputs) -> "PairedTargets | None":
@@ -291,12 +306,12 @@ class PairedTargets:
         if (
             isinstance(inputs, NamedInputs | str | bytes)
             or is_array(inputs)
-            or not (is_items(inputs) or isinstance(inputs, Iterable))
+            or not isinstance(inputs, Dataset | Iterable)
         ):
             return None
-        return cls(loaded(inputs)[0] if is_items(inputs) else inputs)
+        return cls(_loaded(inputs)[0] if isinstance(inputs, Dataset) else inputs)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         for batch in self._batches:
             if not isinstance(batch, tuple | list) or len(batch) < 2:
                 raise SettingError(

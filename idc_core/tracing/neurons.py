@@ -1,7 +1,6 @@
 """What a neuron of a layer is: a unit, a channel, a feature of tokens, a head; its activation and its relevance."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +97,7 @@ def countable_layers(model: nn.Module) -> tuple[str, ...]:
     )
 
 
-def check_neuron(of: object, target: Any) -> Neuron:
+def check_neuron(of: object, target: object) -> Neuron:
     """Return the hidden neuron that is to be explained in place of a class; `target` must be the usual one."""
     parts = tuple(of) if isinstance(of, tuple | list) else ()
     if len(parts) != 2 or not isinstance(parts[0], str) or parts[0] == INPUT:
@@ -154,7 +153,7 @@ def _positions(value: Tensor, axis: int) -> tuple[int, ...]:
     return tuple(d for d in range(1, value.dim()) if d != neurons)
 
 
-def first_unsound(values: NDArray[Any]) -> int | None:
+def first_unsound(values: NDArray[np.floating]) -> int | None:
     """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
     # A sum is finite only where all numbers are, and takes less time; a sum may overflow where they are.
     with np.errstate(over="ignore", invalid="ignore"):

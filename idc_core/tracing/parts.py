@@ -14,7 +14,7 @@ TokenMask = Tensor | None
 
 
 @dataclass(frozen=True)
-class Part:
+class _Part:
     """A part of a value of a layer; neurons lie in axis 1 of what it gives.
 
     Attributes
@@ -46,7 +46,7 @@ def _last(value: Tensor, kept: TokenMask) -> Tensor:
     return (kept * torch.arange(tokens, device=value.device)).amax(1)
 
 
-def _token(place: Callable[[Tensor, TokenMask], Tensor]) -> Part:
+def _token(place: Callable[[Tensor, TokenMask], Tensor]) -> _Part:
     """Return the part that is one token of each input."""
 
     def features(value: Tensor, kept: TokenMask) -> Tensor:
@@ -55,7 +55,7 @@ def _token(place: Callable[[Tensor, TokenMask], Tensor]) -> Part:
     def places(value: Tensor, kept: TokenMask) -> Tensor:
         return (torch.arange(value.shape[1], device=value.device) == place(value, kept)[:, None])[..., None]
 
-    return Part(features, features, places, 2)
+    return _Part(features, features, places, 2)
 
 
 _PARTS = {
@@ -63,7 +63,7 @@ _PARTS = {
     LAST: _token(_last),
     # The features of a head have no axes of their own: values and the layer behind them may be rotated together and
     # nothing changes. The length of a head's vector is the same then, the mean of its features is not.
-    HEADS: Part(
+    HEADS: _Part(
         lambda value, kept: value.norm(dim=3),
         lambda value, kept: value.sum(3),
         lambda value, kept: value.new_ones((), dtype=torch.bool),
@@ -72,7 +72,7 @@ _PARTS = {
 }
 
 
-def part_of(layer: str) -> Part | None:
+def part_of(layer: str) -> _Part | None:
     """Return what reads a layer that is meant in part; None for a whole layer."""
     return _PARTS.get(split_layer(layer)[1])
 

@@ -7,7 +7,7 @@ import torch
 
 from idc_core.errors import DataError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Pieces:
@@ -19,7 +19,7 @@ class Pieces:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def __call__(self, count: int, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
+    def __call__(self, count: int, work: Callable[[slice], _T]) -> Iterator[tuple[slice, _T]]:
         """Do some work on the rows of `count` inputs, a slice at a time; yield each slice with its result.
 
         Raises `DataError` where memory does not suffice for a single input.

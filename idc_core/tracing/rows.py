@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
 
-from numpy.typing import NDArray
-
+from idc_core.base.arrays import Array
 from idc_core.base.growing import GrowingArrays
 from idc_core.errors import DataError
 from idc_core.store import MISSING, Unfinished
 
 log = logging.getLogger("idc_core")
 
-Name = tuple[str, str]
+_Name = tuple[str, str]
 """What is held, and of which layer: ("activations", "fc2")."""
 
 _EVERY_S = 5.0
@@ -48,14 +46,14 @@ class PassRows:
         self.held, self.done = GrowingArrays(in_memory), 0
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._unfinished = unfinished
-        self._new: list[Mapping[Name, NDArray[Any]]] = []
+        self._new: list[Mapping[_Name, Array]] = []
         while unfinished is not None and (piece := unfinished.find(self.done)) is not MISSING:
             for arrays in piece["arrays"]:
                 self._hold(arrays)
             self.shapes = piece["shapes"]
         self._kept, self._since = self.done, time.monotonic()
 
-    def append(self, arrays: Mapping[Name, NDArray[Any]]) -> None:
+    def append(self, arrays: Mapping[_Name, Array]) -> None:
         """Add the rows of some inputs."""
         self._hold(arrays)
         if self._unfinished is None:
@@ -81,7 +79,7 @@ class PassRows:
         if self._kept:
             self.keep()
 
-    def _hold(self, arrays: Mapping[Name, NDArray[Any]]) -> None:
+    def _hold(self, arrays: Mapping[_Name, Array]) -> None:
         for name, array in arrays.items():
             self.held.append(name, array)
         self.done += len(next(iter(arrays.values())))

@@ -1,10 +1,9 @@
 """The one streaming pass over inputs: scores, activations and relevance, batch by batch."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -268,7 +267,7 @@ def _start_at(model: nn.Module, watch: Watch, of: Neuron, kept: TokenMask) -> tu
 
 
 def _combined(
-    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: TokenMask, over: object, rows: int
+    watch: Watch, values: list[Tensor], layers: Sequence[str], kept: TokenMask, over: Callable[..., Tensor], rows: int
 ) -> dict[str, Tensor]:
     """Return one tensor a layer; a use of a layer that ran twice is to its neurons what a position is to a channel.
 
@@ -282,7 +281,7 @@ def _combined(
     return combined
 
 
-def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Any) -> Tensor:
+def _over_uses(uses: list[Tensor], layer: str, kept: TokenMask, over: Callable[..., Tensor]) -> Tensor:
     """Return what is meant of a layer: one tensor of all its uses."""
     part = part_of(layer)
     if part is not None:

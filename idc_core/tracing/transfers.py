@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from idc_core.base.arrays import Array
 from idc_core.base.devices import check_values
 
-T = TypeVar("T")
-K = TypeVar("K")
+_T = TypeVar("_T")
+_K = TypeVar("_K")
 
 
 def to_device(tensor: Tensor, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
@@ -39,12 +39,12 @@ def _copying(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tuple[T, dict[K, NDArray[Any]]]]:
+def brought_back(parts: Iterable[tuple[_T, Mapping[_K, Tensor]]]) -> Iterator[tuple[_T, dict[_K, Array]]]:
     """Yield what belongs to each batch, and its tensors as arrays; bfloat16 and float16 as float32.
 
     From a GPU they come one batch late: the next one is prepared and begun before anything waits for this one.
     """
-    waiting: tuple[T, dict[K, Tensor], Any] | None = None
+    waiting: tuple[_T, dict[_K, Tensor], torch.cuda.Event | None] | None = None
     for about, tensors in parts:
         copies, arrived = _begin({name: _readable(tensor.detach()) for name, tensor in tensors.items()})
         if waiting is not None:
@@ -58,7 +58,7 @@ def brought_back(parts: Iterable[tuple[T, Mapping[K, Tensor]]]) -> Iterator[tupl
         yield _finished(*waiting)
 
 
-def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
+def _begin(tensors: dict[_K, Tensor]) -> tuple[dict[_K, Tensor], torch.cuda.Event | None]:
     """Begin to copy tensors to the processor; return them, and an event to wait for where they are not there yet."""
     check_values(tensors.values())
     if not any(tensor.is_cuda for tensor in tensors.values()):
@@ -67,7 +67,7 @@ def _begin(tensors: dict[K, Tensor]) -> tuple[dict[K, Tensor], Any]:
     return copies, torch.cuda.current_stream(next(t.device for t in tensors.values() if t.is_cuda)).record_event()
 
 
-def _finished(about: T, copies: dict[K, Tensor], arrived: Any) -> tuple[T, dict[K, NDArray[Any]]]:
+def _finished(about: _T, copies: dict[_K, Tensor], arrived: torch.cuda.Event | None) -> tuple[_T, dict[_K, Array]]:
     if arrived is not None:
         arrived.synchronize()
     return about, {name: np.asarray(copy.numpy()) for name, copy in copies.items()}

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.arrays import Floats
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
     MANY_PAIRS,
     CriterionResult,
-    Floats,
     Subsets,
     evaluate_criteria,
     evaluate_profiles,

@@ -40,7 +40,7 @@ def mapped_files(folder):
 
 @pytest.mark.parametrize("most", [0, 100, 1 << 20])
 def test_rows_come_back_as_they_went(home, most, monkeypatch):
-    monkeypatch.setattr(growing, "BLOCK", 64)
+    monkeypatch.setattr(growing, "_BLOCK", 64)
     parts = [np.arange(n * 6, dtype=np.float32).reshape(n, 2, 3) + n for n in (4, 0, 1, 30)]
     arrays = GrowingArrays(most)
     for part in parts:
@@ -62,7 +62,7 @@ def test_rows_come_back_as_they_went(home, most, monkeypatch):
 
 
 def test_many_small_rows_lie_in_few_blocks(monkeypatch):
-    monkeypatch.setattr(growing, "BLOCK", 4096)
+    monkeypatch.setattr(growing, "_BLOCK", 4096)
     arrays = GrowingArrays(1 << 20)
     for number in range(1000):
         arrays.append("rows", np.full((3, 4), number, np.float32))

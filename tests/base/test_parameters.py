@@ -5,7 +5,7 @@ import pytest
 
 import idc_core as idc
 from idc_core.base import ranges
-from idc_core.base.parameters import MOST_WHOLE, SHOWN, Parameter, shown, whole_number
+from idc_core.base.parameters import _SHOWN, MOST_WHOLE, Parameter, shown, whole_number
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, IdcError, ModelError, SettingError
 from idc_core.experiments.random_neurons import check_seeds
@@ -72,7 +72,7 @@ def test_texts_of_numbers(text, value):
 
 def test_what_a_message_repeats_is_short():
     for value in ("x" * 100_000, HUGE, [1] * 1_000, "\0", 'a"b', float("nan"), np.arange(10_000)):
-        assert 0 < len(shown(value)) <= SHOWN
+        assert 0 < len(shown(value)) <= _SHOWN
     assert shown("five") == "'five'"
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from idc_core.coverage import adequacy
-from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy, MahalanobisAdequacy, Neighbours
-from idc_core.coverage.moments import Moments, whitening
+from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy, MahalanobisAdequacy, Neighbours, _whitening
+from idc_core.coverage.moments import Moments
 from idc_core.errors import DataError
 from tests.coverage import slow_criteria as slow
 
@@ -48,7 +48,7 @@ class TestNearest:
         whole = nearest(OTHERS, TRACES)
         sizes = []
         count = np.count_nonzero
-        monkeypatch.setattr(adequacy, "BLOCK_BYTES", 4 * 8 * 90 * 7)
+        monkeypatch.setattr(adequacy, "_BLOCK_BYTES", 4 * 8 * 90 * 7)
         monkeypatch.setattr(np, "count_nonzero", lambda block, axis: sizes.append(block.shape) or count(block, axis))
         parts = nearest(OTHERS, TRACES)
         assert sizes == [(7, 90)] * 5 + [(5, 90)]
@@ -129,7 +129,7 @@ class TestMoments:
         np.testing.assert_allclose(other.covariance(), np.cov(TRACES.T, bias=True), rtol=1e-12)
 
     def test_whitening(self):
-        matrix, volume = whitening(np.cov(TRACES.T))
+        matrix, volume = _whitening(np.cov(TRACES.T))
         np.testing.assert_allclose(np.cov((TRACES @ matrix).T), np.eye(4), atol=1e-12)
         assert volume == pytest.approx(np.linalg.slogdet(np.cov(TRACES.T))[1])
 

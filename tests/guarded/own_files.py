@@ -380,7 +380,7 @@ OWN = (
             "idc_core.base.growing",
             "idc_core.base.threads",
             "idc_core.tracing.batch_size",
-            "idc_core.tracing.item_loader",
+            "idc_core.tracing.batching",
         ),
         lambda folder: written("../home/config.toml", "# mine\n[limits]\nmemory_mib = 256\n")(folder),
         lambda path: config(),

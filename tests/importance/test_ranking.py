@@ -12,7 +12,7 @@ from idc_core.base.statistics import spearman
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, SettingError, UnsupportedOperationError
 from idc_core.importance.ranking import (
-    ROWS,
+    _ROWS,
     Ranking,
     by_group,
     by_method,
@@ -156,9 +156,9 @@ def test_methods_rank_by_their_mean_over_inputs(network, images, layer, method):
 
 
 def test_result_does_not_depend_on_how_inputs_are_cut(network, monkeypatch):
-    images = np.random.default_rng(0).random((ROWS + 3, 1, 6, 6)).astype(np.float32)
+    images = np.random.default_rng(0).random((_ROWS + 3, 1, 6, 6)).astype(np.float32)
     whole = by_method(network, images, "3", "deeplift")
-    monkeypatch.setattr("idc_core.importance.ranking.ROWS", 7)
+    monkeypatch.setattr("idc_core.importance.ranking._ROWS", 7)
     assert by_method(network, images, "3", "deeplift").values == pytest.approx(whole.values, rel=1e-4)
 
 
@@ -177,7 +177,7 @@ def test_values_that_are_not_finite_are_refused_by_name(network, images, monkeyp
 
 
 def test_a_method_reports_one_way_to_the_end_and_can_be_stopped(network, images, monkeypatch):
-    monkeypatch.setattr("idc_core.importance.ranking.ROWS", 4)
+    monkeypatch.setattr("idc_core.importance.ranking._ROWS", 4)
     monkeypatch.setattr(gradients, "_PASS_BYTES", 1)
     seen = []
     by_method(network, images, "3", "gradient-x-input", on_progress=lambda *at: seen.append(at[:2]))

@@ -79,7 +79,7 @@ def test_max_pooling_of_another_size_along_each_axis(layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_max_pooling_of_several_pieces(layout, monkeypatch):
-    monkeypatch.setattr(pooling, "NEAR", 1)
+    monkeypatch.setattr(pooling, "_NEAR", 1)
     for kernel, stride, padding in ((2, 2, 0), (3, 2, 1), (2, 3, 1)):
         check("max_pool2d", images(2, 6, layout), kernel, stride, padding)
 

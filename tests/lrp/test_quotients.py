@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from idc_core.lrp import pooling, quotients
+from idc_core.lrp import contributions, layer_rules, pooling
 
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
@@ -19,10 +19,10 @@ def test_shares_of_sums_and_scalings(layout, other):
     relevance, weight = images(other, 4, 3, 5, 6), torch.randn(3, 1, 1, dtype=torch.float64)
     z[0] = 0
     share = relevance / torch.where(z < 0, z - 0.01, z + 0.01)
-    assert torch.allclose(quotients.quotient(relevance, z, 0.01), share, rtol=1e-12, atol=0)
-    found = quotients.point_by_point((x, y), None, z, relevance, 0.01)
+    assert torch.allclose(contributions.quotient(relevance, z, 0.01), share, rtol=1e-12, atol=0)
+    found = layer_rules._point_by_point((x, y), None, z, relevance, 0.01)
     assert all(torch.allclose(part, of * share, rtol=1e-12, atol=0) for part, of in zip(found, (x, y), strict=True))
-    (scaled,) = quotients.point_by_point((x,), weight, z, relevance, 0.01)
+    (scaled,) = layer_rules._point_by_point((x,), weight, z, relevance, 0.01)
     assert torch.allclose(scaled, x * weight * share, rtol=1e-12, atol=0)
 
 
@@ -34,6 +34,6 @@ def test_winners_do_not_depend_on_how_many_images_are_shared_among_at_a_time(mon
     z = pooling._pooled(x, sizes)
     relevance = torch.randn_like(z)
     whole = pooling._share_among_winners(x, z, relevance, sizes)
-    monkeypatch.setattr(pooling, "NEAR", 2 * x[0].numel())
+    monkeypatch.setattr(pooling, "_NEAR", 2 * x[0].numel())
     assert torch.equal(pooling._share_among_winners(x, z, relevance, sizes), whole)
     assert torch.allclose(whole.sum((1, 2, 3)), relevance.sum((1, 2, 3)))

@@ -6,7 +6,7 @@ from PIL import Image
 
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.perturbation import TRANSFORMS, transform
-from idc_core.perturbation.transforms import BLOCK
+from idc_core.perturbation.transforms import _BLOCK
 
 NEUTRAL = {
     "rotation": {"degrees": 0.0},
@@ -134,10 +134,10 @@ def test_jpeg_is_what_a_jpeg_file_holds(pictures):
 
 
 def test_long_work_tells_how_far_it_is_and_can_be_stopped():
-    many = np.zeros((BLOCK + 3, 1, 4, 4), np.float32)
+    many = np.zeros((_BLOCK + 3, 1, 4, 4), np.float32)
     seen = []
     transform(many, "brightness", on_progress=lambda *told: seen.append(told[:2]))
-    assert seen == [(BLOCK, BLOCK + 3), (BLOCK + 3, BLOCK + 3)]
+    assert seen == [(_BLOCK, _BLOCK + 3), (_BLOCK + 3, _BLOCK + 3)]
     with pytest.raises(CancelledError):
         transform(many, "brightness", on_progress=lambda *told: False)
 

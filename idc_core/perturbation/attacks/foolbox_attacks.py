@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def _pgd(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     class Seeded(foolbox.attacks.LinfProjectedGradientDescentAttack):  # type: ignore[misc,name-defined]
         """Foolbox draws one start for the batch; here each input has the start of its own number."""
 
-        def get_random_start(self, x0: Any, epsilon: float) -> object:
+        def get_random_start(self, x0: Tensor, epsilon: float) -> object:
             away = [
                 stream(batch.seed, int(number)).uniform(-epsilon, epsilon, x0.shape[1:]).astype(np.float32)
                 for number in batch.numbers
@@ -192,13 +193,15 @@ def seeded_tensors(seed: int) -> Any:
     class Seeded(base):  # type: ignore[misc]
         draws = torch.Generator().manual_seed(seed)
 
-        def normal(self, shape: object, mean: float = 0.0, stddev: float = 1.0) -> object:
+        def normal(self, shape: int | tuple[int, ...], mean: float = 0.0, stddev: float = 1.0) -> object:
             return self._drawn(torch.randn, shape, mean, stddev)
 
-        def uniform(self, shape: object, low: float = 0.0, high: float = 1.0) -> object:
+        def uniform(self, shape: int | tuple[int, ...], low: float = 0.0, high: float = 1.0) -> object:
             return self._drawn(torch.rand, shape, low, high - low)
 
-        def _drawn(self, draw: Any, shape: Any, start: float, width: float) -> object:
+        def _drawn(
+            self, draw: Callable[..., Tensor], shape: int | tuple[int, ...], start: float, width: float
+        ) -> object:
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
             drawn_shape = {5: (shape[0], 1, *shape[2:]), 4: (1, *shape[1:])}.get(len(shape), shape)
             values = draw(drawn_shape, generator=self.draws, dtype=torch.float32).to(self.raw) * width + start

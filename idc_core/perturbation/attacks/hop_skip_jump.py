@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from torch import Tensor
 
@@ -55,7 +54,7 @@ def _hop_skip_jump(batch: Batch, steps: int, samples: int) -> Tensor:
         That of directions, which all inputs share, is the root of their number times as long as one's.
         """
 
-        def approximate_gradients(self, is_adversarial: object, x_advs: Any, steps: int, delta: Any) -> object:
+        def approximate_gradients(self, is_adversarial: object, x_advs: Tensor, steps: int, delta: Tensor) -> object:
             gradient = super().approximate_gradients(is_adversarial, x_advs, steps, delta * math.sqrt(len(x_advs)))
             length = ep.norms.l2(gradient.flatten(1), axis=-1) + 1e-12
             return gradient / length.reshape((len(gradient), 1, 1, 1))

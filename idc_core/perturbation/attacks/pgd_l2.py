@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -38,7 +36,7 @@ def _pgd_l2(batch: Batch, epsilon: float, step: float, steps: int) -> Tensor:
     class Seeded(load_foolbox().attacks.L2ProjectedGradientDescentAttack):  # type: ignore[misc]
         """As foolbox's, with the start of each input's own number, even within the ball."""
 
-        def get_random_start(self, x0: Any, epsilon: float) -> object:
+        def get_random_start(self, x0: Tensor, epsilon: float) -> object:
             return x0 + epsilon * torch.tensor(_random_starts(batch)).to(batch.inputs)
 
     return run_foolbox(batch, Seeded(rel_stepsize=step, steps=steps), calls=steps, epsilon=epsilon)

@@ -38,11 +38,11 @@ class Preset:
     measured: str = ""
 
 
-Run = Callable[..., Tensor]
+_Run = Callable[..., Tensor]
 """Called with (batch, **settings); returns the attacked inputs, of the same shape, in 0..1."""
 
 
-Passes = Callable[..., int]
+_Passes = Callable[..., int]
 """Called with (values, **settings): how often an attack usually asks the network about an input of so many values."""
 
 
@@ -55,12 +55,12 @@ class Attack:
     help: str
     citation: str
     parameters: tuple[Parameter, ...]  # their defaults are the paper's
-    run: Run
+    run: _Run
     takes_goal: bool = True  # whether the wrong answer can be chosen
     random: bool = False  # whether it draws from `Batch.seed`; else the seed changes nothing
     batch_size: int = 256  # inputs attacked at a time at most: what is lost when the work is stopped
     presets: Mapping[str, Preset] = field(default_factory=dict)  # other values than the defaults that have a name
-    passes: Passes = lambda values, **settings: 1
+    passes: _Passes = lambda values, **settings: 1
 
 
 ATTACKS: Registry[Attack] = Registry("attack")
@@ -69,10 +69,10 @@ ATTACKS: Registry[Attack] = Registry("attack")
 
 def register_attack(
     name: str, label: str, help: str, citation: str, *parameters: Parameter, **options: Any
-) -> Callable[[Run], Run]:
+) -> Callable[[_Run], _Run]:
     """Enter the decorated function into `ATTACKS`; suites, menus and figures follow from its entry."""
 
-    def enter(run: Run) -> Run:
+    def enter(run: _Run) -> _Run:
         ATTACKS[name] = Attack(name, label, help, citation, parameters, run, **options)
         return run
 

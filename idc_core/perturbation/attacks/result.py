@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import Value
 from idc_core.errors import SettingError
 from idc_core.perturbation.inputs import Pictures
 
@@ -35,7 +36,7 @@ class AttackResult:
     """(done,), pixels, places with all their colours, of which a value moved by more than `_CHANGED`."""
     l2: NDArray[np.float64]  # (done,), Euclidean length of the change, in parts of a value's range
     linf: NDArray[np.float64]  # (done,), its largest value
-    settings: dict[str, Any]  # the attack's parameters and the seed, by name
+    settings: dict[str, Value]  # the attack's parameters and the seed, by name
     total: int  # how many inputs there were to attack
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.base.devices import device_of
-from idc_core.base.parameters import Value, settle, whole_number
+from idc_core.base.parameters import Value, class_numbers, counted_from, settle, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.lrp.session import check_layers, undisturbed
 from idc_core.perturbation.attacks.registry import ATTACKS, Attack, Batch
 from idc_core.perturbation.attacks.result import AttackResult, sizes
-from idc_core.perturbation.attacks.score_model import Scores, check_classes
+from idc_core.perturbation.attacks.score_model import Scores
 from idc_core.perturbation.inputs import Pictures, as_numbers, as_pictures, check_seed
 from idc_core.tracing.batch_size import inputs_at_once
 from idc_core.tracing.batching import placed
@@ -105,8 +105,8 @@ def attack(
     parts: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]] = []
     with undisturbed(model):
         scores = Scores(model, placed(model, pictures[:1]))
-        labels = check_classes(targets, len(pictures), scores.classes, "targets")
-        goals = None if goal is None else check_classes(goal, len(pictures), scores.classes, "goal")
+        labels = _check_classes(targets, len(pictures), scores.classes, "targets")
+        goals = None if goal is None else _check_classes(goal, len(pictures), scores.classes, "goal")
 
         def attacked(rows: slice) -> tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]:
             batch = _batch(model, scores, pictures, labels, goals, ids, seed, rows, chosen, on_progress)
@@ -140,20 +140,20 @@ def assess(
     name: str,
     *,
     goal: object = None,
-    settings: dict[str, object],
+    settings: dict[str, Value],
 ) -> AttackResult:
     """Return the result of an attack whose pictures (n, C, H, W) are there already; few enough for one batch."""
     before, after = as_pictures(inputs), as_pictures(attacked)
     check_layers(model, ())
     with undisturbed(model):
         scores = Scores(model, placed(model, before[:1]))
-        labels = check_classes(targets, len(before), scores.classes, "targets")
-        goals = None if goal is None else check_classes(goal, len(before), scores.classes, "goal")
+        labels = _check_classes(targets, len(before), scores.classes, "targets")
+        goals = None if goal is None else _check_classes(goal, len(before), scores.classes, "goal")
         first, now = (scores(placed(model, pictures)).argmax(1).cpu().numpy() for pictures in (before, after))
     return _result(ATTACKS[name], before, labels, goals, [(after, first, now)], settings)
 
 
-def _settings(chosen: Attack, preset: str | None, given: dict[str, Any]) -> dict[str, Value]:
+def _settings(chosen: Attack, preset: str | None, given: Mapping[str, object]) -> dict[str, Value]:
     if preset is not None and preset not in chosen.presets:
         known = ", ".join(chosen.presets) or "none"
         raise SettingError(f"{chosen.label} has no preset {preset!r}; its presets: {known}.")
@@ -207,7 +207,7 @@ def _result(
     labels: Tensor,
     goal: Tensor | None,
     found: list[tuple[Pictures, NDArray[np.int64], NDArray[np.int64]]],
-    settings: dict[str, object],
+    settings: dict[str, Value],
 ) -> AttackResult:
     inputs = np.concatenate([part[0] for part in found]) if found else pictures[:0]
     before, after = (
@@ -229,3 +229,21 @@ def _result(
         settings,
         len(pictures),
     )
+
+
+def _check_classes(values: object, count: int, classes: int, what: str) -> Tensor:
+    """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
+    given = torch.tensor(class_numbers(what, values, DataError))
+    if given.dim() == 0:
+        given = given.expand(count)
+    if given.is_floating_point() or given.dtype == torch.bool or tuple(given.shape) != (count,):
+        raise DataError(
+            f"{what} must be one class, a whole number, for each of {count} inputs, not {given.dtype} of shape "
+            f"{tuple(given.shape)}."
+        )
+    if count and not bool(((given >= 0) & (given < classes)).all()):
+        raise DataError(
+            f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}"
+            f"{counted_from(int(given.min()), int(given.max()), classes)}."
+        )
+    return given.long()

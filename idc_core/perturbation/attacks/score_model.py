@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from idc_core.base.devices import check_values
-from idc_core.base.parameters import class_numbers, counted_from
-from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.lrp.calls import Args, Kwargs
+from idc_core.errors import ModelError, SettingError
+from idc_core.lrp.calls import Args, Kwargs, Operation
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.scores import scores_of
@@ -99,26 +96,10 @@ class _BeforeSoftmax(TorchFunctionMode):
         self.returned = scores
         return self._given.get(id(scores), (scores, scores))[1]
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
-        result: Any = func(*args, **(kwargs or {}))
+    def __torch_function__(
+        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
+        result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", "") in _SOFTMAX:
             self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
         return result
-
-
-def check_classes(values: object, count: int, classes: int, what: str) -> Tensor:
-    """Return one class in 0..classes - 1 per input, int64 (n,); `what` names them in the message."""
-    given = torch.tensor(class_numbers(what, values, DataError))
-    if given.dim() == 0:
-        given = given.expand(count)
-    if given.is_floating_point() or given.dtype == torch.bool or tuple(given.shape) != (count,):
-        raise DataError(
-            f"{what} must be one class, a whole number, for each of {count} inputs, not {given.dtype} of shape "
-            f"{tuple(given.shape)}."
-        )
-    if count and not bool(((given >= 0) & (given < classes)).all()):
-        raise DataError(
-            f"{what} must lie in 0..{classes - 1}, the network's classes; found {int(given.max())}"
-            f"{counted_from(int(given.min()), int(given.max()), classes)}."
-        )
-    return given.long()
