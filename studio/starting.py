@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
+_FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
 """What the Overview needs."""
 
 _LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
@@ -82,7 +82,7 @@ def _listens(one: socket.socket) -> bool:
 
 
 def _load() -> None:
-    for name in FIRST:
+    for name in _FIRST:
         importlib.import_module(name)
     shown.wait(_ALONE_S)
     import studio

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from idc_core.base.parameters import Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
-_ANY, OWN = "any", "own"
+_ANY, _OWN = "any", "own"
 _SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
@@ -35,7 +35,7 @@ _MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
 
-def menu() -> dict[str, str]:
+def _menu() -> dict[str, str]:
     """Return the attacks that can be chosen: label by name."""
     from idc_core.perturbation.attacks import ATTACKS
 
@@ -47,7 +47,7 @@ def choose(view: View) -> tuple[Plan, str]:
     from idc_core.perturbation.attacks import ATTACKS
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        attack_names = menu()
+        attack_names = _menu()
         name = choose_one(
             st.selectbox,
             "Attack",
@@ -167,7 +167,7 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
     usual = {one.name: one.default for one in entry.parameters}
     complete = {name: {**usual, **one.settings} for name, one in entry.presets.items()}
     key = f"{entry.name}-preset"
-    st.session_state[key] = next((name for name, one in complete.items() if one == values), OWN)
+    st.session_state[key] = next((name for name, one in complete.items() if one == values), _OWN)
 
     def take() -> None:
         for name, value in complete.get(st.session_state[key], {}).items():
@@ -175,7 +175,7 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
 
     st.segmented_control(
         "Preset",
-        [*complete, OWN],
+        [*complete, _OWN],
         required=True,
         key=key,
         on_change=take,

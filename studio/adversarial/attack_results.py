@@ -31,12 +31,12 @@ _SHOWN = 10
 
 _SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
 _AUTO = "auto"
-CELLS, CONFUSED = "gained-cells", "confusion-rows"
+_CELLS, _CONFUSED = "gained-cells", "confusion-rows"
 _EXTREMES = 4
 """Inputs of the smallest changes that are shown, and of the largest."""
 
 
-def places(run: Run, show: str) -> Ints:
+def _places(run: Run, show: str) -> Ints:
     """Return which attacked inputs are of a kind, those with the smallest change first."""
     inside = {"fooled": run.fooled, "kept": ~run.fooled, "new": run.gained.row >= 0}[show]
     order = np.argsort(run.result.l2, kind="stable")
@@ -46,7 +46,7 @@ def places(run: Run, show: str) -> Ints:
 def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
     """Choose, in a row, which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
-    labels = {name: f"{label} ({len(places(run, name))})" for name, label in _SHOWS.items()}
+    labels = {name: f"{label} ({len(_places(run, name))})" for name, label in _SHOWS.items()}
     show = choose_one(
         row.segmented_control,
         "Inputs",
@@ -65,7 +65,7 @@ def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
         width=150,
         help="Factor by which the change is multiplied for display; default automatic: the largest without clipping.",
     )
-    shown = places(run, show)
+    shown = _places(run, show)
     factor = int(chosen) if chosen != _AUTO else figures.magnification(_change(run, shown))
     return shown, factor
 
@@ -120,7 +120,7 @@ def draw_gallery(
 
 def draw_extremes(view: View, run: Run) -> None:
     """Show the smallest and the largest changes that succeed."""
-    fooled = places(run, "fooled")
+    fooled = _places(run, "fooled")
     if len(fooled):
         st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
         some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
@@ -137,14 +137,14 @@ def draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
         st.dataframe(
             table,
             hide_index=True,
-            key=CONFUSED,
+            key=_CONFUSED,
             on_select="rerun",
             selection_mode="single-row",
             height=280 if len(table) >= 8 else "auto",
             alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
         )
         st.caption("Click a row to see its inputs.")
-    true, predicted = table.iloc[picked_row(CONFUSED, len(table)) or 0][["true class", "predicted class"]]
+    true, predicted = table.iloc[picked_row(_CONFUSED, len(table)) or 0][["true class", "predicted class"]]
     names = view.train.class_names
     of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
     some = np.flatnonzero(of)
@@ -229,14 +229,14 @@ def draw_cells(view: View, run: Run) -> None:
     )
 
     def picked() -> None:
-        row = picked_row(CELLS, len(table))
+        row = picked_row(_CELLS, len(table))
         if row is not None:
             select(cell=str(table["cell"][row]), input=int(table["first test"][row]))
 
     st.dataframe(
         table,
         hide_index=True,
-        key=CELLS,
+        key=_CELLS,
         on_select=picked,
         selection_mode="single-row",
         height="auto" if len(table) < 8 else 280,
@@ -246,7 +246,7 @@ def draw_cells(view: View, run: Run) -> None:
         st.caption("Click a row to select the cell and the attacked test on all pages.")
         draw_link("coverage", "Show the selected cell on the Coverage page")
     cell = selected().cell
-    some = places(run, "new")
+    some = _places(run, "new")
     if cell in set(table["cell"]):
         some = some[[cell_name(run.assignments[place]) == cell for place in some]]
     st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
@@ -297,12 +297,12 @@ def table_of(view: View, run: Run) -> pd.DataFrame:
 def files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the attacked inputs, and a contact sheet of those that are shown."""
     return {
-        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: archive(view, run)),
+        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: _archive(view, run)),
         "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: _sheet(view, run, shown, factor)),
     }
 
 
-def archive(view: View, run: Run) -> bytes:
+def _archive(view: View, run: Run) -> bytes:
     """Pack attacked inputs, their tests and predictions; `custom_suite` can read them again."""
     arrays = {name: getattr(run.result, name) for name in ("inputs", "targets", "before", "predictions", "success")}
     return pack_arrays(

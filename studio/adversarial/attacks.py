@@ -86,7 +86,7 @@ def usual_settings(attack: str) -> dict[str, Value]:
     return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
 
 
-def pool(view: View, every: bool, goal: int | None) -> Ints:
+def _pool(view: View, every: bool, goal: int | None) -> Ints:
     """Return the positions of the tests that can be attacked: by default the correctly classified ones."""
     chosen = view.chosen
     kept = np.ones(len(chosen), bool) if every or view.correct is None else view.correct[chosen]
@@ -98,7 +98,7 @@ def pool(view: View, every: bool, goal: int | None) -> Ints:
 
 def sample(view: View, plan: Plan) -> Ints:
     """Draw the tests to attack; a larger number keeps those of a smaller one, in the same order."""
-    some = pool(view, plan.every, plan.goal)
+    some = _pool(view, plan.every, plan.goal)
     return np.random.default_rng(plan.seed).permutation(some)[: plan.numbers]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
 
 
-LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
+LAYERS, GROUPS, _PAIR = "counted", "groups", "pair"
 """Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
 
 PREDICTIONS, SCALED = "own-predictions", "own-scaled"
@@ -159,7 +159,7 @@ def _find(
 
 def current_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
-    parts = address.read(PAIR).split("-")
+    parts = address.read(_PAIR).split("-")
     numbers = [number for part in parts if (number := address.position(part)) is not None]
     if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(looked.known):
         return numbers[0], numbers[1]
@@ -169,7 +169,7 @@ def current_pair(looked: Looked) -> tuple[int, int]:
 
 def keep_pair(first: int, second: int) -> None:
     """Select a pair; for callbacks."""
-    address.keep(PAIR, f"{first}-{second}")
+    address.keep(_PAIR, f"{first}-{second}")
 
 
 def open_neuron(looked: Looked, index: int) -> None:

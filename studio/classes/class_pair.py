@@ -23,7 +23,7 @@ from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
-SHOWN, TEXTS = 20, 6
+_SHOWN, _TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""
 
 _NEURONS = 12
@@ -63,7 +63,7 @@ def draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
 
 def _most(view: View) -> int:
-    return SHOWN if view.test.inputs.ndim == 4 else TEXTS
+    return _SHOWN if view.test.inputs.ndim == 4 else _TEXTS
 
 
 def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:

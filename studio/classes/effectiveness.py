@@ -16,16 +16,16 @@ from studio.jobs.results import View
 from studio.text import signed
 from studio.widgets import layout
 
-Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
+_Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
 
-CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
+_CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
 
 
 def draw(looked: Looked, one: View) -> None:
     """Draw the cost-effectiveness curves of inspecting the most suspected pairs first, and count what is reported."""
     result = looked.found
-    searches: dict[str, Search] = {
-        CONFUSED: (result.distance, result.confusion, "low", result.confusion_found),
+    searches: dict[str, _Search] = {
+        _CONFUSED: (result.distance, result.confusion, "low", result.confusion_found),
         _UNEQUAL: (result.bias, result.disparity, "high", result.bias_found),
     }
     curves: dict[str, Curve] = {}

@@ -29,7 +29,7 @@ MOST_PAIRS = 500
 _NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
-NONE = "\u2013"
+_NONE = "\u2013"
 """No verdict: the pair is neither reported nor truly confused."""
 
 _SHOWN = (
@@ -162,9 +162,9 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
             100 * checked.high,
         )
         table["labels"] = np.select(
-            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], NONE
+            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], _NONE
         )
-        table["certain"] = np.where(table["labels"] == NONE, NONE, np.where(checked.clear, "yes", "no"))
+        table["certain"] = np.where(table["labels"] == _NONE, _NONE, np.where(checked.clear, "yes", "no"))
     return pd.DataFrame(table)
 
 

@@ -22,10 +22,10 @@ from studio.state.setup import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
-SHOWN, _FEW, FEW_PAIRS = 20, 6, 5
+_SHOWN, _FEW, _FEW_PAIRS = 20, 6, 5
 """Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
 
-SHOWN_TEXTS, _FEW_TEXTS = 6, 2
+_SHOWN_TEXTS, _FEW_TEXTS = 6, 2
 """The same for texts, which take more room."""
 
 _MOST_STATES = 8
@@ -61,7 +61,7 @@ def _choose(view: View, name: str, **how: Any) -> None:
     )
 
 
-def told(points: list[dict[str, Any]]) -> None:
+def _told(points: list[dict[str, Any]]) -> None:
     """Select the neuron and the cluster that were clicked; outlines and stars carry none."""
     for point in points:
         if (carried := point.get("customdata")) is not None and np.size(carried) == 2:
@@ -118,7 +118,7 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
         alt=f"{title}. Histograms of the activations of {layout.names(names)} with their clusters",
         read=read,
         depends=(shaded, place, tuple(ranks), together.tobytes()),
-        clicked=told if clickable else None,
+        clicked=_told if clickable else None,
         table=_cluster_table(view),
         scale="log",
     )
@@ -195,8 +195,8 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
     learnt = plural(int(clustering.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
     texts = view.test.inputs.ndim != 4
-    few = _FEW_TEXTS if texts else FEW_PAIRS if explained else _FEW
-    most = few if not picked else SHOWN_TEXTS if texts else SHOWN
+    few = _FEW_TEXTS if texts else _FEW_PAIRS if explained else _FEW
+    most = few if not picked else _SHOWN_TEXTS if texts else _SHOWN
     maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None
     layout.gallery(view, tests, most, maps, key=f"cluster-tests-{cluster}")
     if picked:

@@ -27,10 +27,10 @@ _NEAREST = 3
 MOST_LISTED = 1000
 """Cells listed on the page; the file at the chart holds them all."""
 
-CELL = "cell"
+_CELL = "cell"
 """Key of the field that names the cell."""
 
-NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
+_NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
 """Key of the table of a cell's neurons, and in the session: the cell that it last showed."""
 
 _LISTED = "covered-cells"
@@ -51,11 +51,11 @@ def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
 
 def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
     """Draw the field that names the cell, and return the cell to show; `default` says what `usual` is."""
-    st.session_state[CELL] = selected().cell
+    st.session_state[_CELL] = selected().cell
     typed = st.text_input(
         "Cell",
-        key=CELL,
-        on_change=lambda: select(cell=st.session_state[CELL].strip()),
+        key=_CELL,
+        on_change=lambda: select(cell=st.session_state[_CELL].strip()),
         placeholder=cell_name(usual),
         help=f"The cluster of each neuron, the most important first. Default: {default}.",
     )
@@ -137,8 +137,8 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
     """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
     # One table for all cells: the browser takes far longer to make one than to fill it anew. No pick goes along.
-    if st.session_state.get(_NEURONS_OF, cell) != cell and NEURONS in st.session_state:
-        st.session_state[NEURONS] = {"selection": {"rows": []}}
+    if st.session_state.get(_NEURONS_OF, cell) != cell and _NEURONS in st.session_state:
+        st.session_state[_NEURONS] = {"selection": {"rows": []}}
     st.session_state[_NEURONS_OF] = cell
     st.dataframe(
         pd.DataFrame(
@@ -152,7 +152,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
             }
         ),
         hide_index=True,
-        key=NEURONS,
+        key=_NEURONS,
         selection_mode="single-row",
         on_select=lambda: _picked_neuron(view, cell),
         column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
@@ -187,7 +187,7 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
 
 
 def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
-    row = picked_row(NEURONS, len(cell))
+    row = picked_row(_NEURONS, len(cell))
     if row is not None:
         select(neuron=int(view.analysis.important[row]), cluster=cell[row])
 

@@ -13,7 +13,7 @@ from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv
 
-SHOWN, SHOWN_TEXTS = 60, 6
+_SHOWN, _SHOWN_TEXTS = 60, 6
 """Tests shown of the set, and the same for texts."""
 
 
@@ -36,7 +36,7 @@ def draw(view: View) -> None:
         f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
         f"cell that all of them reach.** This is the minimum: each test reaches one cell."
     )
-    layout.gallery(view, subset, SHOWN if is_pictures(view) else SHOWN_TEXTS, key="smallest-tests")
+    layout.gallery(view, subset, _SHOWN if is_pictures(view) else _SHOWN_TEXTS, key="smallest-tests")
 
     def numbers() -> str:
         listed = {

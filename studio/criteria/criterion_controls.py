@@ -24,9 +24,9 @@ def choose_criteria(view: View) -> list[str]:
     st.session_state[_CHOSEN] = [name for name in CRITERIA if name in names] or usual
     chosen = st.pills(
         "Criteria",
-        list(offered()),
+        list(_offered()),
         selection_mode="multi",
-        format_func=lambda name: offered()[name],
+        format_func=lambda name: _offered()[name],
         key=_CHOSEN,
         on_change=lambda: _keep(usual),
         help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
@@ -63,7 +63,7 @@ def _keep(usual: list[str]) -> None:
     address.keep(_CHOSEN, "" if chosen == usual else ",".join(chosen))
 
 
-def offered() -> dict[str, str]:
+def _offered() -> dict[str, str]:
     """Return the short labels of the criteria that can be chosen, by name."""
     return {name: name.upper() for name in CRITERIA}
 

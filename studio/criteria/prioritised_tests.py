@@ -16,7 +16,7 @@ from studio.state.choices import choose_one
 from studio.text import lower, plural
 from studio.widgets import layout
 
-PICKS, TEXTS = 20, 6
+_PICKS, _TEXTS = 20, 6
 """First tests of an order that are shown: pictures, and texts, which take a row each."""
 
 
@@ -95,7 +95,7 @@ def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], cho
 
 def draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
-    most = PICKS if view.test.inputs.ndim == 4 else TEXTS
+    most = _PICKS if view.test.inputs.ndim == 4 else _TEXTS
     picks = view.chosen[chosen.positions[:most]]
     text = f"First {plural(len(picks), 'test')} by {lower(_order_label(chosen))}"
     if view.correct is not None:

@@ -22,7 +22,7 @@ SUITES = "suites"
 COEFFICIENT = "coefficient"
 """Name of a control, also in the address."""
 _OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
-METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
+_METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
 def _suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
@@ -170,7 +170,7 @@ def choose_coefficient() -> Method:
     return choose_one(
         st.segmented_control,
         "Coefficient",
-        METHODS,
+        _METHODS,
         "spearman",
         COEFFICIENT,
         required=True,

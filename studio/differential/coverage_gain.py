@@ -28,7 +28,7 @@ _MEASURED = "measured"
 
 def draw_gain(view: View, result: SearchResult) -> None:
     """Draw the coverage of the tests before and after disagreements are added."""
-    gained = gain(view, result.disagreements.inputs, _choose_measured(), result.key)
+    gained = _gain(view, result.disagreements.inputs, _choose_measured(), result.key)
     for problem in gained.problems:
         st.warning(problem)
     if not gained.scores:
@@ -81,7 +81,7 @@ def _choose_measured() -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CoverageGain:
+class _CoverageGain:
     """Coverage of the tests before and after disagreements are added."""
 
     scores: dict[str, tuple[float, float]]
@@ -94,7 +94,7 @@ class CoverageGain:
     """A sentence for each criterion that is left out."""
 
 
-def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> CoverageGain:
+def _gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> _CoverageGain:
     """Measure by criteria what some inputs add to the chosen tests, in the setup's layer; show progress."""
     from idc_core.tracing.traces import Traces
 
@@ -123,7 +123,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         left = [name.upper() for name in names if name not in scores]
         problems.append(f"Stopped before these were measured: {', '.join(left)}.")
         new = 0 if "idc" not in scores else new
-    return CoverageGain(scores, shares, new, problems)
+    return _CoverageGain(scores, shares, new, problems)
 
 
 def _measure(

@@ -29,16 +29,16 @@ from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.relevance_view import draw_groups, draw_pictures
 
-SHOWN = "find"
+_SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""
 
-SIDE, _MOST_SHOWN = 140, 6
+_SIDE, _MOST_SHOWN = 140, 6
 """Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
 
 _MOST_PICTURES = 200
 """Triplets on a contact sheet at most."""
 
-NONE = "no majority"
+_NONE = "no majority"
 
 
 def _predicted(view: View, value: float) -> str:
@@ -48,7 +48,7 @@ def _predicted(view: View, value: float) -> str:
 
 def _voted(view: View, result: SearchResult, row: int) -> str:
     """Write the majority vote on a disagreement."""
-    return _predicted(view, result.votes[row]) if result.voted[row] else NONE
+    return _predicted(view, result.votes[row]) if result.voted[row] else _NONE
 
 
 def _predictions(view: View, result: SearchResult, row: int) -> str:
@@ -120,7 +120,7 @@ def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
 def chosen_row(view: View, result: SearchResult) -> int:
     """Return the disagreement to show: the chosen one, that of the selected test, else the closest to its seed."""
     numbers = view.test.ids[result.origin]
-    for number in (address.read(SHOWN), str(selected().input)):
+    for number in (address.read(_SHOWN), str(selected().input)):
         rows = np.flatnonzero(numbers.astype(str) == number)
         if len(rows):
             return int(rows[0])
@@ -134,7 +134,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
     seed, picture, place = (result.seeds[finds.seed_index[row]], finds.inputs[row], int(result.origin[row]))
     change = (picture - seed)[None]
     factor = magnification(change)
-    tiles = [*pictures(np.stack([seed, picture]), SIDE), *magnified(change, factor, SIDE)]
+    tiles = [*pictures(np.stack([seed, picture]), _SIDE), *magnified(change, factor, _SIDE)]
     after = plural(int(finds.iterations[row]), "step")
     draw_pictures(
         [
@@ -158,7 +158,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         values = (before[number], finds.predictions[row, number])
         shown.append(
             [
-                (heatmap(one, limit, SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
+                (heatmap(one, limit, _SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
                 for one, what, value in zip(maps, ("seed", "disagreement"), values, strict=True)
             ]
         )
@@ -184,7 +184,7 @@ def draw_more(view: View, result: SearchResult, shown: int) -> None:
 
 def _show(number: int) -> None:
     """Show a test's disagreement, and select the test on all pages."""
-    address.keep(SHOWN, str(number))
+    address.keep(_SHOWN, str(number))
     select(input=number)
 
 
@@ -197,7 +197,7 @@ def _triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uin
     return tile, f"Test {number}: {_predictions(view, result, row)}; {how}"
 
 
-def npz(view: View, result: SearchResult) -> bytes:
+def _npz(view: View, result: SearchResult) -> bytes:
     """Pack the disagreements with their seeds, predictions, votes and settings."""
     file, disagreements = io.BytesIO(), result.disagreements
     settings = {name: str(value) for name, value in disagreements.settings.items()}
@@ -221,12 +221,12 @@ def files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callabl
     if not len(result.disagreements):
         return {}
     return {
-        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: npz(view, result)),
-        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: sheet(view, result)),
+        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: _npz(view, result)),
+        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: _sheet(view, result)),
     }
 
 
-def sheet(view: View, result: SearchResult) -> bytes:
+def _sheet(view: View, result: SearchResult) -> bytes:
     """Draw the first disagreements on a contact sheet, each with its seed and the difference."""
     drawn = [_triplet(view, result, row) for row in range(min(_MOST_PICTURES, len(result.disagreements)))]
     return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SEARCHES = JobKind("searches", is_long=True)
 
-COPY, BITS = "copy", 4
+_COPY, _BITS = "copy", 4
 """Name of the setup's own network with weights of few bits, and of how many."""
 
 _QUICK = 2_500_000
@@ -107,7 +107,7 @@ def offered(view: View) -> dict[str, str]:
     for name, entry in seen.items():
         if entry.dataset == own.dataset and name not in labels and _is_here(entry):
             labels[name] = _short(entry)
-    return labels | {COPY: f"{_short(own)} with {BITS} bits a weight"}
+    return labels | {_COPY: f"{_short(own)} with {_BITS} bits a weight"}
 
 
 def usual(view: View) -> list[str]:
@@ -115,7 +115,7 @@ def usual(view: View) -> list[str]:
     from idc_core.generation.similar_models import companions
 
     trained = companions(view.setup.model)
-    return list(trained) if len(trained) > 1 else [view.setup.model, COPY]
+    return list(trained) if len(trained) > 1 else [view.setup.model, _COPY]
 
 
 def _short(entry: ModelEntry) -> str:
@@ -203,9 +203,9 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
 def _told(view: View, settings: SearchSettings) -> dict[str, object]:
     """Return what a list of runs says of a search."""
     facts = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
-    facts["models"] = [name for name in settings.models if name != COPY]
-    if COPY in settings.models:
-        facts["copy_of_bits"] = BITS
+    facts["models"] = [name for name in settings.models if name != _COPY]
+    if _COPY in settings.models:
+        facts["copy_of_bits"] = _BITS
     return run_settings(
         view, **facts, **{f"{settings.constraint}_{name}": setting for name, setting in settings.parameters}
     )
@@ -223,10 +223,10 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
         from idc_core.generation import rounded
         from idc_core.models import load_model
 
-        return rounded(view.model, BITS) if name == COPY else load_model(name, device=where)
+        return rounded(view.model, _BITS) if name == _COPY else load_model(name, device=where)
 
     # A copy keeps the card of the network it was made of.
-    key = (COPY, BITS, view.card.fingerprint, where) if name == COPY else (name, MODELS[name].edition, where)
+    key = (_COPY, _BITS, view.card.fingerprint, where) if name == _COPY else (name, MODELS[name].edition, where)
     model: nn.Module = waiting.get(
         JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work
     )

@@ -16,9 +16,9 @@ from studio.state.choices import choose_one
 from studio.text import cell_name, lower
 from studio.widgets import layout
 
-MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
+_MODELS, _NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 _MOST_SEEDS = 500
-USUAL_SEEDS, _FEW_SEEDS = 50, 16
+_USUAL_SEEDS, _FEW_SEEDS = 50, 16
 _LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
@@ -61,16 +61,16 @@ def draw_start(view: View, settings: SearchSettings) -> None:
 def _choose_models(view: View) -> tuple[str, ...]:
     """Choose the models; the setup's network always is one of them."""
     labels, opened = offered(view), usual(view)
-    names = address.read(MODELS).split(",")
-    st.session_state[MODELS] = [name for name in labels if name in names] or opened
+    names = address.read(_MODELS).split(",")
+    st.session_state[_MODELS] = [name for name in labels if name in names] or opened
     usually = layout.names([labels[name] for name in labels if name in opened])
     chosen = st.pills(
         "Models",
         list(labels),
         selection_mode="multi",
         format_func=labels.__getitem__,
-        key=MODELS,
-        on_change=lambda: address.keep(MODELS, ",".join(st.session_state[MODELS]) or view.setup.model),
+        key=_MODELS,
+        on_change=lambda: address.keep(_MODELS, ",".join(st.session_state[_MODELS]) or view.setup.model),
         help="Networks for the same task to compare, and a copy of this network with coarser weights, as on a small "
         "device. This network is always one of them; alone, it is searched for inputs in an uncovered cell. "
         f"Default {usually}.",
@@ -85,7 +85,7 @@ def _choose_seeds(view: View) -> dict[str, Any]:
     ways = [
         name for name, seeds in SEEDS.items() if (view.is_classifier or not seeds.classes) and (near or not seeds.cell)
     ]
-    few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
+    few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else _USUAL_SEEDS
     most = max(2, min(_MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how = choose_one(
@@ -240,7 +240,7 @@ def _choose_more(view: View) -> dict[str, Any]:
         guide = choose_one(
             st.selectbox,
             "Guidance",
-            {**{name: CRITERIA[name].card.label for name in guides()}, NOTHING: "nothing"},
+            {**{name: CRITERIA[name].card.label for name in guides()}, _NOTHING: "nothing"},
             "nc",
             "guide",
             help="The criterion whose uncovered targets attract the pictures. Neuron coverage starts from zero, as in "
@@ -258,7 +258,7 @@ def _choose_more(view: View) -> dict[str, Any]:
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",
         )
-    settings |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
+    settings |= {"guide": "" if guide == _NOTHING else guide, "objective": objective}
     sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
     for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:

@@ -16,21 +16,21 @@ from studio.state import address
 from studio.state.choices import choose_one
 from studio.widgets import layout
 
-_FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
+_FAMILY, _MEASURE, _LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
 
 _PAGED = "units-part-of"
 """What the shown part of the units was chosen for."""
 
-ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
+_ROWS, _COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
 
 
 @dataclass(frozen=True)
 class Size:
     """How many hypotheses and units the map shows at most; all units if `columns` is None."""
 
-    rows: int = ROWS[1]
-    columns: int | None = int(COLUMNS[1])
+    rows: int = _ROWS[1]
+    columns: int | None = int(_COLUMNS[1])
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
         "Properties of the inputs that units are compared with. In brackets: the number of hypotheses.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with layout.settings(MEASURE, LAYERS, "records", "early", "words", "rate"):
+        with layout.settings(_MEASURE, _LAYERS, "records", "early", "words", "rate"):
             measures = _pills(
-                MEASURE,
+                _MEASURE,
                 "Measures",
                 inspections.measure_menu(),
                 ["pearson"],
@@ -107,14 +107,14 @@ def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help:
 def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
-    names = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in view.card.layers if name in names] or [own]
+    names = address.read(_LAYERS).split(",")
+    st.session_state[_LAYERS] = [name for name in view.card.layers if name in names] or [own]
     layers = st.multiselect(
         "Layers",
         view.card.layers,
-        key=LAYERS,
+        key=_LAYERS,
         width=480,
-        on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
+        on_change=lambda: address.keep(_LAYERS, ",".join(st.session_state[_LAYERS])),
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -196,7 +196,7 @@ def choose_size() -> Size:
     rows = choose_one(
         st.segmented_control,
         "Hypotheses shown",
-        {number: str(number) for number in ROWS},
+        {number: str(number) for number in _ROWS},
         30,
         "rows-shown",
         required=True,
@@ -205,7 +205,7 @@ def choose_size() -> Size:
     columns = choose_one(
         st.segmented_control,
         "Units shown",
-        {name: name for name in COLUMNS},
+        {name: name for name in _COLUMNS},
         "40",
         "units-shown",
         required=True,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
-HYPOTHESIS, UNIT = "hypothesis", "unit"
+_HYPOTHESIS, _UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the setup's."""
 
 _MOST = 12
@@ -37,7 +37,7 @@ _MOST = 12
 _SHOWN = 4
 """Pictures of the most and of the least active records."""
 
-_BEHIND, TEXTS = 10, 3
+_BEHIND, _TEXTS = 10, 3
 """Tests shown of a selected unit: pictures, and texts, which take a row each."""
 
 _SIDE = 112
@@ -47,10 +47,10 @@ _STRENGTH = 0.75
 def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     """Return the selected hypothesis and unit; the strongest ones where none is chosen."""
     known = grid.score.shape[1]
-    name = address.read(HYPOTHESIS)
+    name = address.read(_HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
     own = layer == measured.view.setup.layer
-    unit = selected().neuron if own else address.position(address.read(UNIT))
+    unit = selected().neuron if own else address.position(address.read(_UNIT))
     if unit is not None and unit >= known:
         unit = None
     if chosen is None and unit is None:
@@ -63,13 +63,13 @@ def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
 def pick(measured: Measured, grid: Grid, layer: str, hypothesis: int | None = None, unit: int | None = None) -> None:
     """Select another hypothesis, another unit, or both; for callbacks."""
     if hypothesis is not None:
-        address.keep(HYPOTHESIS, grid.names[hypothesis])
+        address.keep(_HYPOTHESIS, grid.names[hypothesis])
     if unit is None:
         return
     if layer == measured.view.setup.layer:
         select(neuron=unit)
     else:
-        address.keep(UNIT, str(unit))
+        address.keep(_UNIT, str(unit))
 
 
 def draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]) -> None:
@@ -109,7 +109,7 @@ def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
         st.markdown(f"**Unit {unit} and {name}**: {score_text(grid, hypothesis, unit)}", width="content")
         st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
     st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
-    layout.gallery(measured.view, strongest, _BEHIND if measured.view.test.inputs.ndim == 4 else TEXTS, key="behind")
+    layout.gallery(measured.view, strongest, _BEHIND if measured.view.test.inputs.ndim == 4 else _TEXTS, key="behind")
 
 
 def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], what: str) -> None:
@@ -148,11 +148,13 @@ def draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int]
     left, right = st.columns(2, gap="large")
     with left:
         title = f"{quoted(name)} correlates most with unit {units[0]}: {score_text(grid, hypothesis, int(units[0]))}"
-        draw("units-of-hypothesis", (hypothesis, units), [f"unit {index}" for index in units], units, unit, title, UNIT)
+        draw(
+            "units-of-hypothesis", (hypothesis, units), [f"unit {index}" for index in units], units, unit, title, _UNIT
+        )
     with right:
         title = f"Unit {unit} correlates most with {quoted(first)}: {second}"
         names = [grid.names[index] for index in named]
-        draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, HYPOTHESIS)
+        draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, _HYPOTHESIS)
 
 
 def significant(grid: Grid) -> NDArray[np.bool_]:

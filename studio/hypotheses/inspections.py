@@ -94,15 +94,15 @@ def _grid(depends: Hashable, measure: str, layer: str, rate: float, _measured: M
     return grid(_measured.found, measure, _measured.view.card.name, layer, rate)
 
 
-def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
+def _offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
     """Return the hypotheses of every family that has any for the setup's tests."""
     from idc_core.inspection import FAMILIES
 
-    return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
+    return _read_families(view.test.fingerprint, tuple(FAMILIES), view.test)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _offered(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
+def _read_families(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
     from idc_core.inspection import library
 
     every = {name: library(_data, [name]) for name in families}
@@ -113,7 +113,7 @@ def family_menu(view: View) -> dict[str, str]:
     """Return the label of every family that has hypotheses for the setup's tests, with how many they are."""
     from idc_core.inspection import FAMILIES
 
-    return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in offered(view).items()}
+    return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in _offered(view).items()}
 
 
 def measure_menu() -> dict[str, str]:
@@ -125,7 +125,7 @@ def measure_menu() -> dict[str, str]:
 
 def usual(view: View) -> list[str]:
     """Return the families that are measured unless others are chosen."""
-    names = list(offered(view))
+    names = list(_offered(view))
     preferred = _USUAL_OF_SQL if "grammar" in names else _USUAL_OF_TEXT if "symbols" in names else names
     return [name for name in names if name in preferred]
 
@@ -135,7 +135,9 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
     from idc_core.inspection.families import keyword
     from idc_core.inspection.families.custom import mask_hypothesis
 
-    every = [hypothesis for name, family in offered(view).items() if name in settings.families for hypothesis in family]
+    every = [
+        hypothesis for name, family in _offered(view).items() if name in settings.families for hypothesis in family
+    ]
     every += [keyword(view.test, word) for word in settings.words]
     every += [mask_hypothesis(name, content, view.test) for name, content in settings.masks]
     return tuple({hypothesis.name: hypothesis for hypothesis in every}.values())
@@ -143,7 +145,7 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
 
 def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
     """Return the same settings for another setup: its own layer, and families that have hypotheses for its tests."""
-    families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
+    families = tuple(name for name in settings.families if name in _offered(view)) or tuple(usual(view))
     return replace(settings, families=families, words=(), masks=(), layers=(view.setup.layer,))
 
 

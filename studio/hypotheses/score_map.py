@@ -21,7 +21,7 @@ from studio.text import count, literal, plural
 from studio.widgets import layout
 
 _MOST_UNSCORED = 6
-USUAL, SIDE = Size(), Size(15, 20)
+_USUAL, _SIDE = Size(), Size(15, 20)
 """Hypotheses and units of a map, and of one in a comparison."""
 
 
@@ -49,7 +49,7 @@ def draw_map(
     shown: Shown,
     pair: tuple[int, int] | None,
     key: str = "scores",
-    size: Size = USUAL,
+    size: Size = _USUAL,
     first: int = 0,
 ) -> None:
     """Draw hypotheses by units, the strongest `first` ones left out; with a selected `pair`, squares can be clicked."""
@@ -165,7 +165,7 @@ def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Sel
     """Draw the map of one of two setups."""
     measured = inspections.measure(one, inspections.fitting(one, settings))
     if measured is not None:
-        draw_map(measured, replace(shown, layer=one.setup.layer), None, f"scores-{key}", SIDE)
+        draw_map(measured, replace(shown, layer=one.setup.layer), None, f"scores-{key}", _SIDE)
 
 
 def compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:

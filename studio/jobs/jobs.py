@@ -61,7 +61,7 @@ _TOLD = 12
 _PLAIN = (type(None), bool, int, float, str, tuple)
 """Results that are copied to a worker: they are small."""
 
-Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
+_Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
 """What does a task: a worker, or this process."""
 
 
@@ -83,7 +83,7 @@ class JobKind:
 
 
 @dataclass(frozen=True)
-class State:
+class _State:
     """How far a job is."""
 
     done: int
@@ -104,7 +104,7 @@ class Job:
 
     def __init__(self, begin: Callable[[Progress], Future[Any]], work: Callable[[Progress], Any] | None = None) -> None:
         self.work = work
-        self.state = State(0, 0, "")
+        self.state = _State(0, 0, "")
         self._paced = (time.monotonic(), self.state)  # when the present part of the work began, and where
         self._wanted = time.monotonic()
         self._future = begin(self._report)
@@ -112,7 +112,7 @@ class Job:
         self._future.add_done_callback(lambda _: self._ended.set())
 
     def _report(self, done: int, total: int, label: str) -> bool:
-        before, self.state = self.state, State(done, total, label)
+        before, self.state = self.state, _State(done, total, label)
         if (before.total, before.part) != (total, self.state.part) or done < before.done:
             self._paced = time.monotonic(), self.state
         return time.monotonic() - self._wanted < _GRACE_S
@@ -167,7 +167,7 @@ class Shelf:
         self._told: OrderedDict[Hashable, Any] = OrderedDict()
         self._workers = [Worker(self._named) for _ in range(processes)]
         # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
-        self._engine: Turns[Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
+        self._engine: Turns[_Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
         self._beside: dict[str, ThreadPoolExecutor] = {}
         # What is kept waits for no work of others.
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")

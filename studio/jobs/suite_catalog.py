@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SAVED = JobKind("kept", kept=6, lives="everywhere")
 
-SUITES = "suites"
+_SUITES = "suites"
 """Name in the address: the chosen suites, by commas."""
 
 PERTURBED = "perturbed"
@@ -59,14 +59,14 @@ class SuiteOption:
     within: bool = False
 
 
-def catalogue(view: View) -> dict[str, SuiteOption]:
+def _catalogue(view: View) -> dict[str, SuiteOption]:
     """Return what can be chosen for a setup, by name: kinds, parts of the tests, other data sets, the person's own."""
-    return {option.name: option for option in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
+    return {option.name: option for option in (*_perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
 
 
 def suite_options(view: View) -> dict[str, SuiteOption]:
     """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
-    options = catalogue(view)
+    options = _catalogue(view)
     for name in chosen_names():
         if name not in options:
             described = _described(view, name, options)
@@ -77,12 +77,12 @@ def suite_options(view: View) -> dict[str, SuiteOption]:
 
 def chosen_names() -> list[str]:
     """Return the names of the suites that the address asks for."""
-    return list(dict.fromkeys(name for name in address.read(SUITES).split(",") if name))
+    return list(dict.fromkeys(name for name in address.read(_SUITES).split(",") if name))
 
 
 def keep_names(names: Sequence[str]) -> None:
     """Ask for suites, in the address of all pages."""
-    address.keep(SUITES, ",".join(dict.fromkeys(names)))
+    address.keep(_SUITES, ",".join(dict.fromkeys(names)))
 
 
 def usual(found: Mapping[str, SuiteOption]) -> list[str]:
@@ -185,7 +185,7 @@ def pixels(view: View) -> int:
     return int(np.prod(view.test.inputs.shape[2:]))
 
 
-def perturbations(view: View) -> list[SuiteOption]:
+def _perturbations(view: View) -> list[SuiteOption]:
     """Return the suites that can be made of the tests: noise, transforms, attacks."""
     from idc_core.suites import SUITES
 

@@ -20,7 +20,7 @@ from studio.jobs import cluster
 from studio.jobs.sending import Named, packed, unpacked
 from studio.jobs.tasks import DiffersError, RemovedError, Task
 
-log = logging.getLogger("idc_core")
+_log = logging.getLogger("idc_core")
 
 _HELD = 4
 """Opened results of each kind that stay in memory."""
@@ -163,7 +163,7 @@ def _failure(error: BaseException) -> bytes:
     """Write what went wrong; a mistake of ours with the place where it happened."""
     if not isinstance(error, IdcError):
         error.add_note("".join(traceback.format_exception(error)))
-        log.error("Work failed in a worker", exc_info=error)
+        _log.error("Work failed in a worker", exc_info=error)
     try:
         return packed(error)
     except Exception:  # some libraries' errors hold what cannot be sent

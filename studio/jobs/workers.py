@@ -23,7 +23,7 @@ from idc_core.errors import DataError, IdcError
 from studio.jobs.sending import Named, packed, unpacked
 from studio.jobs.tasks import DiffersError, RemovedError, Task, Tell
 
-log = logging.getLogger("idc_core")
+_log = logging.getLogger("idc_core")
 
 _MOST = 4
 """Workers at most unless the config file says otherwise: each takes a few hundred megabytes."""
@@ -108,7 +108,7 @@ class Worker:
         try:
             content = packed(task, name)
         except (TypeError, ValueError, AttributeError, pickle.PicklingError):
-            log.warning("Work of kind %s cannot be sent to a worker and is done here", task.kind, exc_info=True)
+            _log.warning("Work of kind %s cannot be sent to a worker and is done here", task.kind, exc_info=True)
             return task.run(report, tell, on_problem)
         process = self.start()
         self._number += 1
@@ -127,7 +127,7 @@ class Worker:
             answer = answer[0]
         value = unpacked(answer, lambda place: named[place][0])
         if kind == "failed" and isinstance(value, DiffersError):
-            log.warning("Work of kind %s is done by the server: %s", task.kind, value)
+            _log.warning("Work of kind %s is done by the server: %s", task.kind, value)
             return task.run(report, tell, on_problem)
         if kind == "failed":
             raise value

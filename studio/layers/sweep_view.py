@@ -24,7 +24,7 @@ from studio.text import count, percent, plural
 from studio.widgets import layout
 
 _USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
-MS, SUITES = "ms", "suites"  # names of the controls, also in the address
+_MS, _SUITES = "ms", "suites"  # names of the controls, also in the address
 _TABLE = "sweep-table"
 
 
@@ -44,16 +44,16 @@ def choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     offered = range(1, most_neurons() + 1)
-    texts = address.read(MS).split(",")
-    st.session_state[MS] = [m for m in offered if str(m) in texts] or [m for m in _USUAL if m in offered]
-    st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
+    texts = address.read(_MS).split(",")
+    st.session_state[_MS] = [m for m in offered if str(m) in texts] or [m for m in _USUAL if m in offered]
+    st.session_state[_SUITES] = [name for name in others if name in address.read(_SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ms = st.pills(
             "Numbers of important neurons (m)",
             list(offered),
             selection_mode="multi",
-            key=MS,
-            on_change=lambda: address.keep(MS, ",".join(map(str, st.session_state[MS]))),
+            key=_MS,
+            on_change=lambda: address.keep(_MS, ",".join(map(str, st.session_state[_MS]))),
             help=f"Columns of the chart, from 1 to {offered[-1]}; the m of the sidebar is always included. Default 2, "
             "4, 6, 8, 10 and 12.",
         )
@@ -63,8 +63,8 @@ def choose(view: View) -> tuple[list[str], list[int]]:
                 "Compare these tests with",
                 others,
                 format_func=lambda name: DATASETS[name].label,
-                key=SUITES,
-                on_change=lambda: address.keep(SUITES, ",".join(st.session_state[SUITES])),
+                key=_SUITES,
+                on_change=lambda: address.keep(_SUITES, ",".join(st.session_state[_SUITES])),
                 placeholder="None",
                 width=360,
                 help="Other test sets that fit the network, one panel each. Default none.",

@@ -27,7 +27,7 @@ _SMALL = 1024
 
 
 @dataclass(frozen=True)
-class Finding:
+class _Finding:
     """A finding in words, and where it is shown: the page, and what its address says."""
 
     sentence: str
@@ -40,7 +40,7 @@ def headline(result: Overview) -> str:
     return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
 
 
-def findings(result: Overview) -> list[Finding]:
+def findings(result: Overview) -> list[_Finding]:
     """Return the findings in words, each with the page that shows its subject."""
     table, listed = result.table, []
     if sentence := sentences.only_errors(result):
@@ -57,10 +57,10 @@ def findings(result: Overview) -> list[Finding]:
     return listed
 
 
-def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> Finding:
+def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> _Finding:
     """Return a finding that is shown on a tab of a page, by default its first."""
     tab = tab or next(iter(PAGES[page].tabs), "")
-    return Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
+    return _Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
 
 
 def numbers(result: Overview) -> None:

@@ -29,7 +29,7 @@ from studio.widgets import layout
 from studio.widgets.stepping import draw_steps
 
 WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
-NOTHING, _NEXT = "nothing", "next"
+_NOTHING, _NEXT = "nothing", "next"
 _RULE = "epsilon"
 SPREAD = "redistribute"
 """How biases are treated where every layer is to sum to the score."""
@@ -44,7 +44,7 @@ _SCORE = "score"
 class Asked:
     """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
-    `second` is what to compare with: `NOTHING`, `_NEXT`, or a class or a method; `settings` are those of both methods.
+    `second` is what to compare with: `_NOTHING`, `_NEXT`, or a class or a method; `settings` are those of both methods.
     With a `neuron` of the setup's layer its activation is to be explained, and `_NEXT` is the prediction.
     """
 
@@ -109,10 +109,10 @@ def _seconds(view: View, neuron: int | None) -> dict[str, str]:
     """Return what the first heatmap can be compared with: key and label."""
     methods = {f"method {name}": entry.label for name, entry in METHODS.items()}
     if neuron is not None:
-        return {_NEXT: "the prediction", **methods, NOTHING: NOTHING}
+        return {_NEXT: "the prediction", **methods, _NOTHING: _NOTHING}
     choices = {_NEXT: "the true class or runner-up"} if view.is_classifier else {}
     choices |= {f"class {index}": f"class {name}" for index, name in enumerate(view.train.class_names)}
-    return {**choices, **methods, NOTHING: NOTHING}
+    return {**choices, **methods, _NOTHING: _NOTHING}
 
 
 def choose_neuron(view: View) -> int | None:
@@ -283,7 +283,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     elif asked.second.startswith("method "):
         method = asked.second.removeprefix("method ")
     if (second_target, method, neuron) == (target, first.method.name, asked.neuron):
-        if asked.second != NOTHING:
+        if asked.second != _NOTHING:
             st.caption("Both explanations are the same. Compare with another class or method.")
         return [first]
     try:

@@ -48,7 +48,7 @@ def draw(view: View, position: int) -> None:
             changed = _typed(view, position)
         else:
             changed = _written(view, position)
-    edited = of_input(view, position, changed)
+    edited = _of_input(view, position, changed)
     score = scores(edited, 0)
     with right:
         st.markdown(_sentence(view, edited, position, score))
@@ -58,7 +58,7 @@ def draw(view: View, position: int) -> None:
         _relevance(edited, explained)
 
 
-def of_input(view: View, position: int, changed: NDArray[Any]) -> View:
+def _of_input(view: View, position: int, changed: NDArray[Any]) -> View:
     """Return a view of one test alone, with another input in its place, as its number says."""
     test = view.test.only(np.array([position]))
     inputs = np.ascontiguousarray(changed[None], test.inputs.dtype)
@@ -116,7 +116,7 @@ def _typed(view: View, position: int) -> NDArray[Any]:
     return np.asarray(edited["value"].fillna(0.0), test.dtype).reshape(test.shape)
 
 
-def cell_of(edited: View) -> tuple[int, ...]:
+def _cell_of(edited: View) -> tuple[int, ...]:
     """Return the cell that the one test of a view falls into."""
 
     def work(report: Progress) -> tuple[int, ...]:
@@ -134,7 +134,7 @@ def cell_of(edited: View) -> tuple[int, ...]:
 def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32]) -> str:
     """Say what is predicted now and before, and which cell the test falls into."""
     number = view.test.ids[position]
-    before_cell, cell = tuple(view.analysis.assignments[position].tolist()), cell_of(edited)
+    before_cell, cell = tuple(view.analysis.assignments[position].tolist()), _cell_of(edited)
     if np.array_equal(edited.test.inputs[0], view.test.inputs[position]):
         return f"**Test {number} is unchanged. Change it, and prediction, cell and relevance follow.**"
     if view.is_classifier:

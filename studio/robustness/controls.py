@@ -15,11 +15,11 @@ from studio.jobs.results import View, idc_settings
 from studio.state.choices import choose_one, choose_several
 from studio.widgets import layout
 
-MS, _ADDED, _SHARES, _SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
-EPOCHS, SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
+_MS, _ADDED, _SHARES, _SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
+_EPOCHS, _SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
 _STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
 
-V = TypeVar("V", int, float, str)
+_V = TypeVar("_V", int, float, str)
 
 
 def usual_settings(view: View) -> RQ6Settings:
@@ -32,10 +32,10 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     """Choose additions, training and tests."""
     start = replace(usual_settings(view), **idc_settings(view.setup).options)
     neurons = view.train_traces.activations[view.setup.layer].shape[1]
-    ms = sorted({m for m in MS if m <= neurons} | {start.m})
+    ms = sorted({m for m in _MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        epochs = _one_of("Epochs", EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
-        seeds = _one_of("Seeds", SEEDS, 5, "seeds", "Repetitions with other random choices")
+        epochs = _one_of("Epochs", _EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
+        seeds = _one_of("Seeds", _SEEDS, 5, "seeds", "Repetitions with other random choices")
         with layout.settings("added", "combined", "perturbed-by", "noisy-pixels", "attack-size", "begin"):
             share = "Share of the training inputs; fewer where not as many raise IDC"
             added = _one_of("Inputs added (%)", _ADDED, round(100 * start.added), "added", share)
@@ -76,8 +76,8 @@ def choose(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
 
 
 def _one_of(
-    label: str, options: Sequence[V], default: V, key: str, what: str, written: Callable[[Any], str] = str
-) -> V:
+    label: str, options: Sequence[_V], default: _V, key: str, what: str, written: Callable[[Any], str] = str
+) -> _V:
     """Choose one of a few values."""
     ends = "" if isinstance(default, str) else f" {written(options[0])} to {written(options[-1])},"
     return choose_one(

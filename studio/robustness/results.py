@@ -28,7 +28,7 @@ _COLUMNS = 6
 _QUICK = 150_000_000
 """Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
-SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
+_SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
 
 _PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
@@ -89,7 +89,7 @@ def draw_curves(run: RQ6Run, key: str) -> None:
     layout.chart(
         run.view,
         key,
-        lambda dark: figures.curves(result, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.curves(result, _SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each panel is a test set with its own scale; brackets name the attacked network. Line: mean over the "
         "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
@@ -115,7 +115,7 @@ def draw_differences(run: RQ6Run) -> None:
     layout.chart(
         run.view,
         "differences",
-        lambda dark: figures.differences(result, pairs, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.differences(result, pairs, _SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
         f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t). Intervals that "
@@ -146,7 +146,7 @@ def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
-            row[f"{SHORT[first]} \u2212 {SHORT[other]}"] = text
+            row[f"{_SHORT[first]} \u2212 {_SHORT[other]}"] = text
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
@@ -327,7 +327,7 @@ def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
         return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
 
     return {
-        f"Weights: {SHORT[addition]}": file(addition)
+        f"Weights: {_SHORT[addition]}": file(addition)
         for addition in ADDITIONS
         if (addition, seed) in run.result.networks
     }

@@ -20,13 +20,13 @@ from studio.shell.pages import PAGES, go_to_address
 from studio.state import address, visitor
 from studio.text import literal
 
-_DELETING, REFUSED = "run-deleting", "run-refused"
+_DELETING, _REFUSED = "run-deleting", "run-refused"
 
 
 def draw(run: Run) -> None:
     """Draw a run as a card."""
     with st.container(border=True):
-        if refusal := st.session_state.pop(REFUSED, ""):
+        if refusal := st.session_state.pop(_REFUSED, ""):
             st.error(refusal)
         _draw_buttons(run)
         if not run.is_current:
@@ -193,4 +193,4 @@ def _try(do: Callable[[], None]) -> None:
     try:
         do()
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)

@@ -13,7 +13,7 @@ from studio.widgets.charts import ASSETS
 _steps = st.components.v2.component("idc_history", js=(ASSETS / "history" / "steps.js").read_text(encoding="utf-8"))
 
 
-def choices() -> list[str]:
+def _choices() -> list[str]:
     """Return the names in the address whose change is a step in the browser's history, as a change of page is."""
     setup = [name for name in vars(DEFAULT) if name != "m"]
     frame = [tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT]
@@ -22,4 +22,4 @@ def choices() -> list[str]:
 
 def keep_choices() -> None:
     """Make choices alone steps in the browser's history; other changes of the address replace the one before."""
-    _steps(key="history", data={"names": choices()})
+    _steps(key="history", data={"names": _choices()})

@@ -75,11 +75,11 @@ _search = component("idc_search", "search", "search")
 
 def draw(setup: Setup | None, *, parts: bool = True) -> None:
     """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
-    tests = find_tests(setup) if setup is not None and parts else None
+    tests = _find_tests(setup) if setup is not None and parts else None
     _search(
         key=_KEY,
         data={
-            "entries": entries(setup, parts=parts),
+            "entries": _entries(setup, parts=parts),
             "keys": _SHORTCUTS,
             "tests": tests,
             "searchable": setup is not None and parts,
@@ -94,7 +94,7 @@ def _seek() -> None:
     st.session_state[_SOUGHT] = str(st.session_state[_KEY].sought)
 
 
-def find_tests(setup: Setup) -> dict[str, Any] | None:
+def _find_tests(setup: Setup) -> dict[str, Any] | None:
     """Return the tests whose classes or text hold every word that was asked for; None where nothing was.
 
     The filter of the tests counts. Nothing is found while the setup cannot be opened: the page says why.
@@ -125,7 +125,7 @@ def _shown(view: View, place: int) -> str:
     return " ".join((f"Test {caption(view, place)}", *words[:_WORDS_SHOWN]))
 
 
-def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
+def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
     """Return all that can be found by its name: its kind, what is shown, and what is opened or said."""
     listed = [_entry("page", page.title, page.name) | _lack(page.name, setup) for page in PAGES.values()]
     for page in PAGES.values():

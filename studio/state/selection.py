@@ -37,7 +37,7 @@ EXPLAINED, NEURON = "of", "neuron"
 _AROUND = "drawn-around"
 """In the session: the test set, and the numbers of its tests that were selected in a chart."""
 
-LAST = "selected-together"
+_LAST = "selected-together"
 """In the session: what many tests were last selected by: "tests" in a chart, "cell" or "cluster"."""
 
 
@@ -101,7 +101,7 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
     cleared = {name: None for change in changes for name in _CLEARS.get(change, ())}
     for name in ("cell", "cluster"):
         if changes.get(name) not in (None, ""):
-            st.session_state[LAST] = name
+            st.session_state[_LAST] = name
     for name, value in (cleared | changes).items():
         parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
         address.keep(name, ",".join(parts))
@@ -130,7 +130,7 @@ def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
     if numbers:
         st.session_state[_AROUND] = data, numbers
     if len(numbers) > 1:
-        st.session_state[LAST] = "tests"
+        st.session_state[_LAST] = "tests"
     elif numbers:
         select(input=numbers[0])
 
@@ -144,7 +144,7 @@ def drawn_around(data: str) -> list[int]:
 def forget_tests() -> None:
     """Select no tests in charts; for callbacks."""
     st.session_state.pop(_AROUND, None)
-    st.session_state.pop(LAST, None)
+    st.session_state.pop(_LAST, None)
 
 
 def last_of_many() -> str:
@@ -154,7 +154,7 @@ def last_of_many() -> str:
         "cell": bool(address.read("cell")),
         "cluster": True,
     }
-    last = str(st.session_state.get(LAST, ""))
+    last = str(st.session_state.get(_LAST, ""))
     return last if known.get(last) else next(name for name, there in known.items() if there)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Modes = Sequence[Literal["points", "box", "lasso"]]
 _Clicked = Callable[[list[dict[str, Any]]], None]
-Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
+_Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
 _SCALES = {"linear": "linear", "log": "log"}
 """Scales that an axis can be switched to: name and label."""
@@ -62,7 +62,7 @@ def chart(
     depends: Hashable = (),
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
-    table: Table | None = None,
+    table: _Table | None = None,
     scale: str = "",
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
@@ -111,7 +111,7 @@ def plot(
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
     drawn: go.Figure | None = None,
-    table: Table | None = None,
+    table: _Table | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
     _draw(key, figure if drawn is None else drawn, alt, clicked, modes)
@@ -141,7 +141,7 @@ def grid_chart(
     line: str,
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
-    table: Table | None = None,
+    table: _Table | None = None,
 ) -> None:
     """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
 
@@ -224,7 +224,7 @@ def _save_row(
     read: str,
     figure: Callable[[], go.Figure],
     lines: tuple[str, ...] = (),
-    table: Table | None = None,
+    table: _Table | None = None,
     scale: str = "",
 ) -> str:
     """Draw one line under a chart: how to read it, its `scale` where it has one, and buttons that save it and its data.
@@ -283,7 +283,7 @@ def _choose_scale(key: str, default: str) -> str:
     )
 
 
-def _rows(table: Table) -> str:
+def _rows(table: _Table) -> str:
     return csv(table() if callable(table) else table)
 
 

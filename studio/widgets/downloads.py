@@ -66,7 +66,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             few = "" if len(positions) <= MOST_PICTURES else f" of the first {MOST_PICTURES}"
             st.download_button(
                 f"Contact sheet{few} (PNG)",
-                lambda: sheet(view, positions),
+                lambda: _sheet(view, positions),
                 file_name="idc-inputs.png",
                 mime="image/png",
                 on_click="ignore",
@@ -76,7 +76,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             words = "Features" if view.test.inputs.dtype.kind == "f" else "Texts" if len(positions) > 1 else "Text"
             st.download_button(
                 f"{words} (CSV)",
-                lambda: csv(texts(view, positions)),
+                lambda: csv(_texts(view, positions)),
                 file_name="idc-inputs.csv",
                 mime="text/csv",
                 on_click="ignore",
@@ -97,14 +97,14 @@ def npz(view: View, positions: NDArray[np.int64]) -> bytes:
     return file.getvalue()
 
 
-def sheet(view: View, positions: NDArray[np.int64]) -> bytes:
+def _sheet(view: View, positions: NDArray[np.int64]) -> bytes:
     """Draw the first of some tests on a contact sheet, each with its number, true and predicted class."""
     shown = positions[:MOST_PICTURES]
     captions = [caption(view, place) for place in shown]
     return input_images.png(input_images.contact_sheet(list(input_images.pictures(view.test.inputs[shown])), captions))
 
 
-def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
+def _texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
     """List some tests: number, true and predicted class, and the words that the network reads, or the features."""
     if view.test.inputs.dtype.kind == "f":
         flat = view.test.inputs[positions].reshape(len(positions), -1)

@@ -41,12 +41,12 @@ __all__ = [
     "take_inputs",
 ]
 
-V = TypeVar("V")
+_V = TypeVar("_V")
 
 
-def one_of(label: str, options: Mapping[V, str], default: V, key: str, help: str) -> V:
+def one_of(label: str, options: Mapping[_V, str], default: _V, key: str, help: str) -> _V:
     """Choose one of a few options for this session alone: the address does not hold it."""
-    chosen: V = st.segmented_control(
+    chosen: _V = st.segmented_control(
         label,
         list(options),
         default=default,

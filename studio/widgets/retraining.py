@@ -26,7 +26,7 @@ _NETWORK = JobKind("retraining", kept=64, is_long=True, lives="server")
 
 _POLL_S = 1.0
 
-_CURRENT, FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
+_CURRENT, _FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
 """The job that this session waits for, why one failed, and when it began with how many left: in the session."""
 
 
@@ -78,7 +78,7 @@ class RetrainingRun:
     def go(self, on: bool) -> None:
         """Start, stop or continue; for callbacks."""
         st.session_state[self.flag] = on
-        for old in (FAILED, _BEGAN):
+        for old in (_FAILED, _BEGAN):
             st.session_state.pop(old, None)
 
     def advance(self) -> Job | None:
@@ -150,7 +150,7 @@ def _read(file: Path, changed: int) -> RetrainedNetwork | None:
 
 def watch(run: RetrainingRun) -> None:
     """Show the run's progress, with buttons that stop and continue it; every network finished redraws the page."""
-    going = run.going and bool(run.left) and FAILED not in st.session_state
+    going = run.going and bool(run.left) and _FAILED not in st.session_state
     st.fragment(run_every=_POLL_S if going else None)(_watch)(run, len(run.left), run.going)
 
 
@@ -161,7 +161,7 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     if not left:
         return
     done = run.total - len(left)
-    if problem := st.session_state.get(FAILED):
+    if problem := st.session_state.get(_FAILED):
         st.error(problem)
     if not run.going:
         if done:
@@ -179,7 +179,7 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     try:
         job = run.advance()
     except IdcError as error:
-        st.session_state[FAILED] = literal(error)
+        st.session_state[_FAILED] = literal(error)
         st.session_state[run.flag] = False
         st.rerun()
     if job is None:  # the last one was finished just now: all of them are drawn

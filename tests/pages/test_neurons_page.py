@@ -64,7 +64,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
     carried = f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance"
     assert carried in app.markdown[0].value
     finding = alternatives(app)[0]
-    places = np.linspace(0, 539, trials.USUAL).astype(int)
+    places = np.linspace(0, 539, trials._USUAL).astype(int)
     inputs, targets = view.test.inputs[places], view.test.targets[places]
     found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
     own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
@@ -201,7 +201,7 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
     app = open_page("neurons", tab="decide", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
     assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
-    assert trials.comparable(1, 1) == 0
+    assert trials._comparable(1, 1) == 0
 
 
 @pytest.mark.parametrize("tab", ["ranking", "decide"])

@@ -78,7 +78,7 @@ def test_a_finding_is_found_selected(open_page):
 
 
 def test_the_misclassified_tests_are_shown(view, open_page):
-    found = worst_tests.find(view)
+    found = worst_tests._find(view)
     wrong = view.test.ids[~view.analysis.correct].tolist()
     assert sorted(tile["test"] for tile in found.tiles) == sorted(wrong)
     alone = [cell_name(view.table.cells[row]) for row in view.errors_only]
@@ -93,7 +93,7 @@ def test_the_misclassified_tests_are_shown(view, open_page):
 
 
 def test_the_tests_in_the_file_are_the_live_ones(view):
-    kept, live = json.loads(worst_tests.KEPT.read_text(encoding="utf-8")), worst_tests.find(view)
+    kept, live = json.loads(worst_tests._KEPT.read_text(encoding="utf-8")), worst_tests._find(view)
     again = "run `python -m studio.overview` to write the Overview's files anew"
     assert json.loads(json.dumps(live.tiles)) == kept["tiles"], again
     assert live.note == kept["note"], again
