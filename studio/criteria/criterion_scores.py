@@ -9,13 +9,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
-    MANY_PAIRS,
     CriterionResult,
     Floats,
     Subsets,
@@ -24,14 +22,14 @@ from idc_core.coverage.agreement import (
     random_subsets,
     score_suites,
 )
-from idc_core.coverage.prioritisation import FaultDetection, Order, detect_faults, orders_by
+from idc_core.coverage.prioritisation import Order, orders_by
 from idc_core.errors import CancelledError, IdcError
 from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.text import literal, percent
+from studio.text import literal
 
 _ORDERS = JobKind("orders", kept=48)
 
@@ -39,31 +37,6 @@ CriterionSettings = dict[str, Any]
 
 MOST_DROPPED = 2_000
 """Of more tests, orders by passes with dropout are left out: each pass runs them all again."""
-
-
-def pairwise() -> list[str]:
-    """Return the criteria that compare every test with many other inputs."""
-    return [name for name, kind in CRITERIA.items() if kind.card.pairwise]
-
-
-def of_classes() -> list[str]:
-    """Return the criteria that compare classes."""
-    return [name for name, kind in CRITERIA.items() if kind.card.needs_classes]
-
-
-def slow(view: View) -> list[str]:
-    """Return the criteria that take seconds on this setup."""
-    return pairwise() if len(view.train) * len(view.chosen) > MANY_PAIRS else []
-
-
-def misfits(view: View) -> list[str]:
-    """Return the criteria that are not defined on this setup."""
-    return [] if view.is_classifier else of_classes()
-
-
-def usual(view: View) -> list[str]:
-    """Return the criteria that are measured by default."""
-    return [name for name in CRITERIA if name not in (*slow(view), *misfits(view))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,19 +227,3 @@ def _add(
     for name, result in results.items():
         results[name] = replace(result, scores={**result.scores, other.name: score(name)})
     counts[other.name] = len(traces.scores)
-
-
-def faults(view: View, orders: dict[str, Order]) -> FaultDetection | None:
-    """Return how early every order detects the misclassified tests; None without misclassified tests or classes."""
-    if view.correct is None or view.correct[view.chosen].all():
-        return None
-    return detect_faults(list(orders.values()), ~view.correct[view.chosen])
-
-
-def written(name: str, score: float) -> str:
-    """Write a score in its criterion's unit."""
-    if np.isnan(score):
-        return ""
-    if not CRITERIA[name].card.unit:
-        return percent(score)
-    return f"{score:,.0f}" if score == round(score) else f"{score:.3g}"
