@@ -16,9 +16,10 @@ from studio.jobs.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
 from studio.testsets import suite_comparison
-from studio.testsets.suite_comparison import ComparedSuites
+from studio.testsets.comparison_charts import CELLS, SHOWN, headline
+from studio.testsets.suite_comparison import ComparedSuites, compare
 from studio.text import cell_name, literal, lower, percent, plural, times
-from studio.widgets import gallery
+from studio.widgets import gallery, layout
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import Keepable, keep_row, keep_several
 from studio.widgets.picture import draw_picture
@@ -26,13 +27,32 @@ from studio.widgets.picture import draw_picture
 if TYPE_CHECKING:
     from idc_core.suites import Suite
 
-SHOWN, CELLS, _PICK = "shown", "cells-m", "pick"  # names in the address
+_PICK = "pick"
+"""Name in the address: the input that is looked at."""
 _MOST_SHOWN = 30
 _LARGE = 224
 """Width of the large pictures in pixels, at least."""
 
 
-def choose(found: ComparedSuites) -> tuple[int, int]:
+def draw(view: View, names: list[str]) -> None:
+    """Show the inputs that add cells, and one of them beside its source."""
+    found = compare(view, names)
+    if not found.additions:
+        st.markdown(headline(found))
+        return
+    number, m = _choose_suite(found)
+    _draw_added(found, number, m)
+    _draw_save(found, number, m)
+    layout.computed(
+        view,
+        "Inputs are made block by block when they are needed; random numbers depend only on the seed and the test's "
+        "number.",
+        found.provenance,
+    )
+    layout.take_away({}, _downloads(found, number, m))
+
+
+def _choose_suite(found: ComparedSuites) -> tuple[int, int]:
     """Choose the suite whose inputs are shown, and the number of neurons: the suite's place, and m."""
     places = {found.options[place].name: place for place in found.additions}
     names, ms = list(places), list(found.comparison.ms)
@@ -63,7 +83,7 @@ def choose(found: ComparedSuites) -> tuple[int, int]:
     return places[st.session_state[SHOWN]], int(st.session_state[CELLS])
 
 
-def draw(found: ComparedSuites, number: int, m: int) -> None:
+def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
     """Show the inputs that add cells, and one of them beside the test that it was made of."""
     view, suite, cells = found.view, found.suites[number], found.results[number].cells[m]
     label = literal(lower(found.options[number].label))
@@ -198,7 +218,7 @@ def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, 
     return text
 
 
-def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
+def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
     """Return files of a suite: all of it, and the inputs that add cells."""
     from idc_core.suites import pack_suite, select_tests
 
@@ -225,7 +245,7 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
     return files
 
 
-def draw_save(found: ComparedSuites, number: int, m: int) -> None:
+def _draw_save(found: ComparedSuites, number: int, m: int) -> None:
     """Offer to save the inputs that add cells, of this suite or of all, as suites."""
     every = {place: _adding(found, place, m) for place in found.additions if len(found.results[place].cells[m].first)}
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -73,6 +73,26 @@ class ComparedSuites:
         """Whether a suite's answers can be right or wrong."""
         return self.options[number].judged and (self.view.correct is not None or not self.view.is_classifier)
 
+    @property
+    def provenance(self) -> str:
+        """How every suite was made, as a list."""
+        return "\n".join(
+            f"* {option.label}: "
+            + "; ".join(
+                step.label + (f", seed {step.seed}" if step.seed is not None else "") for step in suite.provenance
+            )
+            + f"; fingerprint `{suite.fingerprint}`"
+            for option, suite in zip(self.options, self.suites, strict=True)
+        )
+
+
+def compare(view: View, names: Sequence[str]) -> ComparedSuites:
+    """Compare the original tests with suites by name, or find the comparison again; say what is left out."""
+    suites = compare_chosen(view, names)
+    for problem in suites.problems:
+        st.warning(problem)
+    return suites
+
 
 def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
     """Compare the original tests with suites by name; show progress while it takes long.
