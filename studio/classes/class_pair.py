@@ -13,11 +13,13 @@ from idc_core.analysis.projection import alike, principal_components, sample
 from idc_core.confusion.class_pair import between, confused, layer_relevance, shared_cells
 from idc_core.errors import IdcError
 from idc_core.figures.projection import Groups, plane
-from studio.classes import class_errors, verdicts
+from studio.classes import class_errors
 from studio.classes.class_errors import Looked
+from studio.classes.controls import choose_pair
 from studio.jobs.brushed import brushed
 from studio.jobs.results import View
 from studio.shell.pages import PAGES, draw_link
+from studio.state.choices import choose_one
 from studio.state.selection import picked_row, select, select_tests
 from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
@@ -29,8 +31,34 @@ _SHOWN, _TEXTS = 20, 6
 _NEURONS = 12
 _CELLS = 8
 
+_PARTS = {"inputs": "inputs", "neurons": "neurons and cells"}
+"""What of a pair is shown: name and label."""
 
-def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
+
+def draw(view: View, looked: Looked) -> None:
+    """Show the selected pair: its inputs and both classes in the plane, or its neurons and cells."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pair = choose_pair(looked)
+        shown = _choose_shown()
+    if shown == "inputs":
+        draw_confused(view, looked, pair)
+        layout.take_inputs(view, _wrong_tests(looked, pair), key="pair-inputs")
+        _draw_between(view, looked, pair)
+        _draw_plane(view, looked, pair)
+        return
+    st.subheader("Neurons that both activate", anchor=False)
+    neurons = _draw_neurons(view, looked, pair)
+    _draw_cells(view, looked, pair)
+    layout.computed(
+        view,
+        "Neurons are sorted by how much more the two classes activate them than the others do. Relevance: sum over "
+        f"positions, mean over the tests classified as the class, for the setup's layer {view.setup.layer}.",
+        class_errors.SOURCE,
+    )
+    layout.take_away({"shared-neurons": neurons})
+
+
+def _wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
     """Return the positions of the tests that the network confuses, int64 (k,); none for custom predictions."""
     if looked.positions is None:
         return np.zeros(0, np.int64)
@@ -39,17 +67,17 @@ def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
 
 def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the tests that the network confuses, where there are labels, with the verdict on the pair."""
-    verdict = verdicts.verdict(looked, pair)
+    verdict = class_errors.verdict(looked, pair)
     if verdict and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
         st.markdown(f"**{literal(looked.pair_name(pair))}**: {verdict}.")
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
-    elif len(wrong := wrong_tests(looked, pair)):
+    elif len(wrong := _wrong_tests(looked, pair)):
         st.markdown(f"**{plural(len(wrong), 'confused test')} of {literal(looked.pair_name(pair))}**")
         layout.gallery(view, wrong, _most(view), key="pair-confused")
 
 
-def draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the tests between the two classes, for which no labels are needed."""
     if looked.positions is None or looked.scores is None:
         return
@@ -66,7 +94,7 @@ def _most(view: View) -> int:
     return _SHOWN if view.test.inputs.ndim == 4 else _TEXTS
 
 
-def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
+def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
     """Show the neurons that both classes activate more than others, with relevance where known."""
     errors = looked.found
     shared = errors.shared_neurons(*pair, _NEURONS)
@@ -101,7 +129,7 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     def picked() -> None:
         row = picked_row(key, len(shared))
         if row is not None:
-            class_errors.open_neuron(looked, int(shared[row]))
+            _open_neuron(looked, int(shared[row]))
 
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
@@ -188,7 +216,7 @@ def _most_different(looked: Looked, pair: tuple[int, int]) -> str:
     return f"Largest difference: {layout.names(named)}."
 
 
-def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
     if looked.positions is None:
         return
@@ -228,7 +256,7 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         draw_link("coverage", "Coverage page")
 
 
-def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the inputs of the two classes on the first two principal components of all counted neurons."""
     values, true = looked.evidence.values, looked.evidence.true
     if values is None:
@@ -294,3 +322,23 @@ def _members(
             member = member + 2 * (true[rows] != predicted[rows])
             names = [f"{name}, {how}" for how in ("correct", "wrong") for name in names]
     return Groups(member.astype(np.int64), names)
+
+
+def _open_neuron(looked: Looked, index: int) -> None:
+    """Select a neuron on all pages, with its layer; for callbacks."""
+    layer, neuron = looked.neuron_of(index)
+    if layer:
+        select(layer=layer, neuron=neuron)
+
+
+def _choose_shown() -> str:
+    """Choose what of the pair is shown."""
+    return choose_one(
+        st.segmented_control,
+        "Show",
+        _PARTS,
+        "inputs",
+        "pair-shown",
+        required=True,
+        help="The tests of the two classes, or the neurons and cells that both reach. Default inputs.",
+    )

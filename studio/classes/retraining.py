@@ -35,6 +35,12 @@ _ASKED = "repair-asked"
 
 
 def draw(view: View, looked: Looked) -> None:
+    """Offer the confused tests as a test set, and retrain with them."""
+    _draw_offers(view, looked)
+    layout.computed(view, "A copy is trained further on the training inputs and the added ones, with the same seed.")
+
+
+def _draw_offers(view: View, looked: Looked) -> None:
     """Offer the tests confused in the reported pairs as a suite."""
     if looked.positions is None:
         st.caption("Custom predictions come without a network to retrain.")
