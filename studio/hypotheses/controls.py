@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from idc_core.inspection.measures import PAIR_MEASURES
@@ -18,19 +17,6 @@ from studio.widgets import layout
 
 _FAMILY, _MEASURE, _LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
-
-_PAGED = "units-part-of"
-"""What the shown part of the units was chosen for."""
-
-_ROWS, _COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
-
-
-@dataclass(frozen=True)
-class Size:
-    """How many hypotheses and units the map shows at most; all units if `columns` is None."""
-
-    rows: int = _ROWS[1]
-    columns: int | None = int(_COLUMNS[1])
 
 
 @dataclass(frozen=True)
@@ -189,51 +175,3 @@ def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
             help=f"The layer in all charts. Default {layer}.",
         )
     return measure, layer
-
-
-def choose_size() -> Size:
-    """Choose how many hypotheses and units the map shows."""
-    rows = choose_one(
-        st.segmented_control,
-        "Hypotheses shown",
-        {number: str(number) for number in _ROWS},
-        30,
-        "rows-shown",
-        required=True,
-        help="Maximum number of rows, strongest scores first. Default 30.",
-    )
-    columns = choose_one(
-        st.segmented_control,
-        "Units shown",
-        {name: name for name in _COLUMNS},
-        "40",
-        "units-shown",
-        required=True,
-        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
-    )
-    return Size(rows, None if columns == "all" else int(columns))
-
-
-def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
-    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
-    total = grid.score.shape[1]
-    if columns is None or total <= columns:
-        return 0
-    order = grid.part(1, total)[1]
-    own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(_PAGED) != (unit, columns, total):
-        # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = own
-        st.session_state[_PAGED] = (unit, columns, total)
-    labels: dict[int, str] = {
-        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
-    }
-    part: int = st.selectbox(
-        "Units by strength",
-        list(labels),
-        key="units-part",
-        width=240,
-        format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
-    )
-    return part * columns

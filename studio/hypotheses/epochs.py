@@ -15,7 +15,7 @@ from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
 from studio.hypotheses import hypothesis_pair, inspections
-from studio.hypotheses.inspections import Measured, quoted
+from studio.hypotheses.inspections import SOURCE, Measured, quoted
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.text import duration, literal, percent, plural
@@ -37,7 +37,15 @@ _TOLD = 5
 """Hypotheses that are told apart in a figure, besides the chosen one."""
 
 
-def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
+def draw(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
+    """Show the scores over the epochs of training."""
+    _draw_scores(measured, grid, measure, layer, label, pair)
+    layout.computed(
+        measured.view, "A score changes clearly where the 95 % intervals of both ends do not overlap.", SOURCE
+    )
+
+
+def _draw_scores(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
     """Draw scores over the epochs of training."""
     if find_entry(measured.view.setup.model).complete:
         st.caption("Your network came with its final weights only, so there are no earlier epochs to compare.")

@@ -42,6 +42,8 @@ _USUAL_OF_TEXT = ("labels", "symbols")
 _TELL_S = 1.0
 """Seconds between two drawings of scores so far: drawing takes time from reading."""
 
+SOURCE = "Source: T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019."
+
 SHOWN_RECORDS = 256
 """Records on which a single unit is looked at."""
 

@@ -23,7 +23,7 @@ _KEPT_AS = "hypotheses-kept"
 """Set to the key of the run that was kept last in this session."""
 
 
-def draw_questions(measured: Measured) -> None:
+def draw(measured: Measured) -> None:
     """Keep this run, and query those that were kept."""
     st.markdown(
         "Kept runs are in one DuckDB file with four views: `runs` (one row per run), `hypotheses` (name, family and "
