@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import IdcError
-from studio.adversarial import attack_controls, attacks
+from idc_core.perturbation.attacks import ATTACKS
+from idc_core.suites.attacked import BLOCK
+from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.jobs import jobs
 from studio.jobs.results import View
-from studio.jobs.wording import tests_name
-from studio.text import literal, plural
-from studio.widgets.keep_suite import keep_row
-from studio.widgets.layout import names
-
-_SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
-
+from studio.text import literal
+from studio.widgets import layout
 
 _ASKED = "attack-asked"
 """In the session: the setup and the plan of the long attack that was started."""
@@ -62,24 +58,6 @@ def open_or_resume(view: View, plan: Plan, explained: str, finding: DeltaGenerat
     return run
 
 
-def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run, int]:
-    """Return the input to look at: the selected test, attacked on its own where it is not among the others."""
-    if view.position is None:
-        return run, usual
-    places = np.flatnonzero(run.positions == view.position)
-    if len(places):
-        return run, int(places[0])
-    number, plan, alone = view.test.ids[view.position], run.plan, None
-    if plan.goal != view.test.targets[view.position]:
-        only = np.array([view.position])
-        alone = attacks.open_run(view, plan, explained, only=only, paused=not may_run(view, plan))
-    if alone is None:
-        st.caption(f"The selected test {number} is not among the attacked ones.")
-        return run, usual
-    st.caption(f"The selected test {number} was attacked separately; it is not counted.")
-    return alone, 0
-
-
 def may_run(view: View, plan: Plan) -> bool:
     """Whether an attack may begin: it is quick or was asked for, and was not stopped."""
     started = st.session_state.get(_ASKED) == (view.setup, plan)
@@ -97,59 +75,13 @@ def _is_paused(view: View, plan: Plan) -> bool:
     return bool(st.session_state.get(jobs.PAUSED) == (view.setup, plan))
 
 
-def open_session(view: View, run: Run) -> list[Run]:
-    """Return the runs of this session on the same tests, the present one first, and offer to run the other attacks."""
-    runs, stopped = [run], 0
-    for plan in attack_controls.finished(view, run.plan):
-        if plan == run.plan:
-            continue
-        other = None
-        try:
-            other = attacks.open_run(view, plan)
-        except IdcError as error:
-            st.warning(f"{plan.label} is left out. {literal(error)}")
-        if other is not None and other.result.complete:
-            runs.append(other)
-        else:
-            stopped += bool(st.session_state.get(jobs.HALTED))
-            attack_controls.forget(view, plan)
-    if stopped:
-        st.warning(
-            f"Stopped: {plural(stopped, 'attack')} not finished. Finished inputs are kept; run the attacks again to "
-            "resume."
-        )
-    done = [other.plan for other in runs]
-    left = [plan for plan in attack_controls.all_plans(run.plan) if plan not in done]
-    if left:
-        st.button(
-            f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
-            on_click=attack_controls.remember,
-            args=(view, *left),
-            key="run-all",
-            help=f"Attacks the same tests by {names([plan.label for plan in left])}. Can be stopped and resumed.",
-        )
-    return runs
-
-
-def draw_save(view: View, run: Run) -> None:
-    """Offer to save the attacked inputs as a suite, for all pages that compare suites."""
-    from idc_core.suites import attacked_suite
-
-    with st.expander("Save the attacked inputs as a suite"), st.container(horizontal=True, vertical_alignment="bottom"):
-        which = st.segmented_control(
-            "Inputs",
-            list(_SAVED),
-            default="fooled",
-            required=True,
-            format_func=lambda name: _SAVED[name],
-            key="keep-which",
-            help=f"The attacked inputs in the suite; default {_SAVED['fooled']}.",
-        )
-        inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}
-        places = np.flatnonzero(inside[which or "fooled"])
-        keep_row(
-            f"{run.plan.label} on {tests_name(view.test)}, seed {run.plan.seed}",
-            len(places),
-            "keep-attacked",
-            lambda: attacked_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
-        )
+def explain(view: View, plan: Plan, *sentences: str) -> None:
+    """Say who described the attack, what runs it, and what of it is random."""
+    entry = ATTACKS[plan.attack]
+    layout.computed(
+        view,
+        f"{entry.label}: {entry.help} {entry.citation}. Gradient attacks run through foolbox; JSMA is our own "
+        "implementation. Random starts and random goals depend only on the seed and the input's number. Finished "
+        f"blocks of {BLOCK} inputs are kept on disk: stopping loses at most one, and no attack runs twice.",
+        *sentences,
+    )

@@ -286,7 +286,7 @@ def test_the_selected_test_is_looked_at_even_where_it_is_not_among_the_others(vi
 
 def test_the_shown_inputs_are_stepped_through(view):
     run = attacks.open_run(view, plan())
-    order = [int(number) for number in view.test.ids[run.positions[attack_results._places(run, "fooled")]]]
+    order = [int(number) for number in view.test.ids[run.positions[attack_results.places(run, "fooled")]]]
     app = opened()
     assert [app.button(key=f"step-{label}").proto.shortcut for label in ("Previous", "Next")] == ["left", "right"]
     for label, number in (("Next", order[1]), ("Previous", order[0]), ("Previous", order[-1])):
@@ -308,14 +308,14 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
 
 def test_archive_can_be_read_as_own_tests(view):
     from idc_core.suites import custom_suite
-    from studio.adversarial.attack_results import _archive, table_of
+    from studio.adversarial.attack_results import _archive, _table_of
 
     run = attacks.open_run(view, plan())
     suite = custom_suite(_archive(view, run), view.test)
     np.testing.assert_array_equal(suite.take(range(64)), run.result.inputs)
     with np.load(io.BytesIO(_archive(view, run))) as file:
         np.testing.assert_array_equal(file["originals"], view.test.inputs[run.positions])
-    listed = table_of(view, run)
+    listed = _table_of(view, run)
     assert (listed["prediction_before"] == listed["true_class"]).all()
     assert (listed["fooled"] == (listed["prediction_after"] != listed["true_class"])).all()
 
