@@ -18,11 +18,13 @@ from studio.text import cell_name, cluster_name, count, literal, parse_cell, plu
 from studio.widgets import layout
 from studio.widgets.grid_axes import around, fix
 
-SHOWN, SHOWN_TEXTS = 12, 4
+SHOWN, _SHOWN_TEXTS = 12, 4
 """Tests shown of a cell, and the same for texts."""
 
 _NEAREST = 3
 """Covered cells named beside an uncovered one."""
+
+DISTANCE = "Distances are Euclidean, each neuron in units of its standard deviation over the training inputs."
 
 MOST_LISTED = 1000
 """Cells listed on the page; the file at the chart holds them all."""
@@ -35,18 +37,6 @@ _NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
 
 _LISTED = "covered-cells"
 """Key of what unfolds the list of covered cells."""
-
-
-def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
-    """Return the selected test's cell, else one that only misclassified tests reach, else the fullest one drawn."""
-    table = view.table
-    if view.position is not None:
-        return tuple(map(int, view.analysis.assignments[view.position]))
-    drawn = np.flatnonzero(grid.tile >= 0)
-    drawn = drawn if len(drawn) else np.arange(table.covered)
-    lonely = np.intersect1d(drawn, view.errors_only)
-    row = lonely[0] if len(lonely) else drawn[table.counts[drawn].argmax()]
-    return tuple(map(int, table.cells[row]))
 
 
 def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
@@ -98,21 +88,28 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             help="Select this cell and open the tab Fill the grid.",
         )
     if len(inside) and is_pictures(view):
-        draw_tests(view, inside, SHOWN)
+        draw_tests(view, inside)
     _neurons(view, cell)
     _onward(view, inside)
 
 
-def draw_texts(view: View, cell: tuple[int, ...]) -> None:
+def draw_below(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
+    """Show what takes the whole width: a cell's tests where they are texts, and, folded away, all covered cells."""
+    _draw_texts(view, cell)
+    _covered_cells(view, grid)
+
+
+def _draw_texts(view: View, cell: tuple[int, ...]) -> None:
     """Show the tests of a cell where they are texts, which need the whole width."""
     inside = tests_in(view, cell)
     if len(inside) and not is_pictures(view):
         st.header(f"Tests in cell {cell_name(cell)}", anchor=False)
-        draw_tests(view, inside, SHOWN_TEXTS)
+        draw_tests(view, inside)
 
 
-def draw_tests(view: View, tests: NDArray[np.int64], most: int) -> None:
+def draw_tests(view: View, tests: NDArray[np.int64]) -> None:
     """Show tests, and offer them as files."""
+    most = SHOWN if is_pictures(view) else _SHOWN_TEXTS
     layout.gallery(view, tests, most, key="cell-tests")
     layout.take_inputs(view, tests, key="cell-inputs")
 
@@ -216,7 +213,7 @@ def _cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, N
     )
 
 
-def covered_cells(view: View, grid: Grid) -> None:
+def _covered_cells(view: View, grid: Grid) -> None:
     """List the covered cells that are drawn, once that is asked for: each click on the grid would draw them again."""
     drawn = np.flatnonzero(grid.tile >= 0)
     if not len(drawn):
@@ -250,16 +247,3 @@ def _list_covered(view: View, grid: Grid, drawn: NDArray[np.int64]) -> None:
         len(rows) > len(shown)
     )
     st.caption(f"Choose a row to open its cell; click a column name to sort.{left}")
-
-
-def cell_table(view: View) -> pd.DataFrame:
-    """Return every covered cell with its tests."""
-    table = view.table
-    return pd.DataFrame(
-        {
-            "cell": [cell_name(cell) for cell in table.cells.tolist()],
-            "tests": table.counts,
-            "misclassified": table.wrong,
-            **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
-        }
-    )

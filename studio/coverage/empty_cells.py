@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import bordering
 from idc_core.coverage.closest_inputs import closest, spread
-from studio.coverage.cell_details import MOST_LISTED, SHOWN, SHOWN_TEXTS, choose_cell, draw_tests, is_pictures, tests_in
+from studio.coverage.cell_details import DISTANCE, MOST_LISTED, SHOWN, choose_cell, draw_tests, tests_in
 from studio.jobs.results import View
 from studio.state.selection import picked_row, select, selected
 from studio.text import cell_name, count, parse_cell, plural
@@ -20,6 +20,12 @@ _EMPTY = "empty-cells"
 
 
 def draw(view: View) -> None:
+    """Show which cells could be filled next, and with what."""
+    _draw_cells(view)
+    layout.computed(view, f"Inputs are made by changing the tests closest to the cell until they lie in it. {DISTANCE}")
+
+
+def _draw_cells(view: View) -> None:
     """Show which cells could be filled next, and what comes close to one of them."""
     table = view.table
     if table.covered == table.total:
@@ -83,7 +89,7 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
         analysis.test_activations[view.chosen], analysis.centroids, cell, spread(analysis.train_activations), SHOWN
     )
     near = view.chosen[places]
-    draw_tests(view, near, SHOWN if is_pictures(view) else SHOWN_TEXTS)
+    draw_tests(view, near)
     key = "closest-" + cell_name(cell)
     st.dataframe(
         pd.DataFrame(

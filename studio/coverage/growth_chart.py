@@ -18,7 +18,14 @@ _LEFT = "left-over"
 """Key of the table of clusters."""
 
 
-def draw_growth(view: View) -> None:
+def draw(view: View) -> None:
+    """Show how coverage grows with the tests, and in which clusters cells are left."""
+    _draw_growth(view)
+    _draw_left(view)
+    layout.computed(view, "Every order of the tests is passed once; a cell counts from its first test on.")
+
+
+def _draw_growth(view: View) -> None:
     """Draw how many cells the first tests cover."""
     table = view.table
     grown = growth(view.analysis.codes[view.chosen])
@@ -48,7 +55,7 @@ def draw_growth(view: View) -> None:
     )
 
 
-def draw_left(view: View) -> None:
+def _draw_left(view: View) -> None:
     """List every cluster of every neuron with the share of its cells that is covered, the smallest first."""
     table = view.table
     if table.covered == table.total:

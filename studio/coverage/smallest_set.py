@@ -7,7 +7,7 @@ import streamlit as st
 
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
-from studio.coverage.cell_details import is_pictures
+from studio.coverage.cell_details import DISTANCE, is_pictures
 from studio.jobs.results import View
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
@@ -18,6 +18,12 @@ _SHOWN, _SHOWN_TEXTS = 60, 6
 
 
 def draw(view: View) -> None:
+    """Show the smallest set of tests with the same coverage."""
+    _draw_set(view)
+    layout.computed(view, f"The set takes one test per cell, the closest to the cell's centroids. {DISTANCE}")
+
+
+def _draw_set(view: View) -> None:
     """Show the smallest set of tests that keeps the coverage, and offer it as files."""
     analysis, chosen = view.analysis, view.chosen
     wrong = view.correct is not None and st.toggle(

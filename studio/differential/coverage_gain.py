@@ -26,8 +26,11 @@ _MEASURED = "measured"
 """Name of the control, also in the address."""
 
 
-def draw_gain(view: View, result: SearchResult) -> None:
+def draw(view: View, result: SearchResult) -> None:
     """Draw the coverage of the tests before and after disagreements are added."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to add.")
+        return
     gained = _gain(view, result.disagreements.inputs, _choose_measured(), result.key)
     for problem in gained.problems:
         st.warning(problem)

@@ -19,6 +19,7 @@ from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
 from studio.differential.search import SearchResult, heatmaps
+from studio.differential.summary import explain
 from studio.jobs.results import View
 from studio.jobs.wording import quantity
 from studio.state import address
@@ -62,7 +63,21 @@ def _predictions(view: View, result: SearchResult, row: int) -> str:
     )
 
 
-def table(view: View, result: SearchResult) -> pd.DataFrame:
+def draw(view: View, result: SearchResult) -> None:
+    """Show one disagreement, and all of them."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to show.")
+        return
+    row, table = _chosen_row(view, result), _table(view, result)
+    _draw_one(view, result, row)
+    _draw_table(view, result, table)
+    _draw_more(view, result, row)
+    _draw_keep(view, result)
+    explain(view, result)
+    layout.take_away({"disagreements": table}, _files(view, result))
+
+
+def _table(view: View, result: SearchResult) -> pd.DataFrame:
     """Return one row per disagreement."""
     disagreements, origin, away = result.disagreements, result.origin, result.distances
     columns: dict[str, Any] = {
@@ -83,7 +98,7 @@ def table(view: View, result: SearchResult) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
+def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     """Show all disagreements; choosing a row shows it, and selects its seed on all pages."""
 
     def picked() -> None:
@@ -117,7 +132,7 @@ def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     )
 
 
-def chosen_row(view: View, result: SearchResult) -> int:
+def _chosen_row(view: View, result: SearchResult) -> int:
     """Return the disagreement to show: the chosen one, that of the selected test, else the closest to its seed."""
     numbers = view.test.ids[result.origin]
     for number in (address.read(_SHOWN), str(selected().input)):
@@ -128,7 +143,7 @@ def chosen_row(view: View, result: SearchResult) -> int:
     return int(moved.argmin())
 
 
-def draw_one(view: View, result: SearchResult, row: int) -> None:
+def _draw_one(view: View, result: SearchResult, row: int) -> None:
     """Show a disagreement, its seed, the difference, and each model's heatmaps of both."""
     finds = result.disagreements
     seed, picture, place = (result.seeds[finds.seed_index[row]], finds.inputs[row], int(result.origin[row]))
@@ -169,7 +184,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
     )
 
 
-def draw_more(view: View, result: SearchResult, shown: int) -> None:
+def _draw_more(view: View, result: SearchResult, shown: int) -> None:
     """Show the first disagreements as small pictures; a click shows one large, and selects its seed on all pages."""
     disagreements = result.disagreements
     rows = np.argsort(disagreements.iterations, kind="stable")[:_MOST_SHOWN]
@@ -216,7 +231,7 @@ def _npz(view: View, result: SearchResult) -> bytes:
     return file.getvalue()
 
 
-def files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+def _files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the disagreements with their seeds, and a contact sheet."""
     if not len(result.disagreements):
         return {}
@@ -232,7 +247,7 @@ def _sheet(view: View, result: SearchResult) -> bytes:
     return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))
 
 
-def draw_keep(view: View, result: SearchResult) -> None:
+def _draw_keep(view: View, result: SearchResult) -> None:
     """Offer to keep the disagreements as a suite, labelled by their votes or as their seeds."""
     from idc_core.suites import ProvenanceStep
 

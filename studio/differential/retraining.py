@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 _SEEDS, _EPOCHS = 5, 5
 
 
-def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) -> None:
+def draw(view: View, result: SearchResult, settings: SearchSettings) -> None:
     """Offer to retrain the setup's network, and draw the comparison."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to train with.")
+        return
     if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
         st.caption("Labels come from a majority vote: choose at least three classifiers.")
         return

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.base.ranges import SEARCH
+from idc_core.errors import IdcError
 from studio.differential import search
-from studio.differential.search import SearchSettings, offered, usual
+from studio.differential.search import SearchResult, SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
 from studio.jobs.results import View
 from studio.state import address
 from studio.state.choices import choose_one
-from studio.text import cell_name, lower
+from studio.text import cell_name, literal, lower
 from studio.widgets import layout
 
 _MODELS, _NOTHING = "against", "none"  # name of the control, also in the address; no guidance
@@ -42,20 +44,28 @@ def choose(view: View) -> SearchSettings:
     return SearchSettings(models=models, constraint=constraint, parameters=parameters, **more)
 
 
-def is_wanted(view: View, settings: SearchSettings) -> bool:
-    """Whether a search may start: it is quick, or was asked for."""
-    return search.is_quick(view, settings) or st.session_state.get(_ASKED) == (view.setup, settings)
-
-
-def draw_start(view: View, settings: SearchSettings) -> None:
-    """Offer to start a search that takes long."""
-    st.button(
-        "Start search",
-        key="search-start",
-        type="primary",
-        on_click=lambda: st.session_state.update({_ASKED: (view.setup, settings)}),
-        help="Many or large pictures take seconds to minutes. What was found is kept.",
-    )
+def open_or_offer(view: View, settings: SearchSettings, finding: DeltaGenerator) -> SearchResult:
+    """Search, or offer to start a search that takes long; the page ends where nothing is found yet."""
+    wanted = search.is_quick(view, settings) or st.session_state.get(_ASKED) == (view.setup, settings)
+    try:
+        found = search.run(view, settings, start=wanted)
+    except IdcError as error:
+        st.error(literal(error))
+        st.stop()
+    if found is not None:
+        return found
+    if wanted:
+        finding.markdown("Stopped before any disagreement was found.")
+    else:
+        finding.markdown("**This search waits for a click:** many or large pictures take seconds to minutes.")
+        st.button(
+            "Start search",
+            key="search-start",
+            type="primary",
+            on_click=lambda: st.session_state.update({_ASKED: (view.setup, settings)}),
+            help="Many or large pictures take seconds to minutes. What was found is kept.",
+        )
+    st.stop()
 
 
 def _choose_models(view: View) -> tuple[str, ...]:
