@@ -22,7 +22,13 @@ from studio.widgets import layout
 _LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 
-def draw_choices(view: View) -> None:
+def draw(view: View) -> None:
+    """Show how many cells every choice makes, and how many of them the tests cover."""
+    _draw_choices(view)
+    layout.computed(view, "Every choice clusters the training activations anew and counts the cells that tests reach.")
+
+
+def _draw_choices(view: View) -> None:
     """Show the cells of every choice, where a click adopts it."""
     others = st.toggle(
         "Add the other clustering methods",

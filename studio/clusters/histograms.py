@@ -16,6 +16,7 @@ from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures import clusters as figures
 from studio.jobs.brushed import brushed
 from studio.jobs.results import View
+from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Selection, select, selected
 from studio.state.setup import draw_part
@@ -32,7 +33,43 @@ _MOST_STATES = 8
 """Clusters of a neuron whose tests are shown."""
 
 
-def controls(view: View) -> None:
+def draw(view: View) -> None:
+    """Show one histogram per neuron, and the tests in each cluster of the chosen one."""
+    _controls(view)
+    _draw_histograms(
+        view,
+        selected(),
+        f"The activations of the important {'neuron' if view.analysis.m == 1 else 'neurons'} form {_numbers(view)}",
+        "histograms",
+        list(range(view.analysis.m)),
+        clickable=True,
+    )
+    st.header("The tests in each cluster", anchor=False)
+    _galleries(view, _choose_neuron(view))
+    pins.beside(view, _draw_side)
+    entry = CLUSTERINGS[view.setup.options["clustering"]]
+    layout.computed(
+        view,
+        f"Each neuron's activations over the training inputs are clustered. {entry.label}: {entry.help} "
+        "k-means is solved exactly and deterministically. Boundaries lie half way between neighbouring centroids, for "
+        "other methods in the middle of the gap between clusters. A value on a boundary belongs to the lower cluster.",
+        "A value is in a dense region (DBSCAN) if at least as many values lie within 1.06 s n^(\u22121/5) of it as for "
+        "evenly spread values, where n is the number of values and s their standard deviation.",
+    )
+
+
+def draw_number(view: View) -> None:
+    """Show how good every number of clusters is."""
+    _controls(view)
+    _draw_silhouettes(view)
+    layout.computed(
+        view,
+        "Automatic keeps the number of clusters (2, 3 or 4) with the largest mean silhouette (Algorithm 2 of the "
+        "paper). DBSCAN finds the number itself.",
+    )
+
+
+def _controls(view: View) -> None:
     """Choose how the clusters are found; all pages follow."""
     first, *others = CONTROLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -84,7 +121,7 @@ def _cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
     return rank, chosen.cluster
 
 
-def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
+def _draw_histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
     """Draw the histograms of some important neurons, with what is selected in them."""
     analysis, place, picked = view.analysis, view.place(chosen), _cluster_of(view, chosen)
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
@@ -127,7 +164,7 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
         st.caption(sketched)
 
 
-def choose_neuron(view: View) -> int:
+def _choose_neuron(view: View) -> int:
     """Choose the important neuron whose tests are shown; return its rank."""
     chosen, important = selected(), view.analysis.important.tolist()
     rank = rank_of(view, chosen)
@@ -150,7 +187,7 @@ def choose_neuron(view: View) -> int:
     return rank or 0
 
 
-def galleries(view: View, rank: int) -> None:
+def _galleries(view: View, rank: int) -> None:
     """Show the tests in every cluster of a neuron, more of them of the selected one."""
     analysis, size, chosen = view.analysis, view.sizes[rank], selected()
     explained = st.toggle(
@@ -216,7 +253,7 @@ def _reach(view: View, rank: int, cluster: int) -> str:
     return f"activations above {boundaries[cluster - 1]:.3g} up to {boundaries[cluster]:.3g}"
 
 
-def numbers(view: View) -> str:
+def _numbers(view: View) -> str:
     """Say how many clusters the important neurons have."""
     fewest, most = min(view.sizes), max(view.sizes)
     text = plural(most, "cluster") if fewest == most else f"{fewest} to {plural(most, 'cluster')}"
@@ -229,13 +266,13 @@ def sentence(view: View) -> str:
     rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], view.sizes)
     subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
     return (
-        f"**The {subject} {numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
+        f"**The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
         f"cluster is the {cluster_name(cluster, view.sizes[rank])} of {view.neurons[rank]}: {plural(rare, 'test')} of "
         f"{len(view.chosen):,}."
     )
 
 
-def draw_silhouettes(view: View) -> None:
+def _draw_silhouettes(view: View) -> None:
     """Show the silhouette of every number of clusters."""
     clusters, names = view.analysis.clusters, view.neurons
     scored = {
@@ -258,11 +295,11 @@ def draw_silhouettes(view: View) -> None:
     )
 
 
-def draw_side(side: View, chosen: Selection, key: str) -> None:
+def _draw_side(side: View, chosen: Selection, key: str) -> None:
     """Show one neuron of one of two setups: the selected one where it is important there, else the first."""
     rank = rank_of(side, chosen) or 0
     title = f"{side.neurons[rank].capitalize()} has {plural(side.sizes[rank], 'cluster')}"
-    histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
+    _draw_histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
 
 
 def _cluster_table(view: View) -> pd.DataFrame:

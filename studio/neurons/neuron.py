@@ -31,13 +31,19 @@ def told(points: list[dict[str, Any]]) -> int:
     return int(np.ravel(points[0]["customdata"])[0])
 
 
+def draw(view: View, found: Ranked, ranking: Ranking) -> None:
+    """Show the tests that activate one neuron most and least, and its relevance per class."""
+    _draw_neuron(view, found, _choose_neuron(view, ranking))
+    layout.computed(view, "A neuron's relevance per class is the mean over the training inputs of that class.")
+
+
 def inspected(view: View, ranking: Ranking) -> int:
     """Return the selected neuron; the most important one where the layer has none selected."""
     chosen = selected().neuron
     return int(view.analysis.important[0]) if chosen is None or chosen >= len(ranking.values) else chosen
 
 
-def choose_neuron(view: View, ranking: Ranking) -> int:
+def _choose_neuron(view: View, ranking: Ranking) -> int:
     """Choose the neuron to inspect; the most important one where none is selected."""
     neuron, known = inspected(view, ranking), len(ranking.values)
     st.session_state["neuron-chosen"] = neuron
@@ -98,7 +104,7 @@ def _activations(view: View, neuron: int) -> NDArray[np.floating]:
     return activations
 
 
-def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
+def _draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     """Show which tests activate a neuron most and least, and its relevance per class."""
     _draw_classes(view, found, neuron)
     left, right = st.columns(2, gap="medium")

@@ -11,12 +11,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
+from idc_core.errors import IdcError
 from idc_core.figures import experiments
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
 from studio.state.choices import choose_one
-from studio.text import count, lower, signed
+from studio.text import count, literal, lower, signed
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -41,6 +42,26 @@ _STEPS = 12
 
 _WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
+
+
+def draw(view: View, first: Ranking) -> None:
+    """Show what silencing the first neurons costs, and how far they move when the input changes."""
+    try:
+        _draw_trials(view, first)
+    except IdcError as error:
+        st.error(literal(error))
+    part = input_parts(view.test)
+    change = "inverted" if part == "pixels" else "replaced by unknown ones"
+    moved = (
+        f" The second experiment is the paper's RQ1: the {part} with the largest absolute relevance are {change}, and "
+        "the L2 distance between the neurons' activations before and after is measured."
+    )
+    layout.computed(
+        view,
+        "Silencing sets a neuron to zero after its activation function."
+        + (moved if part in ("pixels", "words", "characters") else "")
+        + " Random neurons are drawn from the others, with seeds 0 to 4.",
+    )
 
 
 def _comparable(m: int, neurons: int) -> int:
@@ -111,7 +132,7 @@ def _key(view: View, number: int) -> tuple[object, ...]:
     return *view.key, view.setup.layer, view.chosen_key, number
 
 
-def draw_trials(view: View, first: Ranking) -> None:
+def _draw_trials(view: View, first: Ranking) -> None:
     """Silence the first neurons of a ranking, change the most relevant pixels, and show both results."""
     layer, m, neurons = view.analysis.layer, _comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:

@@ -14,7 +14,7 @@ from idc_core.importance.ranking import extremes, sample_inputs
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
-from studio.neurons import rankings, trials
+from studio.neurons import ranking_charts, rankings, trials
 from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
 from tests.pages.reading import forget_all
@@ -104,7 +104,7 @@ def test_address_opens_the_same_rankings(open_page):
         pytest.param(name, marks=pytest.mark.slow if name == "conductance" else ())
         for name, entry in METHODS.items()
         if entry.inside
-        if name != rankings._RULE
+        if name != ranking_charts._RULE
     ],
 )
 def test_every_method_ranks_the_neurons(open_page, view, method):
