@@ -15,7 +15,7 @@ from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.report import sentences
 from studio.jobs.overview import summarise
 from studio.jobs.results import View
-from studio.shell import tabs
+from studio.shell import pins, tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select
 from studio.text import cell_name, count, percent, plural
@@ -33,6 +33,20 @@ class _Finding:
     sentence: str
     page: str
     query: dict[str, str]
+
+
+def draw(result: Overview, line: str, view: View | None) -> None:
+    """Show a result of a setup, which `line` names; of a live one, its view, cells can be selected."""
+    st.markdown(headline(result))
+    _draw_numbers(result)
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        _draw_small(result, line, view)
+    with right:
+        st.header("Findings", anchor=False)
+        for found in findings(result):
+            entry = PAGES[found.page]
+            st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
 
 
 def headline(result: Overview) -> str:
@@ -63,7 +77,7 @@ def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> _Findi
     return _Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
 
 
-def numbers(result: Overview) -> None:
+def _draw_numbers(result: Overview) -> None:
     """Show the three numbers."""
     quality, idc, lonely = st.columns(3)
     if result.accuracy is not None:
@@ -82,7 +96,7 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells reached only by misclassified tests", cells, border=True, help=text)
 
 
-def small_grid(result: Overview, line: str, view: View | None = None) -> None:
+def _draw_small(result: Overview, line: str, view: View | None = None) -> None:
     """Show the grid of combinations; a click opens its cell on the Coverage page."""
     grid = _laid_out(result)
     _draw_grid(result, grid, line, lambda tile: _open(grid, view, tile))
@@ -132,8 +146,13 @@ def _open(grid: Grid, view: View | None, tile: int) -> None:
     go_to("coverage")
 
 
-def draw_side(shown: View, chosen: Selection, key: str) -> None:
+def _draw_side(shown: View, chosen: Selection, key: str) -> None:
     """Show the numbers and the grid of one of two setups."""
     result = summarise(shown)
-    numbers(result)
+    _draw_numbers(result)
     _draw_grid(result, _laid_out(result), shown.line, None, f"grid-{key}")
+
+
+def draw_pinned(view: View) -> None:
+    """Show the small grids of this and of the pinned setup."""
+    pins.beside(view, _draw_side)

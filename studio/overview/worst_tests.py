@@ -6,11 +6,14 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
-from idc_core.analysis.overview import Overview
+from idc_core.analysis.overview import Overview, worst_tests
 from idc_core.base.files import SHIPPED
-from studio.jobs.overview import misclassified
+from idc_core.coverage.cell_table import among
+from idc_core.coverage.cells import encode
 from studio.jobs.results import View
 from studio.widgets.gallery import draw_tiles, make_tiles, note
 
@@ -32,7 +35,7 @@ class _WorstTests:
 
 def _find(view: View) -> _WorstTests | None:
     """Return the misclassified tests of a setup; None if there are none."""
-    positions = misclassified(view)
+    positions = _misclassified(view)
     if not len(positions):
         return None
     shown = positions[: _SHOWN if view.test.inputs.ndim == 4 else _SHOWN_TEXTS]
@@ -53,3 +56,11 @@ def draw(shown: View | Overview) -> None:
     st.header("Misclassified tests", anchor=False, help=order)
     draw_tiles(worst.tiles, worst.sheet, "worst-tests")
     st.caption(worst.note)
+
+
+def _misclassified(view: View) -> NDArray[np.int64]:
+    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
+    if view.correct is None:
+        return view.chosen[:0]
+    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
+    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)

@@ -28,6 +28,14 @@ _MOST = 5
 
 
 def draw(view: View, position: int) -> None:
+    """Show what several methods say of the test."""
+    _draw_compared(view, position)
+    layout.computed(
+        view, "Every method runs with its default parameters. Methods are compared by Spearman's rank correlation."
+    )
+
+
+def _draw_compared(view: View, position: int) -> None:
     """Show one test explained by several methods, and how far they agree."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         neuron = choices.choose_neuron(view)

@@ -34,6 +34,14 @@ _paint = component("idc_paint", "paint", "paint")
 
 
 def draw(view: View, position: int) -> None:
+    """Let the test be changed, and show what follows."""
+    _draw_edited(view, position)
+    layout.computed(
+        view, "The changed test runs through the network as tests do; relevance is that of the class predicted now."
+    )
+
+
+def _draw_edited(view: View, position: int) -> None:
     """Let a person change one test, and show what the network makes of it beside what it made of the original."""
     test = view.test.inputs[position]
     if is_series(view.test) or view.test.is_pieces:
