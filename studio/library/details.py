@@ -13,9 +13,8 @@ from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import open_data
 from studio.library.entries import may_change, size
-from studio.library.explained import choose_explained
+from studio.library.network_settings import choose_settings
 from studio.library.preparing import choose_preparation
-from studio.library.scaling import choose_scaling
 from studio.library.work import Asked, ask, failure
 from studio.state import visitor
 from studio.text import literal
@@ -69,8 +68,7 @@ def _choose_data(entry: Entry) -> None:
     if fits is None:
         return
     _connect(entry, [name for name, reason in fits.items() if not reason])
-    choose_scaling(entry)
-    choose_explained(entry)
+    choose_settings(entry)
     if others := {name: reason for name, reason in fits.items() if reason}:
         with st.expander(f"Data that do not fit ({len(others)})"):
             labels = {name: data.label for name, data in visitor.datasets().items()}

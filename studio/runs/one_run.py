@@ -11,14 +11,16 @@ import streamlit as st
 
 from idc_core import store
 from idc_core.errors import IdcError, SettingError
-from idc_core.runs import Run, figure_text, score_of
+from idc_core.runs import Run, figure_text, main_text, score_of
 from idc_core.store import Mark
 from studio.jobs.runs import ADDRESS
-from studio.runs.listing import RUN
 from studio.runs.opening import page_of, parameters_of
 from studio.shell.pages import PAGES, go_to_address
 from studio.state import address, visitor
 from studio.text import literal
+
+RUN = "run"
+"""Name in the address: the run that is looked at."""
 
 _DELETING, _REFUSED = "run-deleting", "run-refused"
 
@@ -194,3 +196,9 @@ def _try(do: Callable[[], None]) -> None:
         do()
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
+
+
+def title(run: Run) -> str:
+    """Name a run in a line, for menus."""
+    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
+    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))
