@@ -47,27 +47,27 @@ PAGE = PageEntry(
     opens=("attack-runs",),
 )
 
-view = current_view()
-finding = st.empty()
+_view = current_view()
+_finding = st.empty()
 
-stop_if_unmet("adversarial", view.setup, finding)
+stop_if_unmet("adversarial", _view.setup, _finding)
 
-plan, explained = attack_controls.choose(view)
-if not len(attacks.sample(view, plan)):
-    finding.markdown("**None of the chosen tests can be attacked.**")
+_plan, _explained = attack_controls.choose(_view)
+if not len(attacks.sample(_view, _plan)):
+    _finding.markdown("**None of the chosen tests can be attacked.**")
     st.caption("All are misclassified or of the goal's class. Choose other classes or another goal.")
     st.stop()
-run = attack_runs.open_or_resume(view, plan, explained, finding)
-finding.markdown(attack_charts.headline(view, run))
-if run.result.complete:
-    attack_controls.remember(view, plan)
+_run = attack_runs.open_or_resume(_view, _plan, _explained, _finding)
+_finding.markdown(attack_charts.headline(_view, _run))
+if _run.result.complete:
+    attack_controls.remember(_view, _plan)
 tabs.draw(
     "adversarial",
     {
-        "inputs": partial(attack_results.draw_inputs, view, run, explained),
-        "sizes": partial(attack_charts.draw_sizes, view, run),
-        "confusions": partial(attack_charts.draw_confusions, view, run),
-        "cells": partial(attack_charts.draw_cells, view, run),
-        "all": partial(attack_charts.draw_all, view, run),
+        "inputs": partial(attack_results.draw_inputs, _view, _run, _explained),
+        "sizes": partial(attack_charts.draw_sizes, _view, _run),
+        "confusions": partial(attack_charts.draw_confusions, _view, _run),
+        "cells": partial(attack_charts.draw_cells, _view, _run),
+        "all": partial(attack_charts.draw_all, _view, _run),
     },
 )

@@ -34,24 +34,24 @@ PAGE = PageEntry(
     opens=("class-errors",),
 )
 
-view = current_view()
-finding = st.empty()
+_view = current_view()
+_finding = st.empty()
 try:
-    looked, settings = controls.choose(view, finding)
+    _looked, _settings = controls.choose(_view, _finding)
 except CancelledError:
     st.stop()
 except IdcError as error:
     st.warning(literal(error))
     st.stop()
-suspected_pairs.tell(looked, finding)
-pair = current_pair(looked)
+suspected_pairs.tell(_looked, _finding)
+_pair = current_pair(_looked)
 tabs.draw(
     "classes",
     {
-        "pairs": partial(suspected_pairs.draw, view, looked, settings, pair),
-        "pair": partial(class_pair.draw, view, looked),
-        "bias": partial(class_bias.draw, view, looked, settings),
-        "cost": partial(effectiveness.draw, view, looked),
-        "remedy": partial(retraining.draw, view, looked),
+        "pairs": partial(suspected_pairs.draw, _view, _looked, _settings, _pair),
+        "pair": partial(class_pair.draw, _view, _looked),
+        "bias": partial(class_bias.draw, _view, _looked, _settings),
+        "cost": partial(effectiveness.draw, _view, _looked),
+        "remedy": partial(retraining.draw, _view, _looked),
     },
 )

@@ -24,14 +24,14 @@ PAGE = PageEntry(
     controls={"neuron-heatmaps": "histograms", "other-ways": "cells", "plane": "map", "plane-colour": "map"},
 )
 
-view = current_view()
-st.markdown(histograms.sentence(view))
+_view = current_view()
+st.markdown(histograms.sentence(_view))
 tabs.draw(
     "clusters",
     {
-        "histograms": partial(histograms.draw, view),
-        "number": partial(histograms.draw_number, view),
-        "cells": partial(cluster_choices.draw, view),
-        "map": partial(projected_tests.draw, view),
+        "histograms": partial(histograms.draw, _view),
+        "number": partial(histograms.draw_number, _view),
+        "cells": partial(cluster_choices.draw, _view),
+        "map": partial(projected_tests.draw, _view),
     },
 )

@@ -29,14 +29,14 @@ PAGE = PageEntry(
     opens=("analysis",),
 )
 
-view = current_view()
-st.markdown(grid_chart.sentence(view))
+_view = current_view()
+st.markdown(grid_chart.sentence(_view))
 tabs.draw(
     "coverage",
     {
-        "grid": partial(grid_chart.draw, view),
-        "growth": partial(growth_chart.draw, view),
-        "smallest": partial(smallest_set.draw, view),
-        "fill": partial(empty_cells.draw, view),
+        "grid": partial(grid_chart.draw, _view),
+        "growth": partial(growth_chart.draw, _view),
+        "smallest": partial(smallest_set.draw, _view),
+        "fill": partial(empty_cells.draw, _view),
     },
 )

@@ -21,25 +21,25 @@ PAGE = PageEntry(
     controls={"over": "agreement", "coefficient": "agreement", "order": "prioritisation", "suites": "scores"},
 )
 
-view = current_view()
-tab = tabs.opened("criteria")
-finding = st.empty()
+_view = current_view()
+_tab = tabs.opened("criteria")
+_finding = st.empty()
 
 # A control in the settings counts where its tab is open.
-place, names, settings = criterion_controls.choose(view, *[score_charts.COEFFICIENT] * (tab == "agreement"))
-measured = criterion_scores.measure_criteria(view, names, settings)
-for problem in measured.problems:
+_place, _names, _settings = criterion_controls.choose(_view, *[score_charts.COEFFICIENT] * (_tab == "agreement"))
+_measured = criterion_scores.measure_criteria(_view, _names, _settings)
+for problem in _measured.problems:
     st.warning(problem)
-if not measured.results:
+if not _measured.results:
     st.stop()
-if tab == "scores":  # the titles of the other tabs' charts say what they found
-    finding.markdown(score_charts.correlation_sentence(measured))
+if _tab == "scores":  # the titles of the other tabs' charts say what they found
+    _finding.markdown(score_charts.correlation_sentence(_measured))
 tabs.draw(
     "criteria",
     {
-        "scores": partial(score_charts.draw_scores, view, measured, names),
-        "agreement": partial(score_charts.draw_agreement, view, measured, place),
-        "growth": partial(score_charts.draw_growth, view, measured),
-        "prioritisation": partial(prioritised_tests.draw, view, measured),
+        "scores": partial(score_charts.draw_scores, _view, _measured, _names),
+        "agreement": partial(score_charts.draw_agreement, _view, _measured, _place),
+        "growth": partial(score_charts.draw_growth, _view, _measured),
+        "prioritisation": partial(prioritised_tests.draw, _view, _measured),
     },
 )

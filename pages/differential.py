@@ -29,24 +29,24 @@ PAGE = PageEntry(
     opens=("searches",),
 )
 
-view = current_view()
-finding = st.empty()
+_view = current_view()
+_finding = st.empty()
 
-stop_if_unmet("differential", view.setup, finding)
-settings = search_controls.choose(view)
-if len(settings.models) < 2:
-    summary.draw_one_model(view, settings.models[0], finding)
+stop_if_unmet("differential", _view.setup, _finding)
+_settings = search_controls.choose(_view)
+if len(_settings.models) < 2:
+    summary.draw_one_model(_view, _settings.models[0], _finding)
     st.stop()
-result = search_controls.open_or_offer(view, settings, finding)
-finding.markdown(summary.sentence(result))
-if result.disagreements.stopped:
+_result = search_controls.open_or_offer(_view, _settings, _finding)
+_finding.markdown(summary.sentence(_result))
+if _result.disagreements.stopped:
     st.caption("Stopped: these are the disagreements so far.")
 tabs.draw(
     "differential",
     {
-        "found": partial(disagreements.draw, view, result),
-        "steps": partial(summary.draw_steps, view, result, settings),
-        "gain": partial(coverage_gain.draw, view, result),
-        "retraining": partial(retraining.draw, view, result, settings),
+        "found": partial(disagreements.draw, _view, _result),
+        "steps": partial(summary.draw_steps, _view, _result, _settings),
+        "gain": partial(coverage_gain.draw, _view, _result),
+        "retraining": partial(retraining.draw, _view, _result, _settings),
     },
 )

@@ -42,42 +42,42 @@ PAGE = PageEntry(
     opens=("inspections",),
 )
 
-view = current_view()
-finding = st.empty()
-settings, shown = controls.choose(view)
-preliminary = st.empty()
+_view = current_view()
+_finding = st.empty()
+_settings, _shown = controls.choose(_view)
+_preliminary = st.empty()
 
 
-def tell(part: Measured) -> None:
+def _tell(part: Measured) -> None:
     """Show the scores so far while more records are read."""
-    finding.markdown(score_map.sentence(part, shown))
+    _finding.markdown(score_map.sentence(part, _shown))
     if tabs.opened("hypotheses") != "map":
         return
-    with preliminary.container():
-        score_map.draw_map(part, shown, None, f"scores-{part.records}")
-        st.caption(f"After {count(part.records)} records. Widest 95\u00a0% interval: ± {shown.grid(part).widest:.2f}.")
+    with _preliminary.container():
+        score_map.draw_map(part, _shown, None, f"scores-{part.records}")
+        st.caption(f"After {count(part.records)} records. Widest 95\u00a0% interval: ± {_shown.grid(part).widest:.2f}.")
 
 
 try:
-    found = inspections.measure(view, settings, tell)
+    _found = inspections.measure(_view, _settings, _tell)
 except IdcError as error:
     st.error(literal(error))
     st.stop()
-preliminary.empty()
-if found is None:
+_preliminary.empty()
+if _found is None:
     st.info("Stopped before any score was ready. Start again to continue; fewer hypotheses are faster.")
     st.stop()
-finding.markdown(score_map.sentence(found, shown))
-grid, layer, label = shown.grid(found), shown.layer, shown.label
-pair = hypothesis_pair.choose(found, grid, layer)
-hypothesis = next(one for one in inspections.chosen_hypotheses(view, settings) if one.name == grid.names[pair[0]])
+_finding.markdown(score_map.sentence(_found, _shown))
+_grid, _layer, _label = _shown.grid(_found), _shown.layer, _shown.label
+_pair = hypothesis_pair.choose(_found, _grid, _layer)
+_hypothesis = next(one for one in inspections.chosen_hypotheses(_view, _settings) if one.name == _grid.names[_pair[0]])
 tabs.draw(
     "hypotheses",
     {
-        "map": partial(score_map.draw, found, shown, settings, grid, pair, hypothesis),
-        "unit": partial(one_unit.draw, found, grid, layer, pair, hypothesis, label),
-        "important": partial(important_neurons.draw, found, grid, layer, pair, hypothesis, label),
-        "epochs": partial(epochs.draw, found, grid, shown.measure, layer, label, pair),
-        "sql": partial(sql_questions.draw, found),
+        "map": partial(score_map.draw, _found, _shown, _settings, _grid, _pair, _hypothesis),
+        "unit": partial(one_unit.draw, _found, _grid, _layer, _pair, _hypothesis, _label),
+        "important": partial(important_neurons.draw, _found, _grid, _layer, _pair, _hypothesis, _label),
+        "epochs": partial(epochs.draw, _found, _grid, _shown.measure, _layer, _label, _pair),
+        "sql": partial(sql_questions.draw, _found),
     },
 )

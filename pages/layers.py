@@ -21,25 +21,25 @@ PAGE = PageEntry(
     tabs={"coverage": "Coverage of every layer", "network": "Drawing of the network"},
 )
 
-view = current_view()
-finding = st.empty()
-suites, ms = sweep_view.choose(view)
-so_far = st.empty()
+_view = current_view()
+_finding = st.empty()
+_suites, _ms = sweep_view.choose(_view)
+_so_far = st.empty()
 try:
-    sweep = open_sweep(view, suites, ms, partial(sweep_view.draw_partly, so_far, view))
+    _sweep = open_sweep(_view, _suites, _ms, partial(sweep_view.draw_partly, _so_far, _view))
 except IdcError as error:
     st.error(literal(error))
     st.stop()
-so_far.empty()
-finding.markdown(sweep_view.sentence(view, sweep))
-if len(sweep.cells) < len(sweep.suites) * len(sweep.layers) * len(sweep.ms):
-    done = plural(len({cell.layer for cell in sweep.cells}), "layer")
-    st.caption(f"Finished before the stop: {done} of {len(sweep.layers)}.")
-if sweep.cells:
+_so_far.empty()
+_finding.markdown(sweep_view.sentence(_view, _sweep))
+if len(_sweep.cells) < len(_sweep.suites) * len(_sweep.layers) * len(_sweep.ms):
+    _done = plural(len({cell.layer for cell in _sweep.cells}), "layer")
+    st.caption(f"Finished before the stop: {_done} of {len(_sweep.layers)}.")
+if _sweep.cells:
     tabs.draw(
         "layers",
         {
-            "coverage": partial(sweep_view.draw_coverage, view, sweep, suites),
-            "network": partial(sweep_view.draw_network, view, sweep),
+            "coverage": partial(sweep_view.draw_coverage, _view, _sweep, _suites),
+            "network": partial(sweep_view.draw_network, _view, _sweep),
         },
     )

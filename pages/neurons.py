@@ -26,16 +26,16 @@ PAGE = PageEntry(
     },
 )
 
-view = current_view()
-st.markdown(f"**{ranking_charts.carried(view)}.**")
-found = rankings.ranked(view)
-first = ranking_charts.choose_first(view, found)
+_view = current_view()
+st.markdown(f"**{ranking_charts.carried(_view)}.**")
+_found = rankings.ranked(_view)
+_first = ranking_charts.choose_first(_view, _found)
 tabs.draw(
     "neurons",
     {
-        "ranking": partial(ranking_charts.draw_ranking, view, found, first),
-        "neuron": partial(neuron.draw, view, found, first),
-        "decide": partial(trials.draw, view, first),
-        "agreement": partial(ranking_charts.draw_agreement, view, found, first),
+        "ranking": partial(ranking_charts.draw_ranking, _view, _found, _first),
+        "neuron": partial(neuron.draw, _view, _found, _first),
+        "decide": partial(trials.draw, _view, _first),
+        "agreement": partial(ranking_charts.draw_agreement, _view, _found, _first),
     },
 )

@@ -18,14 +18,14 @@ PAGE = PageEntry(
     setup="snapshot",
 )
 
-shown = current_result()
-view = shown if isinstance(shown, View) else None
-result, line = (summarise(shown), shown.line) if isinstance(shown, View) else (shown, default_line(shown))
-overview.draw(result, line, view)
-worst_tests.draw(shown)
-if view is not None:
-    overview.draw_pinned(view)
-report.offer(view)
+_shown = current_result()
+_view = _shown if isinstance(_shown, View) else None
+_result, _line = (summarise(_shown), _shown.line) if isinstance(_shown, View) else (_shown, default_line(_shown))
+overview.draw(_result, _line, _view)
+worst_tests.draw(_shown)
+if _view is not None:
+    overview.draw_pinned(_view)
+report.offer(_view)
 explain(
     "IDC Studio shows which behaviour of a neural network its tests do not cover. The important neurons of a layer are "
     "those with the largest relevance, summed over the network's training inputs. "

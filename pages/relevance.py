@@ -27,17 +27,17 @@ PAGE = PageEntry(
     controls={"methods": "methods"},
 )
 
-view = current_view()
-finding = st.container()
-position, which, order = choose_test(view)
-finding.markdown(f"**{opening(view, position)}.**")
+_view = current_view()
+_finding = st.container()
+_position, _which, _order = choose_test(_view)
+_finding.markdown(f"**{opening(_view, _position)}.**")
 tabs.draw(
     "relevance",
     {
-        "test": partial(one_test.draw, view, position),
-        "layers": partial(one_test.draw_layers, view, position),
-        "methods": partial(compared_methods.draw, view, position),
-        "edit": partial(edited_input.draw, view, position),
-        "tests": partial(all_tests.draw, view, which, order),
+        "test": partial(one_test.draw, _view, _position),
+        "layers": partial(one_test.draw_layers, _view, _position),
+        "methods": partial(compared_methods.draw, _view, _position),
+        "edit": partial(edited_input.draw, _view, _position),
+        "tests": partial(all_tests.draw, _view, _which, _order),
     },
 )

@@ -33,19 +33,19 @@ PAGE = PageEntry(
     ),
 )
 
-view = current_view()
-finding = st.empty()
-stop_if_unmet("robustness", view.setup, finding)
+_view = current_view()
+_finding = st.empty()
+stop_if_unmet("robustness", _view.setup, _finding)
 
-run = retraining.choose(view)
-if tabs.opened("robustness") == "curves" or not run.result.complete:  # the other tabs say what they show
-    finding.markdown(results.sentence(run))
-watch(run)
+_run = retraining.choose(_view)
+if tabs.opened("robustness") == "curves" or not _run.result.complete:  # the other tabs say what they show
+    _finding.markdown(results.sentence(_run))
+watch(_run)
 tabs.draw(
     "robustness",
     {
-        "curves": partial(results.draw_accuracy, run),
-        "differences": partial(results.draw_differences, run),
-        "added": partial(results.draw_added, run),
+        "curves": partial(results.draw_accuracy, _run),
+        "differences": partial(results.draw_differences, _run),
+        "added": partial(results.draw_added, _run),
     },
 )

@@ -27,10 +27,10 @@ PAGE = PageEntry(
 )
 
 enter()
-finding = st.empty()
-runs = listing.seen()
-if not runs:
-    finding.markdown(
+_finding = st.empty()
+_runs = listing.seen()
+if not _runs:
+    _finding.markdown(
         "**No runs yet.** A run is a finished analysis, suite comparison, attack, search, inspection or measurement of "
         "class errors. It is kept with its settings and figures, and opens again without being computed."
     )
@@ -38,14 +38,14 @@ if not runs:
     draw_link("coverage")
     st.caption(f"On the command line, `{COMMAND} analyze` makes one too.")
     st.stop()
-finding.markdown(listing.sentence(runs))
+_finding.markdown(listing.sentence(_runs))
 try:
     tabs.draw(
         "runs",
         {
-            "all": partial(listing.draw, runs),
-            "compare": partial(side_by_side.draw, runs),
-            "versions": partial(over_time.draw, runs),
+            "all": partial(listing.draw, _runs),
+            "compare": partial(side_by_side.draw, _runs),
+            "versions": partial(over_time.draw, _runs),
         },
     )
 except IdcError as error:

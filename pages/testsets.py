@@ -21,14 +21,14 @@ PAGE = PageEntry(
     opens=("comparisons",),
 )
 
-view = current_view()
-names = suite_controls.choose(view)
+_view = current_view()
+_names = suite_controls.choose(_view)
 tabs.draw(
     "testsets",
     {
-        "compare": partial(comparison_charts.draw_compared, view, names),
-        "overlap": partial(comparison_charts.draw_overlap, view, names),
-        "adding": partial(added_inputs.draw, view, names),
-        "own": partial(own_suites.draw, view, names),
+        "compare": partial(comparison_charts.draw_compared, _view, _names),
+        "overlap": partial(comparison_charts.draw_overlap, _view, _names),
+        "adding": partial(added_inputs.draw, _view, _names),
+        "own": partial(own_suites.draw, _view, _names),
     },
 )

@@ -37,24 +37,24 @@ class _Finding:
 
 def draw(result: Overview, line: str, view: View | None) -> None:
     """Show a result of a setup, which `line` names; of a live one, its view, cells can be selected."""
-    st.markdown(headline(result))
+    st.markdown(_headline(result))
     _draw_numbers(result)
     left, right = st.columns([5, 3], gap="medium")
     with left:
         _draw_small(result, line, view)
     with right:
         st.header("Findings", anchor=False)
-        for found in findings(result):
+        for found in _findings(result):
             entry = PAGES[found.page]
             st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
 
 
-def headline(result: Overview) -> str:
+def _headline(result: Overview) -> str:
     """Say how many combinations the tests miss, and how many of these occur in training."""
     return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
 
 
-def findings(result: Overview) -> list[_Finding]:
+def _findings(result: Overview) -> list[_Finding]:
     """Return the findings in words, each with the page that shows its subject."""
     table, listed = result.table, []
     if sentence := sentences.only_errors(result):
