@@ -103,10 +103,7 @@ def read_own() -> Evidence | None:
         return own_evidence(content, name, scaled=scaled)
 
     key = (hashlib.sha256(content).hexdigest(), name, scaled)
-    evidence: Evidence = Waiting(1).get(
-        JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read
-    )
-    return evidence
+    return Waiting(1).get(JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read)
 
 
 def _own_key() -> Hashable:
@@ -136,8 +133,7 @@ def _open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
     """Return how strongly the tests activate every neuron of some layers, from one pass."""
     plan = planned_statistics(view.card, view.open_model, view.test, layers)
     doing = "running the tests through all counted layers"
-    statistics: Statistics = Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
-    return statistics
+    return Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
 
 
 def _find(
@@ -154,7 +150,7 @@ def _find(
         settings = replace(settings, kind=None)
     plan = planned_class_errors(lambda _: grouped, settings, key, run)
     doing = "comparing all pairs of classes"
-    errors: ClassErrors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
+    errors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
     if statistics is None:
         return Looked(grouped, errors, None, None, (), (), plan.key)
     # Groups have no scores of their own.

@@ -75,8 +75,7 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
 
     key = (*view.key, analysis.layer, analysis.m, view.chosen_key, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    outcomes: tuple[ClusterChoice, ...] = waiting.get(JobKind("alternatives", kept=64), key, doing, work)
-    return outcomes
+    return waiting.get(JobKind("alternatives", kept=64), key, doing, work)
 
 
 def _settings(one: ClusterChoice) -> dict[str, str]:

@@ -144,5 +144,4 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    traces: Traces = waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)
-    return traces
+    return waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)

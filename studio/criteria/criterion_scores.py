@@ -107,8 +107,7 @@ def grow(view: View, measured: MeasuredCriteria) -> Growth:
             return scored.growth(subsets, on_progress=report)
 
         key = _depends(view, name, settings)
-        scores: Floats = waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
-        return scores
+        return waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
 
     return Growth(subsets, {name: one(name, result) for name, result in measured.results.items()})
 
@@ -120,8 +119,7 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
         doing = f"ordering the tests by {CRITERIA[name].card.label}"
-        ordered: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
-        return ordered
+        return waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
     if view.is_classifier:
@@ -142,8 +140,7 @@ def _by_dropout(waiting: Waiting, view: View) -> list[Order]:
         return orders_by({}, sampled=dropout_scores(view.model, view.test.inputs[view.chosen], on_progress=report))
 
     key = (view.card.fingerprint, view.test.fingerprint, view.chosen_key, "dropout")
-    orders: list[Order] = waiting.get(_ORDERS, key, "running the tests with dropout", work)
-    return orders
+    return waiting.get(_ORDERS, key, "running the tests with dropout", work)
 
 
 def _setup_key(view: View) -> tuple[Hashable, ...]:
@@ -169,10 +166,7 @@ def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettin
         # A score that can fall is no count of targets: its result has the fitted criterion, which cannot be kept.
         return replace(result, scorer=None)
 
-    result: CriterionResult | str = waiting.get(
-        JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work
-    )
-    return result
+    return waiting.get(JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work)
 
 
 def _measured(
@@ -221,8 +215,7 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get(JobKind("scores", kept=192), key, label, work)
-        return value
+        return waiting.get(JobKind("scores", kept=192), key, label, work)
 
     for name, result in results.items():
         results[name] = replace(result, scores={**result.scores, other.name: score(name)})

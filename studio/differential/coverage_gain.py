@@ -106,7 +106,7 @@ def _gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends
     shares: dict[str, bool] = {}
     problems: list[str] = []
 
-    def passed(report: Progress) -> object:
+    def passed(report: Progress) -> Traces:
         from idc_core.tracing.trace import collect
 
         return collect(view.model, inputs, [layer], on_progress=report)

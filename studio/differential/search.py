@@ -227,10 +227,7 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
 
     # A copy keeps the card of the network it was made of.
     key = (_COPY, _BITS, view.card.fingerprint, where) if name == _COPY else (name, MODELS[name].edition, where)
-    model: nn.Module = waiting.get(
-        JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work
-    )
-    return model
+    return waiting.get(JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work)
 
 
 def _seeds(view: View, settings: SearchSettings) -> NDArray[np.int64]:
@@ -281,5 +278,4 @@ def heatmaps(view: View, result: SearchResult, row: int) -> list[NDArray[np.floa
         ]
 
     key = (result.key, row, crc32(pair.tobytes()))
-    maps: list[NDArray[np.float32]] = Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)
-    return maps
+    return Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)

@@ -223,8 +223,7 @@ def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpo
 
     chosen = (settings.families, settings.words, settings.masks, measure, layer)
     key = (view.setup.model, one.card.fingerprint, part.fingerprint, *chosen)
-    result: Grid = waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
-    return result
+    return waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
 
 
 def _sentence(found: ScoresByEpoch) -> str:

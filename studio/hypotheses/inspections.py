@@ -196,7 +196,7 @@ def measure(
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
         run = _told(view, settings, most)
-        inspection: Inspection = Waiting(1).get(
+        inspection = Waiting(1).get(
             JobKind("inspections", kept=12, is_long=True), (*key, most), doing, work, watch, settings=run
         )
     except CancelledError:
@@ -250,8 +250,7 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
-    behaviour: RecordBehaviour = Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
-    return behaviour
+    return Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
 
 
 def words_of(text: str) -> tuple[str, ...]:

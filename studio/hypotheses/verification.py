@@ -139,8 +139,7 @@ def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypo
         )
 
     key = (view.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
-    verification: Verification = Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
-    return verification
+    return Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
 
 
 def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 _Place = TypeVar("_Place")
 
@@ -20,8 +20,8 @@ class _Waiting(Generic[_Place]):
 
     session: str
     long: bool
-    work: Callable[[_Place], Any]
-    future: Future[Any] = field(default_factory=Future)
+    work: Callable[[_Place], object]
+    future: Future[object] = field(default_factory=Future)
 
 
 class Turns(Generic[_Place]):
@@ -43,7 +43,7 @@ class Turns(Generic[_Place]):
         self._held: Counter[str] = Counter()
         self._pool = ThreadPoolExecutor(len(places), thread_name_prefix="engine")
 
-    def submit(self, session: str, long: bool, work: Callable[[_Place], Any]) -> Future[Any]:
+    def submit(self, session: str, long: bool, work: Callable[[_Place], object]) -> Future[object]:
         """Have some work done for a session when it is its turn."""
         waiting = _Waiting(session, long, work)
         with self._lock:

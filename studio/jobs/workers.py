@@ -61,7 +61,7 @@ class Worker:
     `named` returns the results that it opens by itself, so that they are not copied, with what it is told of each.
     """
 
-    def __init__(self, named: Callable[[], list[tuple[Any, Named]]]) -> None:
+    def __init__(self, named: Callable[[], list[tuple[object, Named]]]) -> None:
         self._named = named
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
@@ -82,7 +82,7 @@ class Worker:
             self._process.kill()
             self._process.wait()
 
-    def __call__(self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> Any:
+    def __call__(self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> object:
         """Have a task done there; here, as the log says, where it cannot be sent or what it needs is another there."""
         try:
             return self._sent(task, report, tell, on_problem, copied=False)
@@ -91,12 +91,12 @@ class Worker:
 
     def _sent(
         self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None], *, copied: bool
-    ) -> Any:
+    ) -> object:
         """Send a task and wait for its result; what is kept is `copied` both ways, or each process reads it."""
         named = self._named()
         places = {id(value): place for place, (value, _) in enumerate(named)}
 
-        def name(value: Any) -> tuple[int, Named] | None:
+        def name(value: object) -> tuple[int, Named] | None:
             place = places.get(id(value))
             if place is None:
                 return None
@@ -156,7 +156,7 @@ class Worker:
         )
 
 
-def _write(process: subprocess.Popen[bytes], message: tuple[Any, ...]) -> None:
+def _write(process: subprocess.Popen[bytes], message: tuple[object, ...]) -> None:
     assert process.stdin is not None
     pickle.dump(message, process.stdin)
     process.stdin.flush()

@@ -121,8 +121,7 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
         return rank_layers(view.model, view.train, view.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
-    ranked: dict[str, RankedLayer] = waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
-    return ranked
+    return waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
 
 
 def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> LayerResponses:
@@ -132,10 +131,9 @@ def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, A
         return run_tests(view.model, test, neurons, view.train.class_names, on_progress=report)
 
     key = (*view.learnt_key, test.fingerprint)
-    responses: LayerResponses = waiting.get(
+    return waiting.get(
         JobKind("responses", kept=8), key, f"running the tests of {tests_name(test)} through all layers", work
     )
-    return responses
 
 
 def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Progress], LayerClusters]]:

@@ -325,5 +325,4 @@ def _shapes(view: View, layers: list[str]) -> dict[str, tuple[int, ...]]:
         return dict(collect(view.model, view.test.inputs[:1], layers, on_progress=report).shapes)
 
     key = (*view.key, "shapes")
-    shapes: dict[str, tuple[int, ...]] = Waiting(1).get(EXPLANATIONS, key, "running one test", work)
-    return shapes
+    return Waiting(1).get(EXPLANATIONS, key, "running one test", work)

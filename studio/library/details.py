@@ -89,7 +89,7 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
         tuple((name, candidate.edition) for name, candidate in candidates.items()),
     )
     try:
-        fitting: dict[str, str] = Waiting(1).get(
+        fitting = Waiting(1).get(
             _FITS, key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
         )
     except CancelledError:

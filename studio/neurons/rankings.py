@@ -65,8 +65,7 @@ def ranked(view: View) -> Ranked:
         )
 
     key = (*view.learnt_key, layer, chosen)
-    result: Ranked = Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
-    return result
+    return Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
 
 
 def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:
@@ -95,5 +94,4 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             return f"{METHODS[name].label} is left out. {literal(error)}"
 
     key = (*view.learnt_key, view.setup.layer, name)
-    answer: Ranking | str = waiting.get(_RANKINGS, key, f"ranking by {METHODS[name].label}", work)
-    return answer
+    return waiting.get(_RANKINGS, key, f"ranking by {METHODS[name].label}", work)

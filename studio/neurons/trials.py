@@ -108,8 +108,7 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
         )
 
     key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
-    ablation: Ablation = Waiting(1).get(_TRIALS, key, "silencing neurons", work)
-    return ablation
+    return Waiting(1).get(_TRIALS, key, "silencing neurons", work)
 
 
 def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:

@@ -135,8 +135,7 @@ def _cell_of(edited: View) -> tuple[int, ...]:
         return tuple(int(cluster) for cluster in edited.analysis.assign(found)[0])
 
     key = (*edited.key, edited.setup, "cell")
-    found: tuple[int, ...] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
-    return found
+    return Waiting(1).get(EXPLANATIONS, key, "running the test", work)
 
 
 def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32]) -> str:

@@ -163,10 +163,7 @@ def _compared(
     )
     prints = tuple((suite.fingerprint, suite.label) for suite in suites)
     key = (*view.key, view.setup, prints, tuple(ms))
-    comparison: SuiteComparison = waiting.get(
-        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts
-    )
-    return comparison
+    return waiting.get(JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts)
 
 
 def _of_tests(view: View, learnt: Analysis) -> PartResponses:
@@ -189,10 +186,7 @@ def _respond(
         return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
     key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
-    responses: PartResponses = waiting.get(
-        JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work
-    )
-    return responses
+    return waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)
 
 
 def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]:
@@ -202,8 +196,7 @@ def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]
         return suite.take(positions, report)
 
     key = (suite.fingerprint, tuple(positions.tolist()))
-    inputs: NDArray[Any] = Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
-    return inputs
+    return Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
 
 
 def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -127,7 +127,7 @@ def _make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> _Mad
         return result
 
     key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
-    reached: Reached = Waiting(1).get(
+    reached = Waiting(1).get(
         JobKind("searches", is_long=True), key, f"searching for cell {cell_name(cell)}, step", work
     )
     return _Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())

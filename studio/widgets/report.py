@@ -80,5 +80,4 @@ def _made(view: View) -> ReportFiles:
         return make_files(material, date=date, command=command, notes=notes, on_progress=report)
 
     key = (*view.key, setup, date, command, tuple(note.name for note in notes))
-    files: ReportFiles = Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
-    return files
+    return Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
