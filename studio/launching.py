@@ -58,8 +58,8 @@ class Dashboard:
 
 def launch(
     model: Module,
-    train: Any,
-    test: Any = None,
+    train: object,
+    test: object = None,
     *,
     name: str = "",
     layer: str = "",

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 _FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
 """What the Overview needs."""
@@ -58,7 +57,7 @@ pages = _Pages()
 
 
 @asynccontextmanager
-async def prepared(app: Any) -> AsyncIterator[None]:
+async def prepared(app: object) -> AsyncIterator[None]:
     """Load the libraries while the server waits for its first visitor."""
     for thing in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
         if isinstance(thing, socket.socket) and thing.fileno() >= 0 and _listens(thing):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from studio.state.choices import choose_one
 from studio.widgets import layout
 
 if TYPE_CHECKING:
-    from idc_core.base.parameters import Parameter, Value
+    from idc_core.base.parameters import Number, Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
 _ANY, _OWN = "any", "own"
@@ -141,11 +141,12 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
             width=_WIDTH,
             help=f"{parameter.help} From {low:g} to {high:g}; default {default:g}.",
         )
-    how: dict[str, Any] = {}
+    ends: tuple[Number, ...] = ()
+    how = {}
     if isinstance(default, float):
         step = 10.0 ** math.floor(math.log10(high - low) - 2)
-        how = {"ends": (low, high, min(step, float(low)) if low > 0 else step), "format": "%g"}
-    value: Value = layout.ask(st.slider, parameter, key, width=_WIDTH, **how)
+        ends, how = (low, high, min(step, float(low)) if low > 0 else step), {"format": "%g"}
+    value: Value = layout.ask(st.slider, parameter, key, ends, width=_WIDTH, **how)
     return value
 
 

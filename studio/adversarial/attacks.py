@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -32,6 +32,7 @@ _ATTACKS = JobKind("attacks", kept=128, is_long=True)
 _ATTACKED, _MOVED = JobKind("attacked", kept=128), JobKind("moved", kept=128)
 
 Ints = NDArray[np.int64]
+_Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
@@ -183,7 +184,7 @@ def open_run(
     blocks = [positions[start : start + BLOCK] for start in range(0, len(positions), BLOCK)]
     waiting = Waiting(3 * len(blocks))
     label = ATTACKS[plan.attack].label
-    parts: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
+    parts: list[tuple[AttackResult, Traces, _Maps]] = []
     for block in blocks:
         steps = _Steps(view, plan, block, explained)
         if paused and shelf().finished(_ATTACKS, steps.key) is None:
@@ -220,7 +221,9 @@ def _note(waiting: Waiting, view: View, run: Run) -> None:
     waiting.get(JobKind("attack-runs", kept=128), key, "noting the run", work, settings=settings)
 
 
-def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:
+def _joined(
+    view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[tuple[AttackResult, Traces, _Maps]]
+) -> Run:
     from idc_core.suites.responses import predict
 
     scores, activations = (
@@ -282,7 +285,7 @@ class _Steps:
             **dict(plan.settings),
         )
 
-    def trace(self, result: AttackResult) -> Any:
+    def trace(self, result: AttackResult) -> Callable[[Progress], Traces]:
         def work(report: Progress) -> Traces:
             from idc_core.tracing.trace import collect
 
@@ -290,8 +293,8 @@ class _Steps:
 
         return work
 
-    def explain(self, result: AttackResult) -> Any:
-        def work(report: Progress) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def explain(self, result: AttackResult) -> Callable[[Progress], _Maps]:
+        def work(report: Progress) -> _Maps:
             from idc_core.attribution.relevance import relevance
 
             answers = [result.before, result.predictions]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.progress import Progress
 from idc_core.confusion.bias import most_biased, third_classes
 from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
@@ -18,9 +20,13 @@ from studio.classes.controls import choose_pair
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state import address
-from studio.state.selection import picked_row
+from studio.state.selection import Point, carried, picked_row
 from studio.text import literal, plural
 from studio.widgets import layout
+
+if TYPE_CHECKING:
+    from idc_core.confusion.bias import Triplet
+
 
 _TRIPLETS = 50
 _EXAMPLES = 3
@@ -84,8 +90,8 @@ def _draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool
     closer, other = names if bias[most] > 0 else names[::-1]
     title = f"{looked.names[most]} is most biased: closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
 
-    def clicked(points: list[dict[str, Any]]) -> None:
-        address.keep(_THIRD, str(int(np.ravel(points[0]["customdata"])[0])))
+    def clicked(points: Sequence[Point]) -> None:
+        address.keep(_THIRD, str(int(carried(points[0])[0])))
 
     layout.chart(
         view,
@@ -119,7 +125,7 @@ def _draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame |
     """Show the triplets of largest bias; choosing one selects its pair. Returns the table."""
     distance = looked.found.distance
 
-    def work(report: object) -> Any:
+    def work(report: Progress) -> list[Triplet]:
         return most_biased(distance, _TRIPLETS, filtered=filtered)
 
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -99,7 +97,7 @@ def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataF
     errors = looked.found
     shared = errors.shared_neurons(*pair, _NEURONS)
     first, second = (looked.names[label] for label in pair)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     others = errors.others(*pair)
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
@@ -172,16 +170,16 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
     if relevance is None:
         return
     assignments, important = view.analysis.assignments, view.analysis.important
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         {"neuron": int(neuron), "clusters": k} for neuron, k in zip(important, view.sizes, strict=True)
     ]
     for label, values in zip(pair, relevance, strict=True):
         tests = positions[looked.of_class(label)]
-        for rank, row in enumerate(rows):
+        for rank, (neuron, row) in enumerate(zip(important, rows, strict=True)):
             counts = np.bincount(assignments[tests, rank], minlength=1)
             share = 100 * counts.max() / max(1, len(tests))
             row[f"cluster of most {looked.names[label]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
-            row[f"relevance for {looked.names[label]}"] = signed(values[row["neuron"]])
+            row[f"relevance for {looked.names[label]}"] = signed(values[neuron])
     key = "pair-important"
 
     def picked() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -86,7 +84,7 @@ def _choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSett
     """Choose the layers whose neurons count, thresholds and forms; all but layers are counted again at once."""
     with layout.settings(_LAYERS, *(control.key for control, _ in _CONTROLS), "kind"):
         layers = _choose_layers(view) if own is None else ()
-        return ErrorSettings(layers=layers, groups=groups, **_choose_numbers(own is not None and own.several_labels))
+        return _choose_numbers(layers, groups, own is not None and own.several_labels)
 
 
 def _choose_layers(view: View) -> tuple[str, ...]:
@@ -114,7 +112,7 @@ def _keep_layers(offered: tuple[str, ...]) -> None:
     address.keep(_LAYERS, "" if len(chosen) == len(offered) else ",".join(chosen))
 
 
-def _choose_numbers(several: bool) -> dict[str, Any]:
+def _choose_numbers(layers: tuple[str, ...], groups: str, several: bool) -> ErrorSettings:
     """Choose thresholds and forms."""
     chosen = {
         control.name: layout.ask(st.slider, parameter, control.key, control.slider) for control, parameter in _CONTROLS
@@ -131,7 +129,7 @@ def _choose_numbers(several: bool) -> dict[str, Any]:
             help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
             "one. Default additional (type 2).",
         )
-    return {**chosen, "kind": kind}
+    return ErrorSettings(layers=layers, groups=groups, kind=kind, **chosen)
 
 
 def choose_pair(looked: Looked) -> tuple[int, int]:

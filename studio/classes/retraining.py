@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -129,12 +129,13 @@ def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     from idc_core.suites.suite import content_address
 
     errors, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
-    settings: dict[str, Any] = {"threshold": errors.threshold, "deviations": errors.deviations, "epochs": epochs}
-    about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
+    settings = {"threshold": errors.threshold, "deviations": errors.deviations}
+    told = sorted({**settings, "epochs": epochs}.items())
+    about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, told)
     store = ArrayFolder(records_folder() / "repair" / content_address(*about))
 
     def prepare(report: Progress) -> RepairPlan:
-        return prepare_repair(model, train, test, layers, store=store, on_progress=report, **settings)
+        return prepare_repair(model, train, test, layers, store=store, on_progress=report, epochs=epochs, **settings)
 
     return RetrainingRun(store.path, ADDITIONS, tuple(range(_SEEDS)), prepare)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from idc_core.confusion import countable_layers
 from idc_core.confusion.distance import cluster_order, neighbours
@@ -21,7 +23,7 @@ from studio.classes.class_errors import Looked
 from studio.classes.class_pair import draw_confused
 from studio.jobs.results import View
 from studio.shell import pins, tabs
-from studio.state.selection import Selection, picked_row
+from studio.state.selection import Point, Selection, carried, picked_row
 from studio.text import literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv
@@ -102,7 +104,7 @@ def _sentence(looked: Looked) -> str:
     return f"{text}."
 
 
-def _marks(looked: Looked) -> dict[str, Any]:
+def _marks(looked: Looked) -> dict[str, NDArray[np.int64]]:
     """Sort the pairs by whether they are reported, and whether labels confirm them."""
     errors = looked.found
     pairs = errors.suspected
@@ -145,16 +147,16 @@ def _draw_distances(
     looked: Looked,
     one: View,
     key: str,
-    order: Any,
+    order: NDArray[np.int64],
     title: str,
     read: str,
     pair: tuple[int, int] | None,
     clickable: bool,
     table: pd.DataFrame | None,
 ) -> None:
-    def clicked(points: list[dict[str, Any]]) -> None:
-        if (carried := points[0].get("customdata")) is not None:
-            class_errors.keep_pair(*map(int, str(np.ravel(carried)[0]).split("-")))
+    def clicked(points: Sequence[Point]) -> None:
+        if values := carried(points[0]):
+            class_errors.keep_pair(*map(int, str(values[0]).split("-")))
 
     layout.chart(
         one,
@@ -238,7 +240,7 @@ def _draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
         st.caption(f"The table above holds the first {_MOST_PAIRS} of {len(pairs):,} pairs.")
 
 
-def _columns(looked: Looked) -> dict[str, Any]:
+def _columns(looked: Looked) -> dict[str, ColumnConfig]:
     """Say what each column of the table of pairs is, where its name does not."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     return {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -15,7 +14,7 @@ from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures.clusters import choices
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.state.selection import select
+from studio.state.selection import Point, carried, select
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 
@@ -87,11 +86,11 @@ def _settings(one: ClusterChoice) -> dict[str, str]:
     }
 
 
-def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
+def _choose(found: list[ClusterChoice], points: Sequence[Point]) -> None:
     """Use the choice that was clicked; the ring carries none."""
     for point in points:
-        if (carried := point.get("customdata")) is not None:
-            select(**_settings(found[int(np.ravel(carried)[0])]))
+        if numbers := carried(point):
+            select(**_settings(found[int(numbers[0])]))
             return
 
 

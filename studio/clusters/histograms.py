@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from studio.jobs.brushed import brushed
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import draw_link
-from studio.state.selection import Selection, select, selected
+from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.setup import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
@@ -98,11 +99,11 @@ def _choose(view: View, name: str, **how: Any) -> None:
     )
 
 
-def _told(points: list[dict[str, Any]]) -> None:
+def _told(points: Sequence[Point]) -> None:
     """Select the neuron and the cluster that were clicked; outlines and stars carry none."""
     for point in points:
-        if (carried := point.get("customdata")) is not None and np.size(carried) == 2:
-            neuron, cluster = (int(number) for number in np.ravel(carried))
+        if len(numbers := carried(point)) == 2:
+            neuron, cluster = (int(number) for number in numbers)
             select(neuron=neuron, cluster=cluster)
             return
 

@@ -5,12 +5,14 @@ One job per criterion, and one per criterion and other suite; growth and orders 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.parameters import Value
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
@@ -31,9 +33,13 @@ from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.text import literal
 
+if TYPE_CHECKING:
+    from idc_core.coverage.registry import Criterion
+
+
 _ORDERS = JobKind("orders", kept=48)
 
-CriterionSettings = dict[str, Any]
+CriterionSettings = dict[str, Value]
 
 MOST_DROPPED = 2_000
 """Of more tests, orders by passes with dropout are left out: each pass runs them all again."""
@@ -170,13 +176,13 @@ def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettin
 
 
 def _measured(
-    view: View, name: str, settings: CriterionSettings, parts: Mapping[str, NDArray[Any]], report: Progress
+    view: View, name: str, settings: CriterionSettings, parts: Mapping[str, NDArray[np.int64]], report: Progress
 ) -> CriterionResult:
     """Measure a criterion on a setup's tests and on parts of them."""
     layer, tests = view.setup.layer, view.test_traces.only(view.chosen)
     if name == "idc":
         return evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts)
-    make: Any = CRITERIA[name]  # each has a constructor of its own
+    make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
     criterion = make(view.model, layer, **settings)
     (result,) = evaluate_criteria([criterion], view.train_traces, tests, parts, on_progress=report)
     return result
@@ -205,7 +211,7 @@ def _add(
     layer = view.setup.layer
 
     def score(name: str) -> float:
-        make: Any = CRITERIA[name]
+        make: Callable[..., Criterion] = CRITERIA[name]
 
         def work(report: Progress) -> float:
             if name == "idc":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,11 @@ from studio.jobs.results import View
 from studio.state import address
 from studio.text import count, literal, percent, plural
 from studio.widgets import layout
+
+if TYPE_CHECKING:
+    from idc_core.coverage.registry import Criterion
+    from idc_core.tracing.traces import Traces
+
 
 _MEASURED = "measured"
 """Name of the control, also in the address."""
@@ -133,7 +138,7 @@ def _measure(
     waiting: Waiting,
     view: View,
     name: str,
-    suites: tuple[Any, Any],
+    suites: tuple[Traces, Traces],
     depends: Hashable,
     into: tuple[dict[str, tuple[float, float]], dict[str, bool], list[str]],
 ) -> None:
@@ -144,7 +149,7 @@ def _measure(
     card = CRITERIA[name].card
 
     def work(report: Progress) -> tuple[float, float] | str:
-        make: Any = CRITERIA[name]  # each has a constructor of its own
+        make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
         try:
             criterion = make(view.model, view.setup.layer)
             scores = score_suites([criterion], view.train_traces, suites, on_progress=report)[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from idc_core.errors import IdcError
 from idc_core.figures import differential as figures
@@ -80,7 +80,7 @@ def draw(view: View, result: SearchResult) -> None:
 def _table(view: View, result: SearchResult) -> pd.DataFrame:
     """Return one row per disagreement."""
     disagreements, origin, away = result.disagreements, result.origin, result.distances
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "seed": view.test.ids[origin],
         "seed's class" if view.is_classifier else f"seed's {quantity(view.test).name.split()[-1]}": [
             truth(view, place) for place in origin
@@ -114,7 +114,7 @@ def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
         "L2": "Euclidean length of the change.",
         "L\u221e": "Largest change of a value.",
     }
-    columns: dict[str, Any] = {
+    columns: dict[str, ColumnConfig] = {
         "seed": st.column_config.NumberColumn(help="Number of the test."),
         "majority": st.column_config.TextColumn(help=vote),
     }

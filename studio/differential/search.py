@@ -23,6 +23,7 @@ from studio.state import device, visitor
 if TYPE_CHECKING:
     from torch import nn
 
+    from idc_core.coverage.registry import Criterion
     from idc_core.generation import Constraint, Disagreements, Distances
     from idc_core.models import ModelEntry
 
@@ -48,7 +49,7 @@ class SearchSettings(SearchOptions):
     count: int = 50
     cell: tuple[int, ...] | None = None
     constraint: str = "light"
-    parameters: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, object], ...] = ()
     guide: str = "nc"
 
 
@@ -138,7 +139,7 @@ def _constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint
     """Make the constraint for pictures (C, H, W); SettingError if a parameter is outside its range."""
     from idc_core.generation import CONSTRAINTS
 
-    values = dict(settings.parameters)
+    values: dict[str, Any] = dict(settings.parameters)
     if "rows" in values:
         (top, bottom), (left, right) = values.pop("rows"), values.pop("columns")
         marked = np.zeros(tuple(shape[1:]), bool)
@@ -245,7 +246,9 @@ def _guided(view: View, settings: SearchSettings) -> Hashable:
     return view.setup, view.chosen_key
 
 
-def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress) -> Any:
+def _guidance(
+    view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress
+) -> list[Criterion] | None:
     """Make the criteria that guide the search; None for neuron coverage by the disagreements alone, the default."""
     from idc_core.generation import make_guidance
 

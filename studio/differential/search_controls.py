@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -39,9 +39,8 @@ def choose(view: View) -> SearchSettings:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         constraint, parameters = _choose_constraint()
         with layout.settings(*_RARE):
-            more = _choose_seeds(view) | _choose_more(view)
-    parameters += _choose_where(view, constraint)
-    return SearchSettings(models=models, constraint=constraint, parameters=parameters, **more)
+            settings = _choose_more(view, _choose_seeds(view, SearchSettings(models=models, constraint=constraint)))
+    return replace(settings, parameters=(*parameters, *_choose_where(view, constraint)))
 
 
 def open_or_offer(view: View, settings: SearchSettings, finding: DeltaGenerator) -> SearchResult:
@@ -88,7 +87,7 @@ def _choose_models(view: View) -> tuple[str, ...]:
     return tuple(name for name in labels if name == view.setup.model or name in chosen)
 
 
-def _choose_seeds(view: View) -> dict[str, Any]:
+def _choose_seeds(view: View, settings: SearchSettings) -> SearchSettings:
     from idc_core.generation import SEEDS
 
     near = uncovered_cell(view)
@@ -135,7 +134,7 @@ def _choose_seeds(view: View) -> dict[str, Any]:
     cell = near if how == "cell" else None
     if cell is not None:
         st.caption(f"The seeds lie closest to cell {cell_name(cell)}. Select another on the Coverage page.")
-    return {"how": how, "count": count, "seed": seed, "cell": cell}
+    return replace(settings, how=how, count=count, seed=seed, cell=cell)
 
 
 def _constraint_menu() -> dict[str, str]:
@@ -175,7 +174,7 @@ def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
     return name, tuple(values)
 
 
-def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
+def _choose_where(view: View, name: str) -> tuple[tuple[str, object], ...]:
     """Choose where a constraint lets pixels change."""
     from idc_core.generation import CONSTRAINTS
 
@@ -240,11 +239,10 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, object]]:
         ]
 
 
-def _choose_more(view: View) -> dict[str, Any]:
+def _choose_more(view: View, settings: SearchSettings) -> SearchSettings:
     from idc_core.coverage import CRITERIA
     from idc_core.generation import OBJECTIVES, guides
 
-    settings: dict[str, Any] = {}
     columns = st.columns(2, gap="medium")
     with columns[0]:
         guide = choose_one(
@@ -268,9 +266,9 @@ def _choose_more(view: View) -> dict[str, Any]:
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",
         )
-    settings |= {"guide": "" if guide == _NOTHING else guide, "objective": objective}
+    chosen = {}
     sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
     for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:
-            settings[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
-    return settings
+            chosen[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
+    return replace(settings, guide="" if guide == _NOTHING else guide, objective=objective, **chosen)

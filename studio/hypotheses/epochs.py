@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -18,6 +19,7 @@ from studio.hypotheses import hypothesis_pair, inspections
 from studio.hypotheses.inspections import SOURCE, Measured, quoted
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
+from studio.state.selection import Point, carried
 from studio.text import duration, literal, percent, plural
 from studio.widgets import layout
 
@@ -343,7 +345,7 @@ def _unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     return f"{begun}, at its end {correlations[1]}"
 
 
-def _clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
+def _clicked(measured: Measured, grid: Grid, layer: str, points: Sequence[Point]) -> None:
     """Select the hypothesis of the point that was clicked, and its unit where the point has one."""
-    numbers = np.ravel(points[0]["customdata"]).astype(int).tolist()
+    numbers = [int(number) for number in carried(points[0])]
     hypothesis_pair.pick(measured, grid, layer, numbers[0], numbers[1] if len(numbers) > 1 else None)

@@ -14,6 +14,7 @@ from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.result import compare_importance
 from studio.hypotheses import hypothesis_pair
 from studio.hypotheses.inspections import SOURCE, Measured
+from studio.neurons.neuron import told
 from studio.text import signed
 from studio.widgets import layout
 
@@ -72,11 +73,7 @@ def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> 
             }
         ),
         clicked=lambda points: hypothesis_pair.pick(
-            measured,
-            grid,
-            layer,
-            int(compared.which[int(np.ravel(points[0]["customdata"])[0])]),
-            int(np.ravel(points[0]["customdata"])[0]),
+            measured, grid, layer, int(compared.which[told(points)]), told(points)
         ),
     )
 

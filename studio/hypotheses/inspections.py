@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -79,7 +79,7 @@ class Measured:
     whole: bool
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """What charts of it depend on."""
         return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.chosen_key)
 

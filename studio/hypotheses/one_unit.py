@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
+
+_At: TypeAlias = "tuple[int | NDArray[np.int64], int | NDArray[np.int64]]"
 
 _MOST = 12
 """Units, and hypotheses, that are listed."""
@@ -90,9 +92,7 @@ def _draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
     units, named = grid.units_of(hypothesis)[:_MOST], grid.hypotheses_of(unit)[:_MOST]
     first, second = grid.names[named[0]], score_text(grid, int(named[0]), unit)
 
-    def draw(
-        key: str, at: tuple[Any, Any], names: list[str], keys: NDArray[np.int64], chosen: int, title: str, part: str
-    ) -> None:
+    def draw(key: str, at: _At, names: list[str], keys: NDArray[np.int64], chosen: int, title: str, part: str) -> None:
         layout.chart(
             measured.view,
             key,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import kind
 from studio.shell import pins
 from studio.state.choices import choose_one
-from studio.state.selection import Selection
+from studio.state.selection import Point, Selection, carried
 from studio.text import count, literal, plural
 from studio.widgets import layout
 
@@ -168,11 +168,11 @@ def _place(keys: object, key: int) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def _clicked(measured: Measured, shown: Shown, points: list[dict[str, Any]]) -> None:
+def _clicked(measured: Measured, shown: Shown, points: Sequence[Point]) -> None:
     """Select the pair that was clicked; other squares tell nothing."""
     for point in points:
-        if (carried := point.get("customdata")) is not None:
-            hypothesis, unit = (int(number) for number in carried)
+        if numbers := carried(point):
+            hypothesis, unit = (int(number) for number in numbers)
             hypothesis_pair.pick(measured, shown.grid(measured), shown.layer, hypothesis, unit)
             return
 

@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class View:
     analysis: Analysis
     chosen: NDArray[np.int64]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out what is made when it is asked for: another process makes its own."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

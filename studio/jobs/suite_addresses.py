@@ -78,7 +78,7 @@ class SuiteAddress:
             return described[0].upper() + described[1:]
         return ", ".join(part for part in (text, answers, classes, sure) if part)
 
-    def changed(self, name: str, value: Any, default: Any) -> SuiteAddress:
+    def changed(self, name: str, value: float, default: object) -> SuiteAddress:
         """Return the suite with another setting; one that is at its default is not noted."""
         settings = {key: setting for key, setting in self.settings.items() if key != name}
         return replace(self, settings=settings if value == default else {**settings, name: value})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import of_classes
 from idc_core.base.progress import Progress
@@ -20,7 +21,7 @@ from studio.state.setup import fitting_data
 from studio.text import lower
 
 if TYPE_CHECKING:
-    from idc_core.suites import Suite
+    from idc_core.suites import ProvenanceStep, Suite
 
 _SAVED = JobKind("kept", kept=6, lives="everywhere")
 
@@ -150,7 +151,7 @@ def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
     if not recipe.is_part:
         return suite
 
-    def look_for(report: Progress) -> Any:
+    def look_for(report: Progress) -> tuple[NDArray[np.int64], ProvenanceStep]:
         return find_tests(
             suite,
             classes=recipe.classes or None,
@@ -174,7 +175,7 @@ def _of_classes(view: View, suite: Suite) -> Suite:
 
 def _settings(view: View, recipe: SuiteAddress) -> dict[str, Any]:
     """Return a kind's settings; a number of pixels as a share of them."""
-    settings: dict[str, Any] = dict(recipe.settings)
+    settings = dict(recipe.settings)
     if "pixels" in settings:
         settings["share"] = settings.pop("pixels") / pixels(view)
     return settings

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,7 +22,7 @@ from studio.layers.layer_sweep import counted, open_suites, open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
 from studio.state import address
-from studio.state.selection import Selection, change_setup, picked_row, select
+from studio.state.selection import Point, Selection, carried, change_setup, picked_row, select
 from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
 from studio.widgets import layout
@@ -39,8 +39,8 @@ def _look_into(view: View, suite: str, layer: str, m: int) -> None:
     go_to("coverage")
 
 
-def _clicked(view: View, points: list[dict[str, Any]]) -> None:
-    suite, layer, m = points[0]["customdata"]
+def _clicked(view: View, points: Sequence[Point]) -> None:
+    suite, layer, m = carried(points[0])
     _look_into(view, str(suite), str(layer), int(m))
 
 
@@ -312,8 +312,8 @@ def _draw_network(view: View, sweep: Sweep) -> None:
     )
 
 
-def _take(points: list[dict[str, object]]) -> None:
-    select(layer=str(points[0]["customdata"]))
+def _take(points: Sequence[Point]) -> None:
+    select(layer=str(carried(points[0])[0]))
 
 
 def _shapes(view: View, layers: list[str]) -> dict[str, tuple[int, ...]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
@@ -148,7 +149,7 @@ def _connect(entry: Entry, names: list[str]) -> None:
         )
 
 
-def _draw_check(entry: Entry, kept: dict[str, Any]) -> None:
+def _draw_check(entry: Entry, kept: dict[str, object]) -> None:
     """Draw the result of the check: mistakes with their remedies, twelve predictions, layers."""
     from idc_core.analysis.checking.findings import NetworkCheck, said_shape
     from idc_core.guarded import typed
@@ -221,7 +222,7 @@ def _target(data: Dataset, place: int) -> str:
     return data.class_names[int(value)] if data.class_names else f"{value:.4g}"
 
 
-def _draw_inputs(data: Dataset, places: Any, captions: list[str]) -> None:
+def _draw_inputs(data: Dataset, places: NDArray[np.int64], captions: list[str]) -> None:
     """Draw inputs as pictures, or as words and numbers."""
     from idc_core.figures import input_images
     from studio.jobs.wording import features

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from idc_core.figures.neurons import relevance_by_group
 from studio.jobs.results import View
 from studio.neurons.rankings import Ranked
 from studio.shell.pages import draw_link, open_neuron
-from studio.state.selection import select, selected
+from studio.state.selection import Point, carried, select, selected
 from studio.text import count, plural, signed
 from studio.widgets import layout
 
@@ -26,9 +27,9 @@ _EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
 
 
-def told(points: list[dict[str, Any]]) -> int:
+def told(points: Sequence[Point]) -> int:
     """Return the number that the first clicked mark carries."""
-    return int(np.ravel(points[0]["customdata"])[0])
+    return int(carried(points[0])[0])
 
 
 def draw(view: View, found: Ranked, ranking: Ranking) -> None:

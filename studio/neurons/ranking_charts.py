@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -200,7 +198,7 @@ def _draw_activation_relevance(view: View) -> None:
 
 def _activation_table(view: View, activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> pd.DataFrame:
     """Return activation and relevance of every important neuron, a row per test."""
-    table: dict[str, NDArray[Any]] = {"test": view.test.ids[view.chosen]}
+    table: dict[str, NDArray[np.generic]] = {"test": view.test.ids[view.chosen]}
     for column, neuron in enumerate(view.analysis.important):
         table |= {
             f"activation_neuron_{neuron}": activations[:, column],

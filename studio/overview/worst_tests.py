@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -28,8 +27,8 @@ _SHOWN, _SHOWN_TEXTS = 10, 3
 class _WorstTests:
     """A gallery of misclassified tests, and what is said below it."""
 
-    tiles: list[dict[str, Any]]
-    sheet: dict[str, Any] | None
+    tiles: list[dict[str, object]]
+    sheet: dict[str, object] | None
     note: str
 
 

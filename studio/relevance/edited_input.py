@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from idc_core.base.progress import Progress
 from idc_core.datasets.editing import paint_over, token_ids
 from idc_core.figures.heatmaps import heatmap
 from idc_core.figures.input_images import pictures
-from studio.jobs.explanations import EXPLANATIONS, INPUT, explain, read_tokens, scores
+from studio.jobs.explanations import EXPLANATIONS, INPUT, Explanation, explain, read_tokens, scores
 from studio.jobs.jobs import Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import amount, feature_names, is_series
@@ -66,7 +65,7 @@ def _draw_edited(view: View, position: int) -> None:
         _relevance(edited, explained)
 
 
-def _of_input(view: View, position: int, changed: NDArray[Any]) -> View:
+def _of_input(view: View, position: int, changed: NDArray[np.generic]) -> View:
     """Return a view of one test alone, with another input in its place, as its number says."""
     test = view.test.only(np.array([position]))
     inputs = np.ascontiguousarray(changed[None], test.inputs.dtype)
@@ -75,7 +74,7 @@ def _of_input(view: View, position: int, changed: NDArray[Any]) -> View:
     return replace(view, test=replace(other, fingerprint=other.only(np.array([0])).fingerprint))
 
 
-def _painted(view: View, position: int) -> NDArray[Any]:
+def _painted(view: View, position: int) -> NDArray[np.generic]:
     image, key = view.test.inputs[position], f"paint-{view.test.ids[position]}"
     shown = pictures(image[None], 1)[0]
     painted = (st.session_state.get(key) or {}).get("painted") or []
@@ -95,7 +94,7 @@ def _painted(view: View, position: int) -> NDArray[Any]:
     return paint_over(image, painted)
 
 
-def _written(view: View, position: int) -> NDArray[Any]:
+def _written(view: View, position: int) -> NDArray[np.generic]:
     test = view.test
     ids = test.inputs[position]
     words = test.words(ids[ids != test.padding])
@@ -110,7 +109,7 @@ def _written(view: View, position: int) -> NDArray[Any]:
     return token_ids(test, text)
 
 
-def _typed(view: View, position: int) -> NDArray[Any]:
+def _typed(view: View, position: int) -> NDArray[np.generic]:
     test = view.test.inputs[position]
     table = pd.DataFrame({"feature": feature_names(view.test), "value": test.reshape(-1).astype(np.float64)})
     edited = st.data_editor(
@@ -159,7 +158,7 @@ def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32
     return f"**Test {number}, changed, is {answer}. It falls into {where}{fresh}.**"
 
 
-def _relevance(edited: View, found: Any) -> None:
+def _relevance(edited: View, found: Explanation) -> None:
     """Draw the relevance of the changed test."""
     test = edited.test
     if test.inputs.ndim == 4:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -124,7 +124,7 @@ def _choose_settings(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
 
 
 def _one_of(
-    label: str, options: Sequence[_V], default: _V, key: str, what: str, written: Callable[[Any], str] = str
+    label: str, options: Sequence[_V], default: _V, key: str, what: str, written: Callable[[_V], str] = str
 ) -> _V:
     """Choose one of a few values."""
     ends = "" if isinstance(default, str) else f" {written(options[0])} to {written(options[-1])},"

@@ -6,7 +6,6 @@ Tests are found by their classes and words too, by the server, and only when tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
@@ -94,7 +93,7 @@ def _seek() -> None:
     st.session_state[_SOUGHT] = str(st.session_state[_KEY].sought)
 
 
-def _find_tests(setup: Setup) -> dict[str, Any] | None:
+def _find_tests(setup: Setup) -> dict[str, object] | None:
     """Return the tests whose classes or text hold every word that was asked for; None where nothing was.
 
     The filter of the tests counts. Nothing is found while the setup cannot be opened: the page says why.
@@ -110,7 +109,7 @@ def _find_tests(setup: Setup) -> dict[str, Any] | None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _held(key: tuple[Any, ...], setup: Setup, text: str, _view: View) -> dict[str, Any]:
+def _held(key: tuple[object, ...], setup: Setup, text: str, _view: View) -> dict[str, object]:
     """Return the tests of a view that hold every word of a text, looked for once: pages run again at every click."""
     words, texts = text.lower().split(), _view.test.texts
     lines = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
@@ -168,7 +167,7 @@ def _lack(page: str, setup: Setup | None) -> dict[str, str]:
 
 def _open() -> None:
     """Open what was chosen."""
-    chosen: dict[str, Any] = st.session_state[_KEY].chosen
+    chosen = st.session_state[_KEY].chosen
     _OPENED[chosen["kind"]](str(chosen["value"]))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -120,13 +119,24 @@ def change_setup(**changes: int | str | Sequence[str]) -> None:
         st.toast(f"No longer selected: {', '.join(lost)}. {belong} to the former {parts}.")
 
 
-def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
+Point = Mapping[str, object]
+"""A mark of a chart that was clicked or drawn around."""
+
+
+def carried(point: Point) -> tuple[str | float, ...]:
+    """Return what a mark carries as its `customdata`, one thing or several; nothing where it carries none."""
+    values = point.get("customdata")
+    if isinstance(values, str | int | float):
+        return (values,)
+    return tuple(values) if isinstance(values, list | tuple) else ()
+
+
+def select_tests(data: str, points: Sequence[Point]) -> None:
     """Select tests of a test set by the marks that were clicked or drawn around; a single one as the input.
 
     Marks carry the number of their test as `customdata`; others are passed over.
     """
-    carried = [point["customdata"] for point in points if point.get("customdata") is not None]
-    numbers = sorted({int(number[0] if isinstance(number, list | tuple) else number) for number in carried})
+    numbers = sorted({int(values[0]) for point in points if (values := carried(point))})
     if numbers:
         st.session_state[_AROUND] = data, numbers
     if len(numbers) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -218,13 +219,13 @@ def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, 
     return text
 
 
-def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
+def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Return files of a suite: all of it, and the inputs that add cells."""
     from idc_core.suites import pack_suite, select_tests
 
     suite, cells, name = found.suites[number], found.results[number].cells[m], found.options[number].label
     binary = "application/octet-stream"
-    files: dict[str, tuple[str, str, object]] = {
+    files: dict[str, tuple[str, str, Callable[[], bytes]]] = {
         f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import quantity
 from studio.shell import pins, tabs
 from studio.state import address
-from studio.state.selection import Selection
+from studio.state.selection import Point, Selection, carried
 from studio.testsets.suite_comparison import ComparedSuites, compare, compare_chosen
 from studio.text import count, literal, lower, percent, plural
 from studio.widgets import layout
@@ -77,8 +77,8 @@ def _draw_gains(found: ComparedSuites, key: str = "gains") -> None:
     added = np.array([found.added(m) for m in ms])
     title = _gains_title(found)
 
-    def clicked(points: list[dict[str, Any]]) -> None:
-        number, m = points[0]["customdata"]
+    def clicked(points: Sequence[Point]) -> None:
+        number, m = carried(points[0])
         if number:
             address.keep(SHOWN, found.options[int(number)].name)
             address.keep(CELLS, str(int(m)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -189,10 +189,10 @@ def _respond(
     return waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)
 
 
-def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]:
+def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.generic]:
     """Make some inputs of a suite."""
 
-    def work(report: Progress) -> NDArray[Any]:
+    def work(report: Progress) -> NDArray[np.generic]:
         return suite.take(positions, report)
 
     key = (suite.fingerprint, tuple(positions.tolist()))

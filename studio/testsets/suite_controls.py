@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -195,7 +195,7 @@ def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddr
         return
     keys = [f"{place}-{name}" for name in ("answers", "classes", "least", "most")]
     names = view.test.class_names
-    values: list[Any] = [
+    values: list[object] = [
         recipe.answers,
         [value for value in recipe.classes if value < len(names)],
         recipe.least,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -110,7 +110,7 @@ def _texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
         flat = view.test.inputs[positions].reshape(len(positions), -1)
         taken = ("test", "true", "predicted")
         names = [f"{name} (feature)" if name in taken else name for name in feature_names(view.test)]
-        read: dict[str, Any] = dict(zip(names, flat.T, strict=True))
+        read: dict[str, object] = dict(zip(names, flat.T, strict=True))
     else:
         read = {"text": [written(view, view.test.inputs[place]) for place in positions]}
     import pandas as pd
@@ -128,6 +128,6 @@ def _texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
     )
 
 
-def _named(names: tuple[str, ...], values: NDArray[Any]) -> list[str | float]:
+def _named(names: tuple[str, ...], values: NDArray[np.generic]) -> list[str | float]:
     """Return classes by name, and the numbers of a regression as they are."""
     return [names[int(value)] if names else float(value) for value in values]

@@ -59,7 +59,7 @@ def one_of(label: str, options: Mapping[_V, str], default: _V, key: str, help: s
 
 
 def ask(
-    draw: Callable[..., Any], asked: Parameter, key: str, ends: Sequence[Number] = (), label: str = "", **how: Any
+    draw: Callable[..., object], asked: Parameter, key: str, ends: Sequence[Number] = (), label: str = "", **how: Any
 ) -> Any:
     """Ask for a parameter: for one of its words, for yes or no, or by `draw` for a number between `ends`, in steps."""
     default: Any = asked.default
