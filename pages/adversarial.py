@@ -60,7 +60,7 @@ if not len(attacks.sample(_view, _plan)):
 _run = attack_runs.open_or_resume(_view, _plan, _explained, _finding)
 _finding.markdown(attack_charts.headline(_view, _run))
 if _run.result.complete:
-    attack_controls.remember(_view, _plan)
+    attack_runs.remember(_view, _plan)
 tabs.draw(
     "adversarial",
     {

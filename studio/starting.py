@@ -1,5 +1,7 @@
 """What the server does as it starts: libraries are loaded before a page needs them, and what is sent is not held back.
 
+It also looks for garbage seldom, during which all sessions wait.
+
 Of a page's first run, most of the time was spent on loading libraries. What the first page shows comes first, the rest
 between pages: two threads share one interpreter, and a page that is drawn meanwhile takes several times as long.
 """
@@ -10,6 +12,7 @@ import gc
 import importlib
 import pkgutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -30,6 +33,10 @@ _ALONE_S = 3.0
 shown = threading.Event()
 """Set once a page was drawn."""
 
+_OFTEN = 50_000
+"""New objects after which Python looks for garbage; libraries make hundreds of thousands that stay."""
+_modules = [0]
+
 
 class _Pages:
     """How many pages are drawn now, and when the last one was finished."""
@@ -39,6 +46,7 @@ class _Pages:
         self._now, self._ended = 0, 0.0
 
     def __enter__(self) -> None:
+        _settle_garbage()
         with self._lock:
             self._now += 1
 
@@ -90,3 +98,11 @@ def _load() -> None:
     for name in (*_LATER, *(part for part in parts if not part.endswith("__main__"))):
         pages.wait()
         importlib.import_module(name)
+
+
+def _settle_garbage() -> None:
+    """Have garbage looked for seldom, and never among what libraries made while they loaded; at each run of a page."""
+    if len(sys.modules) > _modules[0]:
+        _modules[0] = len(sys.modules)
+        gc.set_threshold(_OFTEN)
+        gc.freeze()

@@ -10,17 +10,16 @@ import streamlit as st
 
 from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
-from studio.adversarial import attack_controls, attack_runs, attacks
+from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attack_results import draw_small, places
+from studio.adversarial.attack_runs import open_session
 from studio.adversarial.attacks import Plan, Run
-from studio.jobs import jobs
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import draw_link, unmet
 from studio.state.selection import Selection, picked_row, select, selected
 from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import layout
-from studio.widgets.layout import names
 
 _SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 
@@ -63,7 +62,7 @@ def draw_confusions(view: View, run: Run) -> None:
 
 def draw_all(view: View, run: Run) -> None:
     """Show all attacks on the same tests side by side."""
-    _draw_comparison(view, _open_session(view, run))
+    _draw_comparison(view, open_session(view, run))
     attack_runs.explain(view, run.plan)
 
 
@@ -216,40 +215,6 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
     except IdcError as error:
         st.error(literal(error))
         return None
-
-
-def _open_session(view: View, run: Run) -> list[Run]:
-    """Return the runs of this session on the same tests, the present one first, and offer to run the other attacks."""
-    runs, stopped = [run], 0
-    for plan in attack_controls.finished(view, run.plan):
-        if plan == run.plan:
-            continue
-        other = None
-        try:
-            other = attacks.open_run(view, plan)
-        except IdcError as error:
-            st.warning(f"{plan.label} is left out. {literal(error)}")
-        if other is not None and other.result.complete:
-            runs.append(other)
-        else:
-            stopped += bool(st.session_state.get(jobs.HALTED))
-            attack_controls.forget(view, plan)
-    if stopped:
-        st.warning(
-            f"Stopped: {plural(stopped, 'attack')} not finished. Finished inputs are kept; run the attacks again to "
-            "resume."
-        )
-    done = [other.plan for other in runs]
-    left = [plan for plan in attack_controls.all_plans(run.plan) if plan not in done]
-    if left:
-        st.button(
-            f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
-            on_click=attack_controls.remember,
-            args=(view, *left),
-            key="run-all",
-            help=f"Attacks the same tests by {names([plan.label for plan in left])}. Can be stopped and resumed.",
-        )
-    return runs
 
 
 def draw_cells(view: View, run: Run) -> None:

@@ -22,11 +22,7 @@ _SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
 _USUAL = 64
-_RUN = "attacks-run"
-"""In the session: the attacks that ran, by their tests."""
 
-_MOST_RUNS = 16
-"""Attacks that are compared: as many as all there are, and some with other settings."""
 
 _WIDTH = 190
 """Of a field or slider, in pixels."""
@@ -183,36 +179,3 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
         help=". ".join(f"{one.label[0].upper()}{one.label[1:]}" for one in entry.presets.values())
         + f". Own: any other values. Default {next(iter(complete))}.",
     )
-
-
-def finished(view: View, plan: Plan) -> list[Plan]:
-    """Return the last attacks of this session on the same tests, in the order in which they were run."""
-    return list(st.session_state.get(_RUN, {}).get(_tests(view, plan), {}))
-
-
-def remember(view: View, *plans: Plan) -> None:
-    """Add attacks to those of this session."""
-    for plan in plans:
-        runs = st.session_state.setdefault(_RUN, {}).setdefault(_tests(view, plan), {})
-        runs[plan] = None
-        while len(runs) > _MOST_RUNS:
-            runs.pop(next(iter(runs)))
-
-
-def forget(view: View, *plans: Plan) -> None:
-    """Take attacks out of those of this session."""
-    for plan in plans:
-        st.session_state.get(_RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
-
-
-def _tests(view: View, plan: Plan) -> tuple[object, ...]:
-    """Name the tests of a plan; with a goal they are other ones."""
-    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
-
-
-def all_plans(plan: Plan) -> list[Plan]:
-    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
-    return [plan.on(name, attacks.usual_settings(name)) for name in fitting]

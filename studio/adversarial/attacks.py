@@ -78,15 +78,6 @@ class Plan:
         return replace(self, attack=attack, settings=tuple(settings.items()))
 
 
-def usual_settings(attack: str) -> dict[str, Value]:
-    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    entry = ATTACKS[attack]
-    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
-    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
-
-
 def _pool(view: View, every: bool, goal: int | None) -> Ints:
     """Return the positions of the tests that can be attacked: by default the correctly classified ones."""
     chosen = view.chosen

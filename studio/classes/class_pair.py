@@ -89,7 +89,7 @@ def _draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
 
 def _most(view: View) -> int:
-    return _SHOWN if view.test.inputs.ndim == 4 else _TEXTS
+    return _SHOWN if view.has_pictures else _TEXTS
 
 
 def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:

@@ -78,7 +78,7 @@ def _draw_offers(view: View, looked: Looked) -> None:
         )
         for name in ("testsets", "robustness"):
             draw_link(name, f"{PAGES[name].title} page")
-    layout.gallery(view, rows, _SHOWN if view.test.inputs.ndim == 4 else _TEXTS, key="confused-tests")
+    layout.gallery(view, rows, _SHOWN if view.has_pictures else _TEXTS, key="confused-tests")
     layout.take_inputs(view, rows, key="confused-inputs")
     _draw_repair(view, looked)
 

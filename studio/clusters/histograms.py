@@ -232,7 +232,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
         )
     learnt = plural(int(clustering.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
-    texts = view.test.inputs.ndim != 4
+    texts = not view.has_pictures
     few = _FEW_TEXTS if texts else _FEW_PAIRS if explained else _FEW
     most = few if not picked else _SHOWN_TEXTS if texts else _SHOWN
     maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None

@@ -121,7 +121,7 @@ def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
 
 def is_pictures(view: View) -> bool:
     """Whether tests are shown as pictures, many of which fit side by side."""
-    return view.test.inputs.ndim == 4 or is_series(view.test)
+    return view.has_pictures or is_series(view.test)
 
 
 def _fill(cell: tuple[int, ...]) -> None:

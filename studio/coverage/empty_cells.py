@@ -49,12 +49,12 @@ def _draw_cells(view: View) -> None:
         st.header(f"Tests closest to cell {cell_name(cell)}", anchor=False)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("No test reaches this cell.", width="content")
-            if view.test.inputs.ndim == 4:
+            if view.has_pictures:
                 cell_search.offer(view, cell)
             else:
                 st.caption("Inputs can be generated for pictures only.")
         _closest(view, cell)
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         cell_search.draw(view, cell)
 
 

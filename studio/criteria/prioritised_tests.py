@@ -124,7 +124,7 @@ def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: H
 
 def _draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
-    most = _PICKS if view.test.inputs.ndim == 4 else _TEXTS
+    most = _PICKS if view.has_pictures else _TEXTS
     picks = view.chosen[chosen.positions[:most]]
     text = f"First {plural(len(picks), 'test')} by {lower(_order_label(chosen))}"
     if view.correct is not None:

@@ -52,7 +52,7 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
             measures = _pills(
                 _MEASURE,
                 "Measures",
-                inspections.measure_menu(),
+                _measure_menu(),
                 ["pearson"],
                 "Compares a unit with a hypothesis; probes compare all units of a layer together.",
             )
@@ -141,8 +141,8 @@ def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], .
             placeholder="for example engine, price",
             help="Words, separated by commas. Hypothesis: the symbol lies within the word. Default none.",
         )
-        return inspections.words_of(words), ()
-    if view.test.inputs.ndim != 4:
+        return _words_of(words), ()
+    if not view.has_pictures:
         return (), ()
     height, width = view.test.inputs.shape[2:]
     files = st.file_uploader(
@@ -175,3 +175,15 @@ def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
             help=f"The layer in all charts. Default {layer}.",
         )
     return measure, layer
+
+
+def _measure_menu() -> dict[str, str]:
+    """Return the label of every measure."""
+    from idc_core.inspection import MEASURES
+
+    return {name: measure.label for name, measure in MEASURES.items()}
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    """Read keywords that are separated by commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -73,7 +73,7 @@ def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
         st.markdown(f"**Unit {unit} and {name}**: {score_text(grid, hypothesis, unit)}", width="content")
         st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
     st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
-    layout.gallery(measured.view, strongest, _BEHIND if measured.view.test.inputs.ndim == 4 else _TEXTS, key="behind")
+    layout.gallery(measured.view, strongest, _BEHIND if measured.view.has_pictures else _TEXTS, key="behind")
 
 
 def significant(grid: Grid) -> NDArray[np.bool_]:

@@ -118,13 +118,6 @@ def family_menu(view: View) -> dict[str, str]:
     return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in _offered(view).items()}
 
 
-def measure_menu() -> dict[str, str]:
-    """Return the label of every measure."""
-    from idc_core.inspection import MEASURES
-
-    return {name: measure.label for name, measure in MEASURES.items()}
-
-
 def usual(view: View) -> list[str]:
     """Return the families that are measured unless others are chosen."""
     names = list(_offered(view))
@@ -251,11 +244,6 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
     return Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    """Read keywords that are separated by commas, each once."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 def quoted(name: str) -> str:

@@ -135,7 +135,7 @@ def _draw_records(measured: Measured, layer: str, unit: int, hypothesis: Hypothe
     symbols = view.test.inputs.ndim == 2 and seen.activations.ndim == 2
     if symbols and seen.activations.shape[1:] == seen.present.shape[1:]:
         _draw_text(measured, seen, positions, unit, hypothesis)
-    elif view.test.inputs.ndim == 4:
+    elif view.has_pictures:
         _draw_overlays(measured, seen, positions, unit, hypothesis)
     if hypothesis.kind == "classes":
         _draw_by_class(measured, seen, layer, unit, hypothesis)

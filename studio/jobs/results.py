@@ -107,6 +107,11 @@ class View:
         return tuple(clustering.k for clustering in self.analysis.clusters)
 
     @property
+    def has_pictures(self) -> bool:
+        """Whether inputs are pictures: many are shown side by side, while each text takes a row."""
+        return self.test.inputs.ndim == 4
+
+    @property
     def is_classifier(self) -> bool:
         """Whether there are classes, so that a test can be right or wrong."""
         return bool(self.test.class_names)

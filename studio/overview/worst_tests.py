@@ -37,7 +37,7 @@ def _find(view: View) -> _WorstTests | None:
     positions = _misclassified(view)
     if not len(positions):
         return None
-    shown = positions[: _SHOWN if view.test.inputs.ndim == 4 else _SHOWN_TEXTS]
+    shown = positions[: _SHOWN if view.has_pictures else _SHOWN_TEXTS]
     return _WorstTests(*make_tiles(view, shown), note(view, len(shown), len(positions)))
 
 

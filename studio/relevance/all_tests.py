@@ -76,7 +76,7 @@ def draw(view: View, which: str, order: NDArray[np.int64]) -> None:
     layout.how_to_read(
         "Each test is shown with its relevance for (red) and against (blue) the predicted class, by the epsilon rule. "
         "Every heatmap has its own colour range."
-        if view.test.inputs.ndim == 4
+        if view.has_pictures
         else "Lines are the channels; the ground is each step's relevance for (red) and against (blue) the prediction."
         if is_series(view.test)
         else f"{input_parts(view.test).capitalize()} with strong relevance for the prediction are bold on red, against "

@@ -76,14 +76,9 @@ def _say_computed(one: _Explained) -> None:
     )
 
 
-def is_image(view: View) -> bool:
-    """Whether inputs are pictures."""
-    return view.test.inputs.ndim == 4
-
-
 def _is_vector(view: View) -> bool:
     """Whether inputs are feature vectors or time series."""
-    return not is_image(view) and view.test.inputs.dtype.kind == "f"
+    return not view.has_pictures and view.test.inputs.dtype.kind == "f"
 
 
 def _explain_as_asked(view: View, position: int, *rare: str) -> _Explained:
@@ -103,19 +98,19 @@ def _explain_as_asked(view: View, position: int, *rare: str) -> _Explained:
 def _draw_test(one: _Explained) -> None:
     """Show the test with its heatmaps, and offer them as files."""
     view, position = one.view, one.position
-    tokens = [] if is_image(view) else read_tokens(view.test, position)
+    tokens = [] if view.has_pictures else read_tokens(view.test, position)
     strength = 0.0
     with one.settings:
         looked_at = _choose_place(view, one.explanations)
         scale, scheme = choices.choose_colours()
-        if is_image(view):
+        if view.has_pictures:
             strength = _choose_strength()
     seen = [each.seen_at(looked_at, view.test, position) for each in one.explanations]
     st.markdown(f"**{sentence(view, position, one.score, seen[0], tokens, input_parts(view.test))}**")
     _say_unexplained(one)
     display = Display(view, position, seen, scale, scheme)
-    pictures = display.pictures(strength) if is_image(view) else []
-    if is_image(view):
+    pictures = display.pictures(strength) if view.has_pictures else []
+    if view.has_pictures:
         relevance_view.draw_groups([pictures[:2], pictures[2:]])
     elif _is_vector(view):
         relevance_view.draw_vector(display, "input-relevance", _parts(display, tokens))
@@ -125,13 +120,13 @@ def _draw_test(one: _Explained) -> None:
     layout.take_inputs(view, np.array([position]))
     archive = Display(view, position, one.explanations, scale, scheme).archive
     files = {"Heatmaps (npz)": ("idc-heatmaps.npz", "application/octet-stream", archive)}
-    if is_image(view):
+    if view.has_pictures:
         files["Pictures (PNG)"] = (
             "idc-heatmaps.png",
             "image/png",
             lambda: png(contact_sheet([tile for tile, _ in pictures], [caption for _, caption in pictures])),
         )
-    words = {} if is_image(view) or _is_vector(view) else {"word-relevance": _parts(display, tokens)}
+    words = {} if view.has_pictures or _is_vector(view) else {"word-relevance": _parts(display, tokens)}
     layout.take_away(words, files)
 
 
@@ -180,7 +175,7 @@ def _legend(view: View, scheme: str, of_neuron: bool) -> None:
         meaning = f"{colours.supports} activates the neuron, {colours.against} holds its activation down"
     marks = (
         f"Dots mark {colours.against} pixels"
-        if is_image(view)
+        if view.has_pictures
         else f"{colours.supports.capitalize()} {units} are bold, {colours.against} ones italic with a dotted line"
     )
     layout.how_to_read(f"{meaning}." if _is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
@@ -199,7 +194,7 @@ def _draw_side(one: _Explained, shown: View, chosen: Selection, key: str) -> Non
     except IdcError as error:
         st.error(literal(error))
         return
-    if is_image(shown):
+    if shown.has_pictures:
         image, _, heatmap = side.pictures(0)
         relevance_view.draw_pictures([image, heatmap], key=f"heatmaps-{key}")
     elif _is_vector(shown):
@@ -235,11 +230,11 @@ def _draw_layers(one: _Explained) -> None:
         read="Each bar is one layer. Height: its summed relevance for (plain) and against (hatched) the "
         f"{'score' if first.neuron is None else 'activation'}; the "
         f"diamond is their sum. {first.method.label} sums to {first.method.sums_to}."
-        + ("" if is_image(view) else " Parallel layers, such as the three convolutions, share the sum."),
+        + ("" if view.has_pictures else " Parallel layers, such as the three convolutions, share the sum."),
         depends=(one.position, first.label, second and second.label, tuple(one.asked.settings.items()), scheme),
         table=display.table(),
     )
-    relevance_view.draw_flow(display, skip=() if is_image(view) else (INPUT,))
+    relevance_view.draw_flow(display, skip=() if view.has_pictures else (INPUT,))
     layout.how_to_read(
         "Each picture is one layer: convolutions summed over channels, tokens over features, other layers with their "
         "units in rows. "
@@ -267,7 +262,7 @@ def _choose_place(view: View, explanations: list[Explanation]) -> str:
     ]
     if not over:
         return INPUT
-    tokens = "patches" if view.test.inputs.ndim == 4 else "tokens"
+    tokens = "patches" if view.has_pictures else "tokens"
     return choose_one(
         st.selectbox,
         "Relevance of",

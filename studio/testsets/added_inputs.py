@@ -9,14 +9,15 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
+from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
-from studio.testsets import suite_comparison
 from studio.testsets.comparison_charts import CELLS, SHOWN, headline
 from studio.testsets.suite_comparison import ComparedSuites, compare
 from studio.text import cell_name, literal, lower, percent, plural, times
@@ -94,7 +95,7 @@ def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
     order = np.argsort(cells.first, kind="stable")[:_MOST_SHOWN]
     positions = cells.first[order]
     try:
-        inputs = suite_comparison.take(view, suite, positions)
+        inputs = _make_inputs(view, suite, positions)
     except CancelledError:
         st.caption("Stopped before these inputs were made.")
         return
@@ -165,7 +166,7 @@ def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one:
     """Show an input beside its source, with the difference, and say which cell it reaches."""
     view, suite = found.view, found.suites[number]
     st.subheader("What changed", anchor=False)
-    source = int(suite_comparison.source_places(view, suite, np.array([position]))[0])
+    source = int(_source_places(view, suite, np.array([position]))[0])
     st.markdown(_change_sentence(found, number, m, position, source))
     if one.ndim != 4:
         st.text(gallery.written(view, one[0]) or "(no known words)")
@@ -264,3 +265,27 @@ def _adding(found: ComparedSuites, number: int, m: int) -> Keepable:
     first = found.results[number].cells[m].first
     name = f"{found.options[number].label}, adding cells"
     return Keepable(name, len(first), lambda: select_tests(found.suites[number], first))
+
+
+def _make_inputs(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.generic]:
+    """Make some inputs of a suite."""
+
+    def work(report: Progress) -> NDArray[np.generic]:
+        return suite.take(positions, report)
+
+    key = (suite.fingerprint, tuple(positions.tolist()))
+    return Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
+
+
+def _source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return at which position among the setup's tests the source of each input is; -1 where it is none of them."""
+    own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
+    places = np.full(len(positions), -1, np.int64)
+    if not own:
+        return places
+    order = np.argsort(view.test.ids, kind="stable")
+    ids, origin = view.test.ids[order], suite.origin[positions]
+    near = np.minimum(np.searchsorted(ids, origin), len(ids) - 1)
+    there = (ids[near] == origin) & (origin >= 0)
+    places[there] = order[near[there]]
+    return places

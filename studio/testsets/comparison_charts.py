@@ -48,7 +48,7 @@ def draw_compared(view: View, names: list[str]) -> None:
         view,
         f"Neurons and clusters are learnt once from the training inputs, for {max(found.comparison.ms)} neurons of "
         f"layer {view.setup.layer}. A smaller m uses the first of them.",
-        f"{noise if view.test.inputs.ndim == 4 else ''}A suite adds a cell if it reaches it and no original test does. "
+        f"{noise if view.has_pictures else ''}A suite adds a cell if it reaches it and no original test does. "
         "Suites made of the tests include the original tests; added inputs are the others.",
         found.provenance,
     )

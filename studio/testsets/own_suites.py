@@ -129,7 +129,7 @@ def _draw_upload(view: View, names: list[str]) -> None:
 
 def _form(view: View) -> str:
     """Say what values an uploaded file holds."""
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         return "images in 0..1 or uint8"
     if view.test.inputs.dtype.kind == "f":
         return "numbers, scaled as the network's training inputs"

@@ -187,27 +187,3 @@ def _respond(
 
     key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
     return waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)
-
-
-def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.generic]:
-    """Make some inputs of a suite."""
-
-    def work(report: Progress) -> NDArray[np.generic]:
-        return suite.take(positions, report)
-
-    key = (suite.fingerprint, tuple(positions.tolist()))
-    return Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
-
-
-def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return at which position among the setup's tests the source of each input is; -1 where it is none of them."""
-    own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
-    places = np.full(len(positions), -1, np.int64)
-    if not own:
-        return places
-    order = np.argsort(view.test.ids, kind="stable")
-    ids, origin = view.test.ids[order], suite.origin[positions]
-    near = np.minimum(np.searchsorted(ids, origin), len(ids) - 1)
-    there = (ids[near] == origin) & (origin >= 0)
-    places[there] = order[near[there]]
-    return places

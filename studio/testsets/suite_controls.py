@@ -53,12 +53,12 @@ def choose(view: View) -> list[str]:
             help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
             f"other data sets are compared alone. Default {_usual(known)}.",
         )
-        if view.test.inputs.ndim == 4:
+        if view.has_pictures:
             _choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != _NOTHING]
     if missing:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
-    if view.test.inputs.ndim != 4:
+    if not view.has_pictures:
         st.caption(
             "Noise, transforms and attacks apply to images only. "
             f"For {kind(view.test)} you can compare parts of the tests, other "

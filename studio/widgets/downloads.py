@@ -62,7 +62,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             on_click="ignore",
             key=f"{key}-npz",
         )
-        if view.test.inputs.ndim == 4:
+        if view.has_pictures:
             few = "" if len(positions) <= MOST_PICTURES else f" of the first {MOST_PICTURES}"
             st.download_button(
                 f"Contact sheet{few} (PNG)",

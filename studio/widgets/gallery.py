@@ -93,7 +93,7 @@ def make_tiles(
         for place in shown
     ]
     sheet = None
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         parts = [input_images.pictures(view.test.inputs[shown], 1)]
         if relevance is not None:
             parts.append(input_images.heatmaps(relevance, 1))
