@@ -277,19 +277,12 @@ def _draw_added(view: View, run: Run) -> None:
         f"**{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.**"
     )
 
-    def picked() -> None:
-        row = picked_row(_CELLS, len(table))
-        if row is not None:
-            select(cell=str(table["cell"][row]), input=int(table["first test"][row]))
-
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        key=_CELLS,
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(table) < 8 else 280,
-        alt="Cells that attacked inputs reach and no original test reaches; choose a row to select it",
+        _CELLS,
+        lambda row: select(cell=str(table["cell"][row]), input=int(table["first test"][row])),
+        "Cells that attacked inputs reach and no original test reaches; choose a row to select it",
+        "auto" if len(table) < 8 else 280,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Click a row to select the cell and the attacked test on all pages.")

@@ -20,7 +20,7 @@ from studio.classes.controls import choose_pair
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state import address
-from studio.state.selection import Point, carried, picked_row
+from studio.state.selection import Point, carried
 from studio.text import literal, plural
 from studio.widgets import layout
 
@@ -157,26 +157,21 @@ def _draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame |
         st.caption("No triplet has a bias.")
         return None
     table = pd.DataFrame(rows)
-    key = "triplets"
 
-    def picked() -> None:
-        row = picked_row(key, len(triplets))
-        if row is not None:
-            triplet = triplets[row]
-            class_errors.keep_pair(triplet.near, triplet.far)
-            address.keep(_THIRD, str(triplet.third))
+    def pick(row: int) -> None:
+        triplet = triplets[row]
+        class_errors.keep_pair(triplet.near, triplet.far)
+        address.keep(_THIRD, str(triplet.third))
 
     percents = st.column_config.NumberColumn(format="%.2f")
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        height=320,
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        column_config={"bias": st.column_config.NumberColumn(format="%.3f")}
+        "triplets",
+        pick,
+        "Triplets of classes with the largest bias",
+        320,
+        {"bias": st.column_config.NumberColumn(format="%.3f")}
         | {name: percents for name in table.columns if name.endswith("(%)")},
-        alt="Triplets of classes with the largest bias",
     )
     return table
 

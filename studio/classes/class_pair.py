@@ -18,7 +18,7 @@ from studio.jobs.brushed import brushed
 from studio.jobs.results import View
 from studio.shell.pages import PAGES, draw_link
 from studio.state.choices import choose_one
-from studio.state.selection import picked_row, select, select_tests
+from studio.state.selection import select, select_tests
 from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
@@ -122,29 +122,20 @@ def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataF
     )
     if not rows:
         return table
-    key = "pair-neurons"
-
-    def picked() -> None:
-        row = picked_row(key, len(shared))
-        if row is not None:
-            _open_neuron(looked, int(shared[row]))
-
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
     for name in (name for name in table.columns if name.startswith("relevance")):
         shown[name] = [signed(value) if np.isfinite(value) else "" for value in table[name]]
     number = st.column_config.NumberColumn(format="%.1f")
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
+    layout.pick_table(
         shown if looked.layers else shown.drop(columns="layer"),
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked if looked.layers else "ignore",
-        selection_mode="single-row",
-        column_config={name: number for name in table.columns if name.endswith("(%)")}
+        "pair-neurons",
+        (lambda row: _open_neuron(looked, int(shared[row]))) if looked.layers else None,
+        f"Neurons that {first} and {second} both activate",
+        "content",
+        {name: number for name in table.columns if name.endswith("(%)")}
         | {name: right for name in table.columns if name.startswith("relevance")},
-        alt=f"Neurons that {first} and {second} both activate",
     )
     if looked.layers:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -180,24 +171,15 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
             share = 100 * counts.max() / max(1, len(tests))
             row[f"cluster of most {looked.names[label]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
             row[f"relevance for {looked.names[label]}"] = signed(values[neuron])
-    key = "pair-important"
-
-    def picked() -> None:
-        row = picked_row(key, len(important))
-        if row is not None:
-            select(neuron=int(important[row]))
-
     table = pd.DataFrame(rows)
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        column_config=dict.fromkeys(table.columns[2:], right),
-        alt="Important neurons with their clusters and relevance for both classes",
+        "pair-important",
+        lambda row: select(neuron=int(important[row])),
+        "Important neurons with their clusters and relevance for both classes",
+        "content",
+        dict.fromkeys(table.columns[2:], right),
     )
 
 
@@ -232,23 +214,15 @@ def _draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         _clusters(view, looked, pair, looked.positions)
     if not len(cells):
         return
-    key = "pair-cells"
-
-    def picked() -> None:
-        row = picked_row(key, len(cells))
-        if row is not None:
-            select(cell=cell_name(cells[row]))
-
     table = {"cell": [cell_name(cell) for cell in cells[:_CELLS]]}
-    right.dataframe(
-        pd.DataFrame(table | {f"classified as {name}": counts[:_CELLS, i] for i, name in enumerate(names)}),
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        alt="Cells that both classes reach, with the number of tests of each",
-    )
+    with right:
+        layout.pick_table(
+            pd.DataFrame(table | {f"classified as {name}": counts[:_CELLS, i] for i, name in enumerate(names)}),
+            "pair-cells",
+            lambda row: select(cell=cell_name(cells[row])),
+            "Cells that both classes reach, with the number of tests of each",
+            "content",
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Choose a row to select its neuron or cell on all pages.", width="content")
         draw_link("coverage", "Coverage page")

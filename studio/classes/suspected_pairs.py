@@ -23,7 +23,7 @@ from studio.classes.class_errors import Looked
 from studio.classes.class_pair import draw_confused
 from studio.jobs.results import View
 from studio.shell import pins, tabs
-from studio.state.selection import Point, Selection, carried, picked_row
+from studio.state.selection import Point, Selection, carried
 from studio.text import literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv
@@ -213,24 +213,15 @@ def _all_pairs(looked: Looked) -> bytes:
 
 def _draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
     """Show the ranked pairs; choosing one selects it."""
-    key = "pairs"
     pairs = looked.found.suspected
-
-    def picked() -> None:
-        row = picked_row(key, len(pairs))
-        if row is not None:
-            class_errors.keep_pair(*pairs[row].tolist())
-
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        height=300,
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        column_order=[name for name in _SHOWN if name in table],
-        column_config=_columns(looked),
-        alt="Pairs of classes, most suspected first; choose a row to select the pair",
+        "pairs",
+        lambda row: class_errors.keep_pair(*pairs[row].tolist()),
+        "Pairs of classes, most suspected first; choose a row to select the pair",
+        300,
+        _columns(looked),
+        [name for name in _SHOWN if name in table],
     )
     if cutoffs := _cutoffs(looked):
         st.caption(cutoffs)

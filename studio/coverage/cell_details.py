@@ -13,7 +13,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import is_series
 from studio.shell import tabs
 from studio.shell.pages import PAGES
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural
 from studio.widgets import layout
 from studio.widgets.grid_axes import around, fix
@@ -137,7 +137,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
     if st.session_state.get(_NEURONS_OF, cell) != cell and _NEURONS in st.session_state:
         st.session_state[_NEURONS] = {"selection": {"rows": []}}
     st.session_state[_NEURONS_OF] = cell
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {
                 "neuron": view.neurons,
@@ -148,12 +148,10 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
                 "centroid": [float(values[c]) for values, c in zip(analysis.centroids, cell, strict=True)],
             }
         ),
-        hide_index=True,
-        key=_NEURONS,
-        selection_mode="single-row",
-        on_select=lambda: _picked_neuron(view, cell),
-        column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
-        alt="Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
+        _NEURONS,
+        lambda row: select(neuron=int(analysis.important[row]), cluster=cell[row]),
+        "Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
+        columns={"centroid": st.column_config.NumberColumn(format="%.3g")},
     )
 
 
@@ -183,33 +181,19 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
             st.switch_page(PAGES["clusters"].file)
 
 
-def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
-    row = picked_row(_NEURONS, len(cell))
-    if row is not None:
-        select(neuron=int(view.analysis.important[row]), cluster=cell[row])
-
-
-def _picked_cell(view: View, rows: NDArray[np.int64], key: str) -> None:
-    row = picked_row(key, len(rows))
-    if row is not None:
-        select(cell=cell_name(view.table.cells[rows[row]]))
-
-
 def _cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
     """List covered cells, by their rows in the table; picking one selects it."""
     table = view.table
     columns = {"cell": [cell_name(cell) for cell in table.cells[rows].tolist()], **extra, "tests": table.counts[rows]}
     if view.correct is not None:
         columns["misclassified"] = table.wrong[rows]
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(columns),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: _picked_cell(view, rows, key),
-        height="auto" if len(rows) < 8 else 280,
-        column_config={"misclassified (%)": st.column_config.NumberColumn(format="%.1f")},
-        alt="Cells; choose a row to open its cell",
+        key,
+        lambda row: select(cell=cell_name(table.cells[rows[row]])),
+        "Cells; choose a row to open its cell",
+        "auto" if len(rows) < 8 else 280,
+        {"misclassified (%)": st.column_config.NumberColumn(format="%.1f")},
     )
 
 

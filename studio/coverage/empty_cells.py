@@ -11,7 +11,7 @@ from idc_core.coverage.cell_table import bordering
 from idc_core.coverage.closest_inputs import closest, spread
 from studio.coverage.cell_details import DISTANCE, MOST_LISTED, SHOWN, choose_cell, draw_tests, tests_in
 from studio.jobs.results import View
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import cell_name, count, parse_cell, plural
 from studio.widgets import cell_search, layout
 
@@ -61,22 +61,14 @@ def _draw_cells(view: View) -> None:
 def _list(cells: NDArray[np.uint8], borders: NDArray[np.int64]) -> None:
     """List empty cells; choosing one selects it."""
     shown = cells[:MOST_LISTED]
-
-    def picked() -> None:
-        row = picked_row(_EMPTY, len(shown))
-        if row is not None:
-            select(cell=cell_name(shown[row]))
-
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {"empty cell": [cell_name(cell) for cell in shown.tolist()], "covered neighbours": borders[:MOST_LISTED]}
         ),
-        hide_index=True,
-        key=_EMPTY,
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(shown) < 12 else 420,
-        alt="Empty cells with the number of covered cells one step away; choose a row to select the cell",
+        _EMPTY,
+        lambda row: select(cell=cell_name(shown[row])),
+        "Empty cells with the number of covered cells one step away; choose a row to select the cell",
+        "auto" if len(shown) < 12 else 420,
     )
     left = f" The first {count(len(shown))} of {count(len(cells))} are shown." * (len(cells) > len(shown))
     st.caption(f"Choose a row to select its cell.{left}")
@@ -90,8 +82,7 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
     )
     near = view.chosen[places]
     draw_tests(view, near)
-    key = "closest-" + cell_name(cell)
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {
                 "test": view.test.ids[near],
@@ -100,23 +91,15 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
                 "true → predicted": [layout.answer(view, place) for place in near],
             }
         ),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: _picked_test(view, near, key),
-        height="auto" if len(near) < 8 else 280,
-        column_config={
+        "closest-" + cell_name(cell),
+        lambda row: select(input=int(view.test.ids[near[row]])),
+        f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
+        "auto" if len(near) < 8 else 280,
+        {
             "distance": st.column_config.NumberColumn(
                 format="%.2f",
                 help="Euclidean distance to the cell's centroids, each neuron in units of its standard deviation over "
                 "the training inputs.",
             )
         },
-        alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
     )
-
-
-def _picked_test(view: View, positions: NDArray[np.int64], key: str) -> None:
-    row = picked_row(key, len(positions))
-    if row is not None:
-        select(input=int(view.test.ids[positions[row]]))

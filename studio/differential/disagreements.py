@@ -23,7 +23,7 @@ from studio.differential.summary import explain
 from studio.jobs.results import View
 from studio.jobs.wording import quantity
 from studio.state import address
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import literal, plural, times
 from studio.widgets import gallery, layout
 from studio.widgets.cell_search import truth
@@ -100,12 +100,6 @@ def _table(view: View, result: SearchResult) -> pd.DataFrame:
 
 def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     """Show all disagreements; choosing a row shows it, and selects its seed on all pages."""
-
-    def picked() -> None:
-        row = picked_row("finds", len(result.origin))
-        if row is not None:
-            _show(int(view.test.ids[result.origin[row]]))
-
     vote = "The prediction of more than half of the models" + (
         "." if view.is_classifier else ", the mean of those that agree with the middle one."
     )
@@ -120,15 +114,13 @@ def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     }
     columns |= {name: st.column_config.NumberColumn(format="%.2f", help=text) for name, text in lengths.items()}
     st.caption("Choose a row to show it above.")
-    st.dataframe(
+    layout.pick_table(
         shown.map(lambda value: typeset(value) if isinstance(value, str) else value),
-        hide_index=True,
-        key="finds",
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(shown) < 6 else 215,
-        column_config=columns,
-        alt="Disagreements; choose a row to see its pictures",
+        "finds",
+        lambda row: _show(int(view.test.ids[result.origin[row]])),
+        "Disagreements; choose a row to see its pictures",
+        "auto" if len(shown) < 6 else 215,
+        columns,
     )
 
 

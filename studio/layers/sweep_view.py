@@ -22,7 +22,7 @@ from studio.layers.layer_sweep import counted, open_suites, open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
 from studio.state import address
-from studio.state.selection import Point, Selection, carried, change_setup, picked_row, select
+from studio.state.selection import Point, Selection, carried, change_setup, select
 from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
 from studio.widgets import layout
@@ -238,27 +238,23 @@ def _draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
         }
     )
 
-    def picked() -> None:
-        row = picked_row(_TABLE, len(sweep.cells))
-        if row is not None:
-            cell = sweep.cells[row]
-            _look_into(view, cell.suite, cell.layer, cell.m)
+    def pick(row: int) -> None:
+        cell = sweep.cells[row]
+        _look_into(view, cell.suite, cell.layer, cell.m)
 
-    st.dataframe(
+    layout.pick_table(
         shown if len(sweep.suites) > 1 else shown.drop(columns="tests"),
-        hide_index=True,
-        key=_TABLE,
-        on_select=picked,
-        selection_mode="single-row",
-        height=250,
-        column_config={
+        _TABLE,
+        pick,
+        "Coverage of every layer and m; choose a row to open it on the Coverage page",
+        250,
+        {
             "cells": st.column_config.TextColumn(alignment="right"),
             "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
             "most possible (%)": st.column_config.NumberColumn(
                 format="%.3g", help="The most that this many tests can reach, one cell each."
             ),
         },
-        alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
     )
     st.caption("Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space).")
 
