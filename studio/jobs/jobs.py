@@ -15,7 +15,6 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
@@ -217,7 +216,7 @@ class Shelf:
             return None
         with self._lock:
             self._kinds[kind.name] = kind
-            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, kept))))
+            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(lambda: kept)))
         job.wait(SILENT_S)
         return job
 
@@ -308,10 +307,6 @@ def shelf() -> Shelf:
     """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
     store.clean()
     return Shelf(workers.number())
-
-
-def _same(value: _Result) -> _Result:
-    return value
 
 
 def _here() -> Shelf:
