@@ -5,7 +5,6 @@ from functools import partial
 import streamlit as st
 
 from studio.relevance import all_tests, compared_methods, edited_input, one_test
-from studio.relevance.all_tests import choose_test
 from studio.relevance.findings import opening
 from studio.shell import tabs
 from studio.shell.frame import current_view
@@ -29,7 +28,7 @@ PAGE = PageEntry(
 
 _view = current_view()
 _finding = st.container()
-_position, _which, _order = choose_test(_view)
+_position, _which, _order = all_tests.choose_test(_view)
 _finding.markdown(f"**{opening(_view, _position)}.**")
 tabs.draw(
     "relevance",

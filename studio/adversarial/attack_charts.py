@@ -1,4 +1,4 @@
-"""Findings of an attack in words, and its charts: sizes of changes, confusions, attacks side by side."""
+"""Findings of an attack in words, and its charts and tables: sizes, confusions, added cells, attacks side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
 from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attack_results import draw_small, places
-from studio.adversarial.attack_runs import open_session
 from studio.adversarial.attacks import Plan, Run
 from studio.jobs.results import View
 from studio.shell import pins
@@ -62,7 +61,7 @@ def draw_confusions(view: View, run: Run) -> None:
 
 def draw_all(view: View, run: Run) -> None:
     """Show all attacks on the same tests side by side."""
-    _draw_comparison(view, open_session(view, run))
+    _draw_comparison(view, attack_runs.open_session(view, run))
     attack_runs.explain(view, run.plan)
 
 

@@ -1,4 +1,4 @@
-"""Attacked inputs, as they are drawn: before and after, one input in detail, added cells, downloads."""
+"""Attacked inputs, as they are drawn: before and after, one input in detail, saved as a suite, downloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
 from idc_core.guarded import pack_arrays
 from studio.adversarial import attack_runs, attacks
-from studio.adversarial.attack_runs import may_run
 from studio.adversarial.attacks import Ints, Run
 from studio.jobs.results import View
 from studio.jobs.wording import tests_name
@@ -310,7 +309,7 @@ def _open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Ru
     number, plan, alone = view.test.ids[view.position], run.plan, None
     if plan.goal != view.test.targets[view.position]:
         only = np.array([view.position])
-        alone = attacks.open_run(view, plan, explained, only=only, paused=not may_run(view, plan))
+        alone = attacks.open_run(view, plan, explained, only=only, paused=not attack_runs.may_run(view, plan))
     if alone is None:
         st.caption(f"The selected test {number} is not among the attacked ones.")
         return run, usual

@@ -1,4 +1,4 @@
-"""Attacks of this session: opened, stopped and resumed; on the same tests side by side; saved as a suite."""
+"""Attacks of this session: opened, stopped and resumed; on the same tests side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from studio.jobs import jobs
 from studio.jobs.results import View
 from studio.text import literal, plural
 from studio.widgets import layout
-from studio.widgets.layout import names
 
 if TYPE_CHECKING:
     from idc_core.base.parameters import Value
@@ -165,11 +164,12 @@ def open_session(view: View, run: Run) -> list[Run]:
     done = [other.plan for other in runs]
     left = [plan for plan in _all_plans(run.plan) if plan not in done]
     if left:
+        others = layout.names([plan.label for plan in left])
         st.button(
             f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
             on_click=remember,
             args=(view, *left),
             key="run-all",
-            help=f"Attacks the same tests by {names([plan.label for plan in left])}. Can be stopped and resumed.",
+            help=f"Attacks the same tests by {others}. Can be stopped and resumed.",
         )
     return runs

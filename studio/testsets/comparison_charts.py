@@ -1,4 +1,4 @@
-"""Charts and tables of compared suites."""
+"""Charts and tables of compared suites, and what they show in words: which suites add cells, and how many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from studio.state.selection import Point, Selection, carried
 from studio.testsets.suite_comparison import ComparedSuites, compare, compare_chosen
 from studio.text import count, literal, lower, percent, plural
 from studio.widgets import layout
-from studio.widgets.layout import names
 
 SHOWN, CELLS = "shown", "cells-m"
 """Names in the address: the suite whose inputs that add cells are shown, and the number of neurons."""
@@ -236,7 +235,7 @@ def headline(found: ComparedSuites) -> str:
     labels = [literal(lower(found.options[number].label)) for number in found.additions]
     if not any(gains):
         verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
-        text = f"{names(labels)} {verb} no new cells for any m up to {most}."
+        text = f"{layout.names(labels)} {verb} no new cells for any m up to {most}."
         return f"**{text[0].upper()}{text[1:]}** {_covered_by_parts(found)}"
     first, *others = sorted(found.additions, key=lambda number: -gains[number])
     text = (
@@ -268,7 +267,7 @@ def _covered_by_parts(found: ComparedSuites) -> str:
         if option.within
     ]
     covered = plural(found.results[0].cells[found.m].covered, "cell")
-    return f"Of the {covered} covered at m = {found.m}, {names(covering)}." if covering else ""
+    return f"Of the {covered} covered at m = {found.m}, {layout.names(covering)}." if covering else ""
 
 
 def _gains_title(found: ComparedSuites) -> str:
