@@ -23,7 +23,6 @@ _SIZES = (32, 64, 100, 250, 500)
 
 _USUAL = 64
 
-
 _WIDTH = 190
 """Of a field or slider, in pixels."""
 

@@ -20,7 +20,6 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.base.parameters import Value
 
-
 _ASKED = "attack-asked"
 """In the session: the setup and the plan of the long attack that was started."""
 

@@ -37,7 +37,6 @@ _Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
 
-
 _QUICK = 4_000_000
 """Values of all inputs times passes through the network up to which an attack starts by itself: about three seconds."""
 

@@ -27,7 +27,6 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.confusion.bias import Triplet
 
-
 _TRIPLETS = 50
 _EXAMPLES = 3
 _THIRD = "third"

@@ -24,13 +24,11 @@ from studio.text import percent, plural
 if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
 
-
 _PAIR = "pair"
 """Name in the address: the selected pair."""
 
 PREDICTIONS, SCALED = "own-predictions", "own-scaled"
 """In the session: a person's own file, and whether its activations are scaled already."""
-
 
 SOURCE = (
     "Source: Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias "

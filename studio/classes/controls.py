@@ -26,7 +26,6 @@ _LAYERS, _GROUPS = "counted", "groups"
 _KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
 
-
 _MOST_UPLOAD = 20  # megabytes
 
 

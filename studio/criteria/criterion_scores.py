@@ -36,7 +36,6 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
 
-
 _ORDERS = JobKind("orders", kept=48)
 
 CriterionSettings = dict[str, Value]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
     from idc_core.tracing.traces import Traces
 
-
 _MEASURED = "measured"
 """Name of the control, also in the address."""
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
 
-
 _SEEDS, _EPOCHS = 5, 5
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _HYPOTHESIS, _UNIT = "hypothesis", "unit"
 """Names in the address; the unit is the selected neuron where the layer is the setup's."""
 
-
 _BEHIND, _TEXTS = 10, 3
 """Tests shown of a selected unit: pictures, and texts, which take a row each."""
 

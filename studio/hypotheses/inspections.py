@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
-
 RECORDS = {"256": 256, "1024": 1024, "4096": 4096, "all": None}
 """How many records are read at most: name and number."""
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
-
 _At: TypeAlias = "tuple[int | NDArray[np.int64], int | NDArray[np.int64]]"
 
 _MOST = 12

@@ -34,7 +34,6 @@ _PLACES = {
 }
 """How layers with places are compared, by the kind of inputs."""
 
-
 _PAGED = "units-part-of"
 """What the shown part of the units was chosen for."""
 _ROWS, _COLUMNS = (15, 30, 60), ("20", "40", "80", "all")

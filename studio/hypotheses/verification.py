@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
-
 _SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
 """How symbols are swapped: what the engine calls it, and label."""
 

@@ -37,7 +37,6 @@ _ALL_UP_TO, _SMALL = 1000, 32 * 32
 _ALL_LARGE_UP_TO = 400
 """The same of larger pictures, on which relevance takes longer."""
 
-
 _UNSURE = 0.9
 """Confidence up to which a test is offered as one of which the network is less sure."""
 

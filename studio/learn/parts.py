@@ -14,7 +14,6 @@ from studio.state.choices import choose_one
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-
 _Number = TypeVar("_Number", int, float)
 
 

@@ -17,7 +17,6 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.library import Entry
 
-
 _REFUSED = "library-scaling-refused"
 _ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
 _LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat"}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _RANKINGS = JobKind("rankings", kept=48)
 
-
 SAMPLE = 300
 """Training inputs that a method runs on."""
 

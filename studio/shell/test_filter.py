@@ -17,7 +17,6 @@ _KEY = "test-filter"
 Places = tuple[PopoverContainer, DeltaGenerator]
 """The button's controls, and what is shown below it."""
 
-
 _MOST_CELLS = 200
 """Cells that are offered, those with most tests first."""
 

@@ -20,7 +20,6 @@ _CLEARS = {
 }
 """What loses its meaning when something else is chosen."""
 
-
 _SETUP_PARTS = {
     "model": "network",
     "layer": "layer",

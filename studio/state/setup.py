@@ -42,7 +42,6 @@ _ARRIVED, _NOT_FOUND = "setup-arrived", "setup-not-found"
 _LONGEST_NAME = 60
 """Characters of a name that is quoted."""
 
-
 _T = TypeVar("_T")
 
 
@@ -123,7 +122,6 @@ class Setup:
 
 DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
-
 
 _PARTS_HELP = (
     f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "

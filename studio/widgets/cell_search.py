@@ -25,7 +25,6 @@ from studio.widgets.keep_suite import keep_row, made_of_tests
 if TYPE_CHECKING:
     from idc_core.generation import Reached
 
-
 _MAKE = "make"
 """The cell that inputs are made for; in the address."""
 

@@ -21,7 +21,6 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
 
-
 _ASKED = "report-asked"
 """In the session: the setup whose report was asked for."""
 
