@@ -23,12 +23,6 @@ _LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 def draw(view: View) -> None:
     """Show how many cells every choice makes, and how many of them the tests cover."""
-    _draw_choices(view)
-    layout.computed(view, "Every choice clusters the training activations anew and counts the cells that tests reach.")
-
-
-def _draw_choices(view: View) -> None:
-    """Show the cells of every choice, where a click adopts it."""
     others = st.toggle(
         "Add the other clustering methods",
         key="other-ways",
@@ -63,6 +57,7 @@ def _draw_choices(view: View) -> None:
     )
     with st.expander("All choices in a table"):
         st.dataframe(table, hide_index=True)
+    layout.computed(view, "Every choice clusters the training activations anew and counts the cells that tests reach.")
 
 
 def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[ClusterChoice, ...]:

@@ -19,12 +19,6 @@ _SHOWN, _SHOWN_TEXTS = 60, 6
 
 def draw(view: View) -> None:
     """Show the smallest set of tests with the same coverage."""
-    _draw_set(view)
-    layout.computed(view, f"The set takes one test per cell, the closest to the cell's centroids. {DISTANCE}")
-
-
-def _draw_set(view: View) -> None:
-    """Show the smallest set of tests that keeps the coverage, and offer it as files."""
     analysis, chosen = view.analysis, view.chosen
     wrong = view.correct is not None and st.toggle(
         "Prefer misclassified tests",
@@ -73,3 +67,4 @@ def _draw_set(view: View) -> None:
             key="subset-csv",
             help="Number of each test in its test set, its cell, and its distance to the cell's centroids.",
         )
+    layout.computed(view, f"The set takes one test per cell, the closest to the cell's centroids. {DISTANCE}")

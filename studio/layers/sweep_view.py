@@ -149,12 +149,6 @@ def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:
     _say_computed(view)
 
 
-def draw_network(view: View, sweep: Sweep) -> None:
-    """Show the network as a drawing in which a layer can be chosen."""
-    _draw_network(view, sweep)
-    _say_computed(view)
-
-
 def _say_computed(view: View) -> None:
     layout.computed(
         view,
@@ -282,7 +276,7 @@ def _draw_pinned(view: View, sweep: Sweep) -> None:
     pins.beside(view, side, compare)
 
 
-def _draw_network(view: View, sweep: Sweep) -> None:
+def draw_network(view: View, sweep: Sweep) -> None:
     """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
     m, layers = view.setup.m, list(sweep.layers)
     cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
@@ -306,6 +300,7 @@ def _draw_network(view: View, sweep: Sweep) -> None:
         clicked=_take,
         table=table,
     )
+    _say_computed(view)
 
 
 def _take(points: Sequence[Point]) -> None:
