@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from idc_core.figures.criteria import suite_scores
 from studio.differential.search import SearchResult
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.state import address
+from studio.state.choices import choose_or_usual
 from studio.text import count, literal, percent, plural
 from studio.widgets import layout
 
@@ -71,20 +72,17 @@ def draw(view: View, result: SearchResult) -> None:
 def _choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
     fast = [name for name in CRITERIA if not CRITERIA[name].card.pairwise]
-    names = address.read(_MEASURED).split(",")
-    st.session_state[_MEASURED] = [name for name in CRITERIA if name in names] or fast
     slow = layout.names([name.upper() for name in CRITERIA if CRITERIA[name].card.pairwise])
-    st.pills(
+    chosen = choose_or_usual(
+        partial(st.pills, selection_mode="multi"),
         "Criteria",
-        list(CRITERIA),
-        selection_mode="multi",
-        format_func=str.upper,
-        key=_MEASURED,
-        on_change=lambda: address.keep(_MEASURED, ",".join(st.session_state[_MEASURED])),
+        {name: name.upper() for name in CRITERIA},
+        fast,
+        _MEASURED,
         help=f"Criteria to measure; IDC always is. {slow} compare tests pairwise and take seconds. "
         f"Default {layout.names([name.upper() for name in fast])}.",
     )
-    return [name for name in CRITERIA if name == "idc" or name in st.session_state[_MEASURED]]
+    return [name for name in CRITERIA if name == "idc" or name in chosen]
 
 
 @dataclass(frozen=True, eq=False)

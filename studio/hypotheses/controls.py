@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -11,8 +12,7 @@ from idc_core.inspection.result import Grid
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.jobs.results import View
-from studio.state import address
-from studio.state.choices import choose_one
+from studio.state.choices import choose_one, choose_or_usual
 from studio.widgets import layout
 
 _FAMILY, _MEASURE, _LAYERS = "families", "measures", "inspected"
@@ -76,31 +76,21 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
 
 def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
     """Draw a choice of several names that the address keeps."""
-    names = address.read(key).split(",")
-    st.session_state[key] = [name for name in labels if name in names] or usual
-    chosen = st.pills(
-        label,
-        list(labels),
-        selection_mode="multi",
-        format_func=labels.__getitem__,
-        key=key,
-        on_change=lambda: address.keep(key, ",".join(st.session_state[key])),
-        help=f"{help} Default {', '.join(labels[name] for name in usual)}.",
-    )
+    help = f"{help} Default {', '.join(labels[name] for name in usual)}."
+    chosen = choose_or_usual(partial(st.pills, selection_mode="multi"), label, labels, usual, key, help=help)
     return [name for name in labels if name in chosen]
 
 
 def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
-    names = address.read(_LAYERS).split(",")
-    st.session_state[_LAYERS] = [name for name in view.card.layers if name in names] or [own]
-    layers = st.multiselect(
+    layers = choose_or_usual(
+        st.multiselect,
         "Layers",
-        view.card.layers,
-        key=_LAYERS,
+        {name: name for name in view.card.layers},
+        [own],
+        _LAYERS,
         width=480,
-        on_change=lambda: address.keep(_LAYERS, ",".join(st.session_state[_LAYERS])),
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -21,7 +21,7 @@ from studio.jobs.results import View
 from studio.layers.layer_sweep import counted, open_suites, open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
-from studio.state import address
+from studio.state.choices import choose_or_usual
 from studio.state.selection import Point, Selection, carried, change_setup, select
 from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
@@ -57,27 +57,24 @@ def _choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     offered = range(1, most_neurons() + 1)
-    texts = address.read(_MS).split(",")
-    st.session_state[_MS] = [m for m in offered if str(m) in texts] or [m for m in _USUAL if m in offered]
-    st.session_state[_SUITES] = [name for name in others if name in address.read(_SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ms = st.pills(
+        ms = choose_or_usual(
+            partial(st.pills, selection_mode="multi"),
             "Numbers of important neurons (m)",
-            list(offered),
-            selection_mode="multi",
-            key=_MS,
-            on_change=lambda: address.keep(_MS, ",".join(map(str, st.session_state[_MS]))),
+            {m: str(m) for m in offered},
+            [m for m in _USUAL if m in offered],
+            _MS,
             help=f"Columns of the chart, from 1 to {offered[-1]}; the m of the sidebar is always included. Default 2, "
             "4, 6, 8, 10 and 12.",
         )
         more = []
         if others:
-            more = st.multiselect(
+            more = choose_or_usual(
+                st.multiselect,
                 "Compare these tests with",
-                others,
-                format_func=lambda name: DATASETS[name].label,
-                key=_SUITES,
-                on_change=lambda: address.keep(_SUITES, ",".join(st.session_state[_SUITES])),
+                {name: DATASETS[name].label for name in others},
+                [],
+                _SUITES,
                 placeholder="None",
                 width=360,
                 help="Other test sets that fit the network, one panel each. Default none.",

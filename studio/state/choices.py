@@ -62,6 +62,19 @@ def choose_several(
     return list(chosen)
 
 
+def choose_or_usual(
+    draw: Callable[..., list[_T]], label: str, options: Mapping[_T, str], usual: Sequence[_T], key: str, **how: Any
+) -> list[_T]:
+    """Draw a choice of several options, the usual ones where none is chosen; the address holds what a person chose."""
+    names = address.read(key).split(",")
+    st.session_state[key] = [option for option in options if str(option) in names] or list(usual)
+
+    def keep() -> None:
+        address.keep(key, ",".join(map(str, st.session_state[key])))
+
+    return draw(label, list(options), format_func=options.__getitem__, key=key, on_change=keep, **how)
+
+
 def named(text: str, options: Mapping[_T, str]) -> _T | None:
     """Return the option that an address means by its name, or by its text of today; None if none."""
     names = {str(option): option for option in options}
