@@ -59,6 +59,16 @@ def draw_confusions(view: View, run: Run) -> None:
     attack_runs.explain(view, run.plan)
 
 
+def draw_cells(view: View, run: Run) -> None:
+    """Show the cells that only attacked inputs reach, and these inputs."""
+    _draw_added(view, run)
+    attack_runs.explain(
+        view,
+        run.plan,
+        "An added cell is a combination of clusters of the important neurons that no chosen test reaches.",
+    )
+
+
 def draw_all(view: View, run: Run) -> None:
     """Show all attacks on the same tests side by side."""
     _draw_comparison(view, attack_runs.open_session(view, run))
@@ -214,16 +224,6 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
     except IdcError as error:
         st.error(literal(error))
         return None
-
-
-def draw_cells(view: View, run: Run) -> None:
-    """Show the cells that only attacked inputs reach, and these inputs."""
-    _draw_added(view, run)
-    attack_runs.explain(
-        view,
-        run.plan,
-        "An added cell is a combination of clusters of the important neurons that no chosen test reaches.",
-    )
 
 
 def _draw_extremes(view: View, run: Run) -> None:

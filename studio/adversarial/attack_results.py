@@ -56,6 +56,21 @@ def draw_inputs(view: View, run: Run, explained: str) -> None:
     layout.take_away({"attacked-inputs": _table_of(view, run)}, _files(view, run, shown, factor))
 
 
+def _relevance_sentence(run: Run) -> str:
+    """Say how far the relevance moved on average."""
+    moved, fooled = run.shift, run.fooled
+    if not fooled.any() or not np.isfinite(moved.distance[fooled]).any():
+        return ""
+    distance, cosine, rank = (
+        float(np.nanmean(measure[fooled])) for measure in (moved.distance, moved.cosine, moved.rank)
+    )
+    return (
+        f"On fooled inputs, the centre of the positive relevance moves by {distance:.1f} pixels on average. Heatmaps "
+        f"before and after have a cosine of {signed(cosine, '.2f')} and a rank correlation of {signed(rank, '.2f')} "
+        "(1: unchanged, 0: unrelated)."
+    )
+
+
 def places(run: Run, show: str) -> Ints:
     """Return which attacked inputs are of a kind, those with the smallest change first."""
     inside = {"fooled": run.fooled, "kept": ~run.fooled, "new": run.gained.row >= 0}[show]
@@ -258,21 +273,6 @@ def _sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> by
     )
     tiles = [input_images.side_by_side(np.stack(row), len(row)) for row in rows]
     return input_images.png(input_images.contact_sheet(tiles, [_caption(view, run, place) for place in some]))
-
-
-def _relevance_sentence(run: Run) -> str:
-    """Say how far the relevance moved on average."""
-    moved, fooled = run.shift, run.fooled
-    if not fooled.any() or not np.isfinite(moved.distance[fooled]).any():
-        return ""
-    distance, cosine, rank = (
-        float(np.nanmean(measure[fooled])) for measure in (moved.distance, moved.cosine, moved.rank)
-    )
-    return (
-        f"On fooled inputs, the centre of the positive relevance moves by {distance:.1f} pixels on average. Heatmaps "
-        f"before and after have a cosine of {signed(cosine, '.2f')} and a rank correlation of {signed(rank, '.2f')} "
-        "(1: unchanged, 0: unrelated)."
-    )
 
 
 def _draw_save(view: View, run: Run) -> None:

@@ -85,32 +85,6 @@ def _is_paused(view: View, plan: Plan) -> bool:
     return bool(st.session_state.get(jobs.PAUSED) == (view.setup, plan))
 
 
-def explain(view: View, plan: Plan, *sentences: str) -> None:
-    """Say who described the attack, what runs it, and what of it is random."""
-    entry = ATTACKS[plan.attack]
-    layout.computed(
-        view,
-        f"{entry.label}: {entry.help} {entry.citation}. Gradient attacks run through foolbox; JSMA is our own "
-        "implementation. Random starts and random goals depend only on the seed and the input's number. Finished "
-        f"blocks of {BLOCK} inputs are kept on disk: stopping loses at most one, and no attack runs twice.",
-        *sentences,
-    )
-
-
-def _usual_settings(attack: str) -> dict[str, Value]:
-    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    entry = ATTACKS[attack]
-    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
-    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
-
-
-def _finished(view: View, plan: Plan) -> list[Plan]:
-    """Return the last attacks of this session on the same tests, in the order in which they were run."""
-    return list(st.session_state.get(_RAN, {}).get(_tests(view, plan), {}))
-
-
 def remember(view: View, *plans: Plan) -> None:
     """Add attacks to those of this session."""
     for plan in plans:
@@ -118,25 +92,6 @@ def remember(view: View, *plans: Plan) -> None:
         runs[plan] = None
         while len(runs) > _MOST_RUNS:
             runs.pop(next(iter(runs)))
-
-
-def _forget(view: View, *plans: Plan) -> None:
-    """Take attacks out of those of this session."""
-    for plan in plans:
-        st.session_state.get(_RAN, {}).get(_tests(view, plan), {}).pop(plan, None)
-
-
-def _tests(view: View, plan: Plan) -> tuple[object, ...]:
-    """Name the tests of a plan; with a goal they are other ones."""
-    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
-
-
-def _all_plans(plan: Plan) -> list[Plan]:
-    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
-    return [plan.on(name, _usual_settings(name)) for name in fitting]
 
 
 def open_session(view: View, run: Run) -> list[Run]:
@@ -172,3 +127,48 @@ def open_session(view: View, run: Run) -> list[Run]:
             help=f"Attacks the same tests by {others}. Can be stopped and resumed.",
         )
     return runs
+
+
+def explain(view: View, plan: Plan, *sentences: str) -> None:
+    """Say who described the attack, what runs it, and what of it is random."""
+    entry = ATTACKS[plan.attack]
+    layout.computed(
+        view,
+        f"{entry.label}: {entry.help} {entry.citation}. Gradient attacks run through foolbox; JSMA is our own "
+        "implementation. Random starts and random goals depend only on the seed and the input's number. Finished "
+        f"blocks of {BLOCK} inputs are kept on disk: stopping loses at most one, and no attack runs twice.",
+        *sentences,
+    )
+
+
+def _usual_settings(attack: str) -> dict[str, Value]:
+    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    entry = ATTACKS[attack]
+    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
+    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
+
+
+def _finished(view: View, plan: Plan) -> list[Plan]:
+    """Return the last attacks of this session on the same tests, in the order in which they were run."""
+    return list(st.session_state.get(_RAN, {}).get(_tests(view, plan), {}))
+
+
+def _forget(view: View, *plans: Plan) -> None:
+    """Take attacks out of those of this session."""
+    for plan in plans:
+        st.session_state.get(_RAN, {}).get(_tests(view, plan), {}).pop(plan, None)
+
+
+def _tests(view: View, plan: Plan) -> tuple[object, ...]:
+    """Name the tests of a plan; with a goal they are other ones."""
+    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
+
+
+def _all_plans(plan: Plan) -> list[Plan]:
+    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
+    return [plan.on(name, _usual_settings(name)) for name in fitting]

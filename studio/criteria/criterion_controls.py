@@ -31,6 +31,29 @@ def choose(view: View, *shown: str) -> tuple[DeltaGenerator, list[str], dict[str
     return place, names, settings
 
 
+def with_others(view: View, measured: MeasuredCriteria) -> MeasuredCriteria:
+    """Choose other suites to compare with the tests and their parts, and add them to the scores."""
+    suites = compared_suites.others(view)
+    chosen: list[str] = []
+    if suites:
+        st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
+        chosen = st.multiselect(
+            "Other suites",
+            list(suites),
+            format_func=lambda name: suites[name].label,
+            key=_OTHERS,
+            on_change=lambda: address.keep(_OTHERS, ",".join(st.session_state[_OTHERS])),
+            placeholder="None",
+            width=420,
+            help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks "
+            "can take minutes. Their settings are on the Test sets page. Default none.",
+        )
+    scores = criterion_scores.with_suites(view, measured, [suites[name] for name in chosen])
+    for problem in scores.problems:
+        st.warning(problem)
+    return scores
+
+
 def _choose_criteria(view: View) -> list[str]:
     """Choose which criteria are measured; IDC always is."""
     names, usual = address.read(_CHOSEN).split(","), _usual(view)
@@ -136,26 +159,3 @@ def _misfits(view: View) -> list[str]:
 def _usual(view: View) -> list[str]:
     """Return the criteria that are measured by default."""
     return [name for name in CRITERIA if name not in (*_slow(view), *_misfits(view))]
-
-
-def with_others(view: View, measured: MeasuredCriteria) -> MeasuredCriteria:
-    """Choose other suites to compare with the tests and their parts, and add them to the scores."""
-    suites = compared_suites.others(view)
-    chosen: list[str] = []
-    if suites:
-        st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
-        chosen = st.multiselect(
-            "Other suites",
-            list(suites),
-            format_func=lambda name: suites[name].label,
-            key=_OTHERS,
-            on_change=lambda: address.keep(_OTHERS, ",".join(st.session_state[_OTHERS])),
-            placeholder="None",
-            width=420,
-            help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks "
-            "can take minutes. Their settings are on the Test sets page. Default none.",
-        )
-    scores = criterion_scores.with_suites(view, measured, [suites[name] for name in chosen])
-    for problem in scores.problems:
-        st.warning(problem)
-    return scores

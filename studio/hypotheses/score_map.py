@@ -151,6 +151,54 @@ def draw_map(
     )
 
 
+def _choose_size() -> _Size:
+    """Choose how many hypotheses and units the map shows."""
+    rows = choose_one(
+        st.segmented_control,
+        "Hypotheses shown",
+        {number: str(number) for number in _ROWS},
+        30,
+        "rows-shown",
+        required=True,
+        help="Maximum number of rows, strongest scores first. Default 30.",
+    )
+    columns = choose_one(
+        st.segmented_control,
+        "Units shown",
+        {name: name for name in _COLUMNS},
+        "40",
+        "units-shown",
+        required=True,
+        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
+    )
+    return _Size(rows, None if columns == "all" else int(columns))
+
+
+def _choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
+    if st.session_state.get(_PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = own
+        st.session_state[_PAGED] = (unit, columns, total)
+    labels: dict[int, str] = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
+    part: int = st.selectbox(
+        "Units by strength",
+        list(labels),
+        key="units-part",
+        width=240,
+        format_func=labels.__getitem__,
+        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
+    )
+    return part * columns
+
+
 def _table(measured: Measured) -> pd.DataFrame:
     """Return all scores, without columns that are empty, as groups of units where none were asked for."""
     return measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
@@ -238,51 +286,3 @@ def _compare(settings: InspectionSettings, shown: Shown, here: View, there: View
         units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
         counts.append(f"{units} (strongest {grid.strength.max():.2f})")
     return f"Units that correlate with at least one hypothesis: here {counts[0]}, in the pinned setup {counts[1]}."
-
-
-def _choose_size() -> _Size:
-    """Choose how many hypotheses and units the map shows."""
-    rows = choose_one(
-        st.segmented_control,
-        "Hypotheses shown",
-        {number: str(number) for number in _ROWS},
-        30,
-        "rows-shown",
-        required=True,
-        help="Maximum number of rows, strongest scores first. Default 30.",
-    )
-    columns = choose_one(
-        st.segmented_control,
-        "Units shown",
-        {name: name for name in _COLUMNS},
-        "40",
-        "units-shown",
-        required=True,
-        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
-    )
-    return _Size(rows, None if columns == "all" else int(columns))
-
-
-def _choose_part(grid: Grid, columns: int | None, unit: int) -> int:
-    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
-    total = grid.score.shape[1]
-    if columns is None or total <= columns:
-        return 0
-    order = grid.part(1, total)[1]
-    own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(_PAGED) != (unit, columns, total):
-        # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = own
-        st.session_state[_PAGED] = (unit, columns, total)
-    labels: dict[int, str] = {
-        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
-    }
-    part: int = st.selectbox(
-        "Units by strength",
-        list(labels),
-        key="units-part",
-        width=240,
-        format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
-    )
-    return part * columns

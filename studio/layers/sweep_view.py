@@ -146,6 +146,33 @@ def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:
     _say_computed(view)
 
 
+def draw_network(view: View, sweep: Sweep) -> None:
+    """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
+    m, layers = view.setup.m, list(sweep.layers)
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
+    scores = {cell.layer: cell.score for cell in cells if cell.coverable}
+    shapes = _shapes(view, layers)
+    weakest = min(scores, key=scores.__getitem__) if scores else ""
+    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}"
+    if weakest:
+        title += f"; the tests cover {weakest} least at m = {m}: {percent(scores[weakest])}"
+    table = pd.DataFrame(
+        [{"layer": layer, "output": "x".join(map(str, shapes[layer])), "idc": scores.get(layer)} for layer in layers]
+    )
+    layout.chart(
+        view,
+        "network",
+        lambda dark: network_drawing(layers, shapes, scores, title, selected=view.setup.layer, dark=dark),
+        alt=title,
+        read="Each box is one layer, from input to output: its name, the shape of its output, and its IDC in per cent. "
+        "The setup's layer is framed. Click a box to examine that layer on all pages.",
+        depends=(m, tuple(scores.items())),
+        clicked=_take,
+        table=table,
+    )
+    _say_computed(view)
+
+
 def _say_computed(view: View) -> None:
     layout.computed(
         view,
@@ -271,33 +298,6 @@ def _draw_pinned(view: View, sweep: Sweep) -> None:
         )
 
     pins.beside(view, side, compare)
-
-
-def draw_network(view: View, sweep: Sweep) -> None:
-    """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
-    m, layers = view.setup.m, list(sweep.layers)
-    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
-    scores = {cell.layer: cell.score for cell in cells if cell.coverable}
-    shapes = _shapes(view, layers)
-    weakest = min(scores, key=scores.__getitem__) if scores else ""
-    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}"
-    if weakest:
-        title += f"; the tests cover {weakest} least at m = {m}: {percent(scores[weakest])}"
-    table = pd.DataFrame(
-        [{"layer": layer, "output": "x".join(map(str, shapes[layer])), "idc": scores.get(layer)} for layer in layers]
-    )
-    layout.chart(
-        view,
-        "network",
-        lambda dark: network_drawing(layers, shapes, scores, title, selected=view.setup.layer, dark=dark),
-        alt=title,
-        read="Each box is one layer, from input to output: its name, the shape of its output, and its IDC in per cent. "
-        "The setup's layer is framed. Click a box to examine that layer on all pages.",
-        depends=(m, tuple(scores.items())),
-        clicked=_take,
-        table=table,
-    )
-    _say_computed(view)
 
 
 def _take(points: Sequence[Point]) -> None:

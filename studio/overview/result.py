@@ -49,6 +49,11 @@ def draw(result: Overview, line: str, view: View | None) -> None:
             st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
 
 
+def draw_pinned(view: View) -> None:
+    """Show the small grids of this and of the pinned setup."""
+    pins.beside(view, _draw_side)
+
+
 def _headline(result: Overview) -> str:
     """Say how many combinations the tests miss, and how many of these occur in training."""
     return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
@@ -151,8 +156,3 @@ def _draw_side(shown: View, chosen: Selection, key: str) -> None:
     result = summarise(shown)
     _draw_numbers(result)
     _draw_grid(result, _laid_out(result), shown.line, None, f"grid-{key}")
-
-
-def draw_pinned(view: View) -> None:
-    """Show the small grids of this and of the pinned setup."""
-    pins.beside(view, _draw_side)

@@ -41,6 +41,14 @@ def _find(view: View) -> _WorstTests | None:
     return _WorstTests(*make_tiles(view, shown), note(view, len(shown), len(positions)))
 
 
+def _misclassified(view: View) -> NDArray[np.int64]:
+    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
+    if view.correct is None:
+        return view.chosen[:0]
+    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
+    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)
+
+
 def write(view: View) -> None:
     """Keep those of the default setup for the Overview's first second."""
     _KEPT.write_text(json.dumps(asdict(_find(view) or _WorstTests([], None, ""))) + "\n", encoding="utf-8")
@@ -55,11 +63,3 @@ def draw(shown: View | Overview) -> None:
     st.header("Misclassified tests", anchor=False, help=order)
     draw_tiles(worst.tiles, worst.sheet, "worst-tests")
     st.caption(worst.note)
-
-
-def _misclassified(view: View) -> NDArray[np.int64]:
-    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
-    if view.correct is None:
-        return view.chosen[:0]
-    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
-    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)

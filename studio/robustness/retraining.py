@@ -76,6 +76,11 @@ def usual_settings(view: View) -> RQ6Settings:
     return usual(view.train, view.setup.layer, neurons)
 
 
+def choose(view: View) -> RQ6Run:
+    """Choose additions, training and tests; return what is finished with them."""
+    return rq6_run(view, *_choose_settings(view))
+
+
 def _choose_settings(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     """Choose additions, training and tests."""
     start = replace(usual_settings(view), **idc_settings(view.setup).options)
@@ -137,8 +142,3 @@ def _one_of(
         required=True,
         help=f"{what};{ends} default {written(default)}.",
     )
-
-
-def choose(view: View) -> RQ6Run:
-    """Choose additions, training and tests; return what is finished with them."""
-    return rq6_run(view, *_choose_settings(view))

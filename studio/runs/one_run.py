@@ -45,6 +45,12 @@ def draw(run: Run) -> None:
             st.dataframe(_figures(run), hide_index=True, key="run-figures")
 
 
+def title(run: Run) -> str:
+    """Name a run in a line, for menus."""
+    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
+    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))
+
+
 def _settings(run: Run) -> pd.DataFrame:
     settings = {name: value for name, value in run.facts.settings.items() if name != ADDRESS}
     return pd.DataFrame(
@@ -196,9 +202,3 @@ def _try(do: Callable[[], None]) -> None:
         do()
     except IdcError as error:
         st.session_state[_REFUSED] = literal(error)
-
-
-def title(run: Run) -> str:
-    """Name a run in a line, for menus."""
-    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
-    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))

@@ -28,6 +28,52 @@ def _drawn(found: ComparedSuites) -> list[figures.DrawnSuite]:
     return [figures.DrawnSuite(option.label, option.kind, option.within) for option in found.options]
 
 
+def headline(found: ComparedSuites) -> str:
+    """Say which suite adds most cells, with how many inputs."""
+    if len(found.results) < 2:
+        return "**Only the original tests are shown.** Choose suites above to see which cells they add."
+    if not found.additions:
+        return f"**{_covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
+    m = found.first_m()
+    gains, base = found.added(m), found.results[0].cells[m].covered
+    labels = [literal(lower(found.options[number].label)) for number in found.additions]
+    if not any(gains):
+        verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
+        text = f"{layout.names(labels)} {verb} no new cells for any m up to {most}."
+        return f"**{text[0].upper()}{text[1:]}** {_covered_by_parts(found)}"
+    first, *others = sorted(found.additions, key=lambda number: -gains[number])
+    text = (
+        f"{_who(found, first)} adds {plural(gains[first], 'cell')} to the {count(base)} covered by the original tests "
+    )
+    text += f"(m = {m})"
+    others_added = [f"{lower(_who(found, number))} adds {gains[number] or 'none'}" for number in others]
+    sentences = [f"**{'; '.join([text, *others_added])}.**"]
+    if sum(1 for gain in gains if gain) > 1:
+        together = found.comparison.marginal(m, found.comparison.best_order(m))
+        sentences.append(f"Together they add {count(int(together[1:].sum()))}.")
+    most = max(found.comparison.ms)
+    best = int(np.argmax(found.added(most)))
+    if most != m and found.added(most)[best] and best != int(np.argmax(gains)):
+        cells = plural(found.added(most)[best], "cell")
+        sentences.append(f"At m = {most} {literal(lower(found.options[best].label))} adds most: {cells}.")
+    return " ".join([*sentences, _covered_by_parts(found)]).strip()
+
+
+def _who(found: ComparedSuites, number: int) -> str:
+    return f"{literal(found.options[number].label)} ({plural(found.results[number].extra, 'input')})"
+
+
+def _covered_by_parts(found: ComparedSuites) -> str:
+    """Say how many cells the suites cover that are parts of the tests."""
+    covering = [
+        f"{lower(option.label)} ({count(result.inputs)}) cover {count(result.cells[found.m].covered)}"
+        for result, option in zip(found.results, found.options, strict=True)
+        if option.within
+    ]
+    covered = plural(found.results[0].cells[found.m].covered, "cell")
+    return f"Of the {covered} covered at m = {found.m}, {layout.names(covering)}." if covering else ""
+
+
 def draw_compared(view: View, names: list[str]) -> None:
     """Show which suite adds most cells, for several numbers of neurons."""
     finding = st.empty()
@@ -222,52 +268,6 @@ def _difference(found: ComparedSuites, names: list[str], here: View, there: View
         sentences.append(f"{where} (m = {suites.m}) {most if gains[best] else 'no suite adds cells'}")
     text = "; ".join(sentences)
     return f"{text[0].upper()}{text[1:]}."
-
-
-def headline(found: ComparedSuites) -> str:
-    """Say which suite adds most cells, with how many inputs."""
-    if len(found.results) < 2:
-        return "**Only the original tests are shown.** Choose suites above to see which cells they add."
-    if not found.additions:
-        return f"**{_covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
-    m = found.first_m()
-    gains, base = found.added(m), found.results[0].cells[m].covered
-    labels = [literal(lower(found.options[number].label)) for number in found.additions]
-    if not any(gains):
-        verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
-        text = f"{layout.names(labels)} {verb} no new cells for any m up to {most}."
-        return f"**{text[0].upper()}{text[1:]}** {_covered_by_parts(found)}"
-    first, *others = sorted(found.additions, key=lambda number: -gains[number])
-    text = (
-        f"{_who(found, first)} adds {plural(gains[first], 'cell')} to the {count(base)} covered by the original tests "
-    )
-    text += f"(m = {m})"
-    others_added = [f"{lower(_who(found, number))} adds {gains[number] or 'none'}" for number in others]
-    sentences = [f"**{'; '.join([text, *others_added])}.**"]
-    if sum(1 for gain in gains if gain) > 1:
-        together = found.comparison.marginal(m, found.comparison.best_order(m))
-        sentences.append(f"Together they add {count(int(together[1:].sum()))}.")
-    most = max(found.comparison.ms)
-    best = int(np.argmax(found.added(most)))
-    if most != m and found.added(most)[best] and best != int(np.argmax(gains)):
-        cells = plural(found.added(most)[best], "cell")
-        sentences.append(f"At m = {most} {literal(lower(found.options[best].label))} adds most: {cells}.")
-    return " ".join([*sentences, _covered_by_parts(found)]).strip()
-
-
-def _who(found: ComparedSuites, number: int) -> str:
-    return f"{literal(found.options[number].label)} ({plural(found.results[number].extra, 'input')})"
-
-
-def _covered_by_parts(found: ComparedSuites) -> str:
-    """Say how many cells the suites cover that are parts of the tests."""
-    covering = [
-        f"{lower(option.label)} ({count(result.inputs)}) cover {count(result.cells[found.m].covered)}"
-        for result, option in zip(found.results, found.options, strict=True)
-        if option.within
-    ]
-    covered = plural(found.results[0].cells[found.m].covered, "cell")
-    return f"Of the {covered} covered at m = {found.m}, {layout.names(covering)}." if covering else ""
 
 
 def _gains_title(found: ComparedSuites) -> str:
