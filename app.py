@@ -10,10 +10,8 @@ if __name__ == "app":
 
     app = st.App(__file__, lifespan=prepared)
 else:
-    from studio.shell import garbage
     from studio.shell.frame import run
     from studio.starting import pages
 
-    garbage.settle()
     with pages:
         run()

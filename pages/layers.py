@@ -5,14 +5,12 @@ from functools import partial
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.layers.layer_sweep import counted, open_suites, open_sweep
-from studio.layers.network_view import draw_network
-from studio.layers.sweep_view import choose, draw, draw_partly, draw_pinned, draw_table, sentence, tabulate
+from studio.layers import sweep_view
+from studio.layers.layer_sweep import open_sweep
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
 from studio.text import literal, plural
-from studio.widgets import layout
 
 PAGE = PageEntry(
     "Layers",
@@ -23,52 +21,25 @@ PAGE = PageEntry(
     tabs={"coverage": "Coverage of every layer", "network": "Drawing of the network"},
 )
 
-view = current_view()
-finding = st.empty()
-suites, ms = choose(view)
-opened, problems = open_suites(view, suites)
-for problem in problems:
-    st.warning(problem)
-so_far = st.empty()
+_view = current_view()
+_finding = st.empty()
+_suites, _ms = sweep_view.choose(_view)
+_so_far = st.empty()
 try:
-    sweep = open_sweep(view, opened, ms, partial(draw_partly, so_far, view))
+    _sweep = open_sweep(_view, _suites, _ms, partial(sweep_view.draw_partly, _so_far, _view))
 except IdcError as error:
     st.error(literal(error))
     st.stop()
-table = tabulate(sweep, {name: len(counted(view, test)) for name, test in opened.items()})
-so_far.empty()
-finding.markdown(sentence(view, sweep))
-if len(sweep.cells) < len(sweep.suites) * len(sweep.layers) * len(sweep.ms):
-    done = plural(len({cell.layer for cell in sweep.cells}), "layer")
-    st.caption(f"Finished before the stop: {done} of {len(sweep.layers)}.")
-
-
-def draw_coverage() -> None:
-    """Show IDC of every layer and m."""
-    draw(sweep, view, "sweep", clickable=True, table=table)
-    draw_table(view, sweep, table)
-    draw_pinned(view, sweep)
-    say_computed()
-
-
-def draw_drawing() -> None:
-    """Show the network itself."""
-    draw_network(view, sweep)
-    say_computed()
-
-
-def say_computed() -> None:
-    """Say how the layers were measured."""
-    layout.computed(
-        view,
-        f"One pass over the {len(view.train):,} training inputs gives relevance and activations of all layers, one "
-        "pass over each test set its activations. The important neurons of a small m are the first ones of a larger "
-        "m; the clusters of each neuron are computed once. Every number equals that of the Coverage page for the layer "
-        "and m.",
-        "As in the paper's Table 5, IDC falls as m grows: every further neuron multiplies the number of combinations, "
-        "and each test reaches only one of them. A neuron with a constant activation has one cluster and adds none.",
+_so_far.empty()
+_finding.markdown(sweep_view.sentence(_view, _sweep))
+if len(_sweep.cells) < len(_sweep.suites) * len(_sweep.layers) * len(_sweep.ms):
+    _done = plural(len({cell.layer for cell in _sweep.cells}), "layer")
+    st.caption(f"Finished before the stop: {_done} of {len(_sweep.layers)}.")
+if _sweep.cells:
+    tabs.draw(
+        "layers",
+        {
+            "coverage": partial(sweep_view.draw_coverage, _view, _sweep, _suites),
+            "network": partial(sweep_view.draw_network, _view, _sweep),
+        },
     )
-
-
-if sweep.cells:
-    tabs.draw("layers", {"coverage": draw_coverage, "network": draw_drawing})

@@ -22,12 +22,12 @@ PAGE = PageEntry(
 
 enter()
 try:
-    finding = st.empty()
+    _finding = st.empty()
     do_asked()
-    networks, data, damaged = entries.split()
-    finding.markdown(entries.sentence(networks, data))
-    adding.draw(expanded=not networks and not data)
-    for title, some in (("Networks", networks), ("Data sets", data)):
+    _networks, _data, _damaged = entries.split()
+    _finding.markdown(entries.sentence(_networks, _data))
+    adding.draw(expanded=not _networks and not _data)
+    for title, some in (("Networks", _networks), ("Data sets", _data)):
         if some:
             st.header(title, anchor=False)
         for entry in some:
@@ -37,7 +37,7 @@ try:
                     details.draw(entry)
                     if entries.may_change(entry):
                         entries.manage(entry)
-    for id, reason in damaged.items():
+    for id, reason in _damaged.items():
         entries.draw_damaged(id, reason)
     st.header("Test sets", anchor=False)
     test_sets.draw()

@@ -1,14 +1,11 @@
 """Overview: the result at a glance, and where to look next."""
 
-import streamlit as st
-
 from studio.jobs.overview import summarise
 from studio.jobs.results import View
+from studio.overview import result as overview
 from studio.overview import worst_tests
-from studio.overview.result import draw_side, findings, headline, numbers, small_grid
-from studio.shell import pins
 from studio.shell.frame import current_result, default_line
-from studio.shell.pages import PAGES, PageEntry
+from studio.shell.pages import PageEntry
 from studio.widgets import report
 from studio.widgets.layout import explain
 
@@ -21,23 +18,14 @@ PAGE = PageEntry(
     setup="snapshot",
 )
 
-shown = current_result()
-view = shown if isinstance(shown, View) else None
-result, line = (summarise(shown), shown.line) if isinstance(shown, View) else (shown, default_line(shown))
-st.markdown(headline(result))
-numbers(result)
-left, right = st.columns([5, 3], gap="medium")
-with left:
-    small_grid(result, line, view)
-with right:
-    st.header("Findings", anchor=False)
-    for found in findings(result):
-        entry = PAGES[found.page]
-        st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
-worst_tests.draw(shown)
-if view is not None:
-    pins.beside(view, draw_side)
-report.offer(view)
+_shown = current_result()
+_view = _shown if isinstance(_shown, View) else None
+_result, _line = (summarise(_shown), _shown.line) if isinstance(_shown, View) else (_shown, default_line(_shown))
+overview.draw(_result, _line, _view)
+worst_tests.draw(_shown)
+if _view is not None:
+    overview.draw_pinned(_view)
+report.offer(_view)
 explain(
     "IDC Studio shows which behaviour of a neural network its tests do not cover. The important neurons of a layer are "
     "those with the largest relevance, summed over the network's training inputs. "

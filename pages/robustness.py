@@ -4,13 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from studio.robustness import controls, results
-from studio.robustness.retraining import rq6_run
-from studio.shell import pins, tabs
+from studio.robustness import results, retraining
+from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.needs import pictures, true_classes
 from studio.shell.pages import PageEntry, stop_if_unmet
-from studio.widgets import layout
 from studio.widgets.retraining import watch
 
 PAGE = PageEntry(
@@ -35,43 +33,19 @@ PAGE = PageEntry(
     ),
 )
 
-view = current_view()
-finding = st.empty()
-stop_if_unmet("robustness", view.setup, finding)
+_view = current_view()
+_finding = st.empty()
+stop_if_unmet("robustness", _view.setup, _finding)
 
-settings, seeds = controls.choose(view)
-run = rq6_run(view, settings, seeds)
-finished = bool(run.result.networks)
-if not finished:
-    finding.markdown(results.before_first_result(run))
-elif tabs.opened("robustness") == "curves" or not run.result.complete:  # the other tabs say what they show
-    finding.markdown(results.sentence(run))
-watch(run)
-
-
-def draw_curves() -> None:
-    """Show accuracy after every epoch, and after the last one; before that, what will be done."""
-    if finished:
-        results.draw_curves(run, "curves")
-        results.draw_means(run)
-    else:
-        results.draw_command(run)
-    pins.beside(view, partial(results.draw_side, run), partial(results.compare_setups, run))
-    results.explain_curves(run)
-
-
-def draw_differences() -> None:
-    """Show which additions differ significantly."""
-    results.draw_differences(run)
-    results.explain_differences(run)
-
-
-def draw_added() -> None:
-    """Show what was added, and offer the retrained networks."""
-    results.draw_added(run)
-    results.explain_added(run)
-    if finished:
-        layout.take_away({}, results.files(run))
-
-
-tabs.draw("robustness", {"curves": draw_curves, "differences": draw_differences, "added": draw_added})
+_run = retraining.choose(_view)
+if tabs.opened("robustness") == "curves" or not _run.result.complete:  # the other tabs say what they show
+    _finding.markdown(results.sentence(_run))
+watch(_run)
+tabs.draw(
+    "robustness",
+    {
+        "curves": partial(results.draw_accuracy, _run),
+        "differences": partial(results.draw_differences, _run),
+        "added": partial(results.draw_added, _run),
+    },
+)

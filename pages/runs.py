@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from idc_core.base.files import COMMAND
 from idc_core.errors import IdcError
-from studio.runs import listing, one_run, over_time, side_by_side
+from studio.runs import listing, over_time, side_by_side
 from studio.shell import tabs
 from studio.shell.frame import enter
 from studio.shell.pages import PageEntry, draw_link
-from studio.state import address
-from studio.state.choices import choose_one
-from studio.text import count, literal
-from studio.widgets import layout
+from studio.text import literal
 
 PAGE = PageEntry(
     "Runs",
@@ -28,10 +27,10 @@ PAGE = PageEntry(
 )
 
 enter()
-finding = st.empty()
-runs = listing.seen()
-if not runs:
-    finding.markdown(
+_finding = st.empty()
+_runs = listing.seen()
+if not _runs:
+    _finding.markdown(
         "**No runs yet.** A run is a finished analysis, suite comparison, attack, search, inspection or measurement of "
         "class errors. It is kept with its settings and figures, and opens again without being computed."
     )
@@ -39,54 +38,15 @@ if not runs:
     draw_link("coverage")
     st.caption(f"On the command line, `{COMMAND} analyze` makes one too.")
     st.stop()
-finding.markdown(listing.sentence(runs))
-
-
-def draw_all() -> None:
-    """List the runs, and show one of them."""
-    kept = listing.filtered(runs)
-    if not kept:
-        st.caption("No run passes these filters.")
-        return
-    selected = listing.draw_table(kept)
-    if len(selected) > 1:
-        together = [run.id for run in selected if run.facts.kind == selected[0].facts.kind][: side_by_side.MOST]
-        st.button(
-            f"Compare the {count(len(together))} selected runs",
-            key="runs-compare",
-            disabled=len(together) < 2,
-            on_click=_compare,
-            args=(together,),
-            help="Runs of one kind are compared.",
-        )
-    titles = {run.id: listing.title(run) for run in kept}
-    text = f"The run that is shown below. Default {titles[kept[0].id]}."
-    id = choose_one(st.selectbox, "Run", titles, kept[0].id, listing.RUN, help=text)
-    one_run.draw(next(run for run in kept if run.id == id))
-    layout.take_away({"runs": listing.table(kept)})
-
-
-def _compare(ids: list[str]) -> None:
-    st.session_state.pop(listing.COMPARED, None)
-    address.keep(listing.COMPARED, ",".join(ids))
-    tabs.open_at("runs", "compare")
-
-
-def draw_compared() -> None:
-    """Show runs of one kind side by side."""
-    chosen = side_by_side.choose(runs)
-    if len(chosen) < 2:
-        st.caption("Two runs of one kind are needed: choose them above, or make a second one with other settings.")
-        return
-    side_by_side.draw(chosen)
-
-
-def draw_versions() -> None:
-    """Follow a figure over the versions of a network."""
-    over_time.draw(runs)
-
-
+_finding.markdown(listing.sentence(_runs))
 try:
-    tabs.draw("runs", {"all": draw_all, "compare": draw_compared, "versions": draw_versions})
+    tabs.draw(
+        "runs",
+        {
+            "all": partial(listing.draw, _runs),
+            "compare": partial(side_by_side.draw, _runs),
+            "versions": partial(over_time.draw, _runs),
+        },
+    )
 except IdcError as error:
     st.error(literal(error))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from idc_core.lrp.explained import Explain
 
-ADDRESS = "127.0.0.1"
+_ADDRESS = "127.0.0.1"
 _STARTED_S, _STOPPED_S, _ASKED_S = 60.0, 15.0, 0.05
 """Seconds to wait for the server's start and end, and between two looks."""
 
@@ -58,8 +58,8 @@ class Dashboard:
 
 def launch(
     model: Module,
-    train: Any,
-    test: Any = None,
+    train: object,
+    test: object = None,
     *,
     name: str = "",
     layer: str = "",
@@ -135,17 +135,17 @@ class _Server:
             )
         workers.work_here()
         shelf.clear()  # one that was used before may have workers
-        listening = socket.create_server((ADDRESS, 0))
+        listening = socket.create_server((_ADDRESS, 0))
         send_at_once(listening)
         app = st.App(SHIPPED / "app.py")
         # Read anew, now with the studio's own: a program that has asked Streamlit for a setting has read others. The
         # address is no setting here, and pages tell by it whether other computers reach them.
-        settings.get_config_options(force_reparse=True, options_from_flags={"server.address": ADDRESS})
+        settings.get_config_options(force_reparse=True, options_from_flags={"server.address": _ADDRESS})
         config = uvicorn.Config(
             app, log_config=None, log_level="warning", access_log=False, timeout_graceful_shutdown=1, lifespan="on"
         )
         self._server = uvicorn.Server(config)
-        self._address = f"http://{ADDRESS}:{listening.getsockname()[1]}"
+        self._address = f"http://{_ADDRESS}:{listening.getsockname()[1]}"
         self.thread = threading.Thread(target=self._run, args=(listening,), name="idc-launch", daemon=True)
         self.thread.start()
         waited = threading.Event()

@@ -1,5 +1,7 @@
 """What the server does as it starts: libraries are loaded before a page needs them, and what is sent is not held back.
 
+It also looks for garbage seldom, during which all sessions wait.
+
 Of a page's first run, most of the time was spent on loading libraries. What the first page shows comes first, the rest
 between pages: two threads share one interpreter, and a page that is drawn meanwhile takes several times as long.
 """
@@ -10,13 +12,13 @@ import gc
 import importlib
 import pkgutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
-FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
+_FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
 """What the Overview needs."""
 
 _LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
@@ -31,6 +33,10 @@ _ALONE_S = 3.0
 shown = threading.Event()
 """Set once a page was drawn."""
 
+_OFTEN = 50_000
+"""New objects after which Python looks for garbage; libraries make hundreds of thousands that stay."""
+_modules = [0]
+
 
 class _Pages:
     """How many pages are drawn now, and when the last one was finished."""
@@ -40,6 +46,7 @@ class _Pages:
         self._now, self._ended = 0, 0.0
 
     def __enter__(self) -> None:
+        _settle_garbage()
         with self._lock:
             self._now += 1
 
@@ -58,7 +65,7 @@ pages = _Pages()
 
 
 @asynccontextmanager
-async def prepared(app: Any) -> AsyncIterator[None]:
+async def prepared(app: object) -> AsyncIterator[None]:
     """Load the libraries while the server waits for its first visitor."""
     for thing in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
         if isinstance(thing, socket.socket) and thing.fileno() >= 0 and _listens(thing):
@@ -82,7 +89,7 @@ def _listens(one: socket.socket) -> bool:
 
 
 def _load() -> None:
-    for name in FIRST:
+    for name in _FIRST:
         importlib.import_module(name)
     shown.wait(_ALONE_S)
     import studio
@@ -91,3 +98,11 @@ def _load() -> None:
     for name in (*_LATER, *(part for part in parts if not part.endswith("__main__"))):
         pages.wait()
         importlib.import_module(name)
+
+
+def _settle_garbage() -> None:
+    """Have garbage looked for seldom, and never among what libraries made while they loaded; at each run of a page."""
+    if len(sys.modules) > _modules[0]:
+        _modules[0] = len(sys.modules)
+        gc.set_threshold(_OFTEN)
+        gc.freeze()

@@ -1,6 +1,8 @@
-"""Findings of an attack in words, and its charts: sizes of changes, confusions, attacks side by side."""
+"""Findings of an attack in words, and its charts and tables: sizes, confusions, added cells, attacks side by side."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,14 +11,20 @@ import streamlit as st
 from idc_core.errors import IdcError
 from idc_core.figures import adversarial as figures
 from studio.adversarial import attack_runs, attacks
+from studio.adversarial.attack_results import draw_small, places
 from studio.adversarial.attacks import Plan, Run
 from studio.jobs.results import View
-from studio.shell.pages import unmet
-from studio.state.selection import Selection
-from studio.text import count, literal, percent, plural, signed
+from studio.shell import pins
+from studio.shell.pages import draw_link, unmet
+from studio.state.selection import Selection, picked_row, select, selected
+from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import layout
 
 _SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
+
+_CELLS, _CONFUSED = "gained-cells", "confusion-rows"
+_EXTREMES = 4
+"""Inputs of the smallest changes that are shown, and of the largest."""
 
 
 def headline(view: View, run: Run) -> str:
@@ -33,22 +41,41 @@ def headline(view: View, run: Run) -> str:
     return f"**{text}. The attacked inputs add no cells to those of the {original}.**"
 
 
-def relevance_sentence(run: Run) -> str:
-    """Say how far the relevance moved on average."""
-    moved, fooled = run.shift, run.fooled
-    if not fooled.any() or not np.isfinite(moved.distance[fooled]).any():
-        return ""
-    distance, cosine, rank = (
-        float(np.nanmean(measure[fooled])) for measure in (moved.distance, moved.cosine, moved.rank)
-    )
-    return (
-        f"On fooled inputs, the centre of the positive relevance moves by {distance:.1f} pixels on average. Heatmaps "
-        f"before and after have a cosine of {signed(cosine, '.2f')} and a rank correlation of {signed(rank, '.2f')} "
-        "(1: unchanged, 0: unrelated)."
+def draw_sizes(view: View, run: Run) -> None:
+    """Show how large the changes are, and the smallest and largest ones that succeed."""
+    _draw_sizes(view, run)
+    _draw_extremes(view, run)
+    pins.beside(view, partial(_draw_side, run, view), partial(_difference, run))
+    attack_runs.explain(
+        view,
+        run.plan,
+        "Sizes are shares of the value range; a pixel counts as changed if a value moved by more than 0.00001.",
     )
 
 
-def draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
+def draw_confusions(view: View, run: Run) -> None:
+    """Show which classes are confused before and after, and the inputs of one confusion."""
+    _draw_confused(view, run, _draw_confusions(view, run))
+    attack_runs.explain(view, run.plan)
+
+
+def draw_cells(view: View, run: Run) -> None:
+    """Show the cells that only attacked inputs reach, and these inputs."""
+    _draw_added(view, run)
+    attack_runs.explain(
+        view,
+        run.plan,
+        "An added cell is a combination of clusters of the important neurons that no chosen test reaches.",
+    )
+
+
+def draw_all(view: View, run: Run) -> None:
+    """Show all attacks on the same tests side by side."""
+    _draw_comparison(view, attack_runs.open_session(view, run))
+    attack_runs.explain(view, run.plan)
+
+
+def _draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
     """Draw the sizes of the changes."""
     title = f"{run.plan.label} fools {percent(run.share)} of {plural(run.result.done, 'input')}"
     if run.fooled.any():
@@ -70,7 +97,7 @@ def draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
     )
 
 
-def draw_confusions(view: View, run: Run) -> pd.DataFrame:
+def _draw_confusions(view: View, run: Run) -> pd.DataFrame:
     """Draw confusion matrices before and after. Returns the confusions after the attack, most frequent first."""
     names = view.train.class_names
     before, after = run.result.confusion(len(names))
@@ -96,7 +123,7 @@ def draw_confusions(view: View, run: Run) -> pd.DataFrame:
     return table
 
 
-def draw_comparison(view: View, runs: list[Run]) -> None:
+def _draw_comparison(view: View, runs: list[Run]) -> None:
     """Draw the attacks of this session on the same tests side by side."""
     title = _comparison_title(runs)
     shares, lengths, cells = ([value(one) for one in runs] for value in (_share, _length, _cells))
@@ -163,17 +190,17 @@ def _comparison_title(runs: list[Run]) -> str:
     return f"{text}; {smallest} has the smallest mean change"
 
 
-def draw_side(run: Run, here: View, shown: View, _: Selection, key: str) -> None:
+def _draw_side(run: Run, here: View, shown: View, _: Selection, key: str) -> None:
     """Draw the sizes of the changes on one of two setups, attacked in the same way."""
     same = _same_attack(run, here, shown)
     if same is None:
         need = unmet("adversarial", shown.setup)
         st.caption(need.reason if need else "Nothing is finished here.")
     else:
-        draw_sizes(shown, same, f"attack-sizes-{key}")
+        _draw_sizes(shown, same, f"attack-sizes-{key}")
 
 
-def difference(run: Run, here: View, there: View) -> str:
+def _difference(run: Run, here: View, there: View) -> str:
     """Say how the two setups withstand the same attack."""
     other = _same_attack(run, here, there)
     if other is None:
@@ -197,3 +224,87 @@ def _same_attack(run: Run, here: View, shown: View) -> Run | None:
     except IdcError as error:
         st.error(literal(error))
         return None
+
+
+def _draw_extremes(view: View, run: Run) -> None:
+    """Show the smallest and the largest changes that succeed."""
+    fooled = places(run, "fooled")
+    if len(fooled):
+        st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
+        some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
+        some = some[np.argsort(run.result.l2[some], kind="stable")]
+        draw_small(view, run, some, "extreme-gallery")
+
+
+def _draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
+    """Show the inputs of one confusion: of the row that is chosen, at first the most frequent."""
+    if not len(table):
+        return
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        st.dataframe(
+            table,
+            hide_index=True,
+            key=_CONFUSED,
+            on_select="rerun",
+            selection_mode="single-row",
+            height=280 if len(table) >= 8 else "auto",
+            alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
+        )
+        st.caption("Click a row to see its inputs.")
+    true, predicted = table.iloc[picked_row(_CONFUSED, len(table)) or 0][["true class", "predicted class"]]
+    names = view.train.class_names
+    of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
+    some = np.flatnonzero(of)
+    with right:
+        st.subheader(f"Class {literal(true)} as {literal(predicted)}: {plural(len(some), 'input')}", anchor=False)
+        draw_small(view, run, some, "confused-gallery")
+
+
+def _draw_added(view: View, run: Run) -> None:
+    """List the cells that only attacked inputs reach, and show their inputs; choosing one selects it on all pages."""
+    table = _cell_table(view, run)
+    if not len(table):
+        covered, total = view.table.covered, view.table.total
+        text = "**The attacked inputs add no cells.**"
+        if covered == total:
+            text += f" The tests reach all {count(total)} already: choose more important neurons (m) in the sidebar."
+        st.markdown(text)
+        return
+    inside, cells = int(table["attacked inputs"].sum()), plural(len(table), "cell")
+    st.markdown(
+        f"**{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.**"
+    )
+
+    layout.pick_table(
+        table,
+        _CELLS,
+        lambda row: select(cell=str(table["cell"][row]), input=int(table["first test"][row])),
+        "Cells that attacked inputs reach and no original test reaches; choose a row to select it",
+        "auto" if len(table) < 8 else 280,
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Click a row to select the cell and the attacked test on all pages.")
+        draw_link("coverage", "Show the selected cell on the Coverage page")
+    cell = selected().cell
+    some = places(run, "new")
+    if cell in set(table["cell"]):
+        some = some[[cell_name(run.assignments[place]) == cell for place in some]]
+    st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
+    draw_small(view, run, some, "cell-gallery")
+
+
+def _cell_table(view: View, run: Run) -> pd.DataFrame:
+    """Return one row per cell that only attacked inputs reach, those with most inputs first."""
+    cells = run.gained
+    fooled = np.bincount(cells.row[(cells.row >= 0) & run.fooled], minlength=len(cells))
+    order = np.argsort(-cells.counts, kind="stable")
+    first = [int(np.flatnonzero(cells.row == row)[0]) for row in order]
+    return pd.DataFrame(
+        {
+            "cell": [cell_name(cells.cells[row]) for row in order],
+            "attacked inputs": cells.counts[order],
+            "fooled": fooled[order],
+            "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
+        }
+    )

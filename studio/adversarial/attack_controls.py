@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,19 +14,14 @@ from studio.state.choices import choose_one
 from studio.widgets import layout
 
 if TYPE_CHECKING:
-    from idc_core.base.parameters import Parameter, Value
+    from idc_core.base.parameters import Number, Parameter, Value
     from idc_core.perturbation.attacks import Attack
 
-_ANY, OWN = "any", "own"
+_ANY, _OWN = "any", "own"
 _SIZES = (32, 64, 100, 250, 500)
 """Numbers of tests that are offered."""
 
 _USUAL = 64
-_RUN = "attacks-run"
-"""In the session: the attacks that ran, by their tests."""
-
-_MOST_RUNS = 16
-"""Attacks that are compared: as many as all there are, and some with other settings."""
 
 _WIDTH = 190
 """Of a field or slider, in pixels."""
@@ -35,7 +30,7 @@ _MOST_STEPS = 100
 """Whole numbers up to which a slider steps by one; beyond, by factors."""
 
 
-def menu() -> dict[str, str]:
+def _menu() -> dict[str, str]:
     """Return the attacks that can be chosen: label by name."""
     from idc_core.perturbation.attacks import ATTACKS
 
@@ -47,7 +42,7 @@ def choose(view: View) -> tuple[Plan, str]:
     from idc_core.perturbation.attacks import ATTACKS
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        attack_names = menu()
+        attack_names = _menu()
         name = choose_one(
             st.selectbox,
             "Attack",
@@ -141,11 +136,12 @@ def _slider(entry: Attack, parameter: Parameter) -> Value:
             width=_WIDTH,
             help=f"{parameter.help} From {low:g} to {high:g}; default {default:g}.",
         )
-    how: dict[str, Any] = {}
+    ends: tuple[Number, ...] = ()
+    how = {}
     if isinstance(default, float):
         step = 10.0 ** math.floor(math.log10(high - low) - 2)
-        how = {"ends": (low, high, min(step, float(low)) if low > 0 else step), "format": "%g"}
-    value: Value = layout.ask(st.slider, parameter, key, width=_WIDTH, **how)
+        ends, how = (low, high, min(step, float(low)) if low > 0 else step), {"format": "%g"}
+    value: Value = layout.ask(st.slider, parameter, key, ends, width=_WIDTH, **how)
     return value
 
 
@@ -167,7 +163,7 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
     usual = {one.name: one.default for one in entry.parameters}
     complete = {name: {**usual, **one.settings} for name, one in entry.presets.items()}
     key = f"{entry.name}-preset"
-    st.session_state[key] = next((name for name, one in complete.items() if one == values), OWN)
+    st.session_state[key] = next((name for name, one in complete.items() if one == values), _OWN)
 
     def take() -> None:
         for name, value in complete.get(st.session_state[key], {}).items():
@@ -175,43 +171,10 @@ def _presets(entry: Attack, values: dict[str, Value]) -> None:
 
     st.segmented_control(
         "Preset",
-        [*complete, OWN],
+        [*complete, _OWN],
         required=True,
         key=key,
         on_change=take,
         help=". ".join(f"{one.label[0].upper()}{one.label[1:]}" for one in entry.presets.values())
         + f". Own: any other values. Default {next(iter(complete))}.",
     )
-
-
-def finished(view: View, plan: Plan) -> list[Plan]:
-    """Return the last attacks of this session on the same tests, in the order in which they were run."""
-    return list(st.session_state.get(_RUN, {}).get(_tests(view, plan), {}))
-
-
-def remember(view: View, *plans: Plan) -> None:
-    """Add attacks to those of this session."""
-    for plan in plans:
-        runs = st.session_state.setdefault(_RUN, {}).setdefault(_tests(view, plan), {})
-        runs[plan] = None
-        while len(runs) > _MOST_RUNS:
-            runs.pop(next(iter(runs)))
-
-
-def forget(view: View, *plans: Plan) -> None:
-    """Take attacks out of those of this session."""
-    for plan in plans:
-        st.session_state.get(_RUN, {}).get(_tests(view, plan), {}).pop(plan, None)
-
-
-def _tests(view: View, plan: Plan) -> tuple[object, ...]:
-    """Name the tests of a plan; with a goal they are other ones."""
-    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
-
-
-def all_plans(plan: Plan) -> list[Plan]:
-    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
-    return [plan.on(name, attacks.usual_settings(name)) for name in fitting]

@@ -1,4 +1,4 @@
-"""Attacked inputs, as they are drawn: before and after, one input in detail, added cells, downloads."""
+"""Attacked inputs, as they are drawn: before and after, one input in detail, saved as a suite, downloads."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.figures import adversarial as figures
 from idc_core.figures import heatmaps, input_images
 from idc_core.guarded import pack_arrays
+from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attacks import Ints, Run
 from studio.jobs.results import View
-from studio.shell.pages import draw_link
+from studio.jobs.wording import tests_name
 from studio.state.choices import choose_one
-from studio.state.selection import picked_row, select, selected
-from studio.text import cell_name, count, literal, percent, plural, signed, times
+from studio.text import cell_name, count, percent, plural, signed, times
 from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
+from studio.widgets.keep_suite import keep_row
 from studio.widgets.relevance_view import draw_groups
+from studio.widgets.stepping import draw_steps
 
 _SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""
@@ -31,9 +33,42 @@ _SHOWN = 10
 
 _SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
 _AUTO = "auto"
-CELLS, CONFUSED = "gained-cells", "confusion-rows"
-_EXTREMES = 4
-"""Inputs of the smallest changes that are shown, and of the largest."""
+
+_SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
+
+
+def draw_inputs(view: View, run: Run, explained: str) -> None:
+    """Show one attacked input beside its source, and more to choose from."""
+    st.markdown(_relevance_sentence(run))
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    shown, factor = _choose_shown(run, row)
+    attacked, place = _open_selected(view, run, explained, int([*shown, 0][0]))
+    with row:
+        draw_steps(view.test.ids[run.positions[shown]], int(view.test.ids[attacked.positions[place]]))
+    _draw_one(view, attacked, place, factor)
+    _draw_gallery(view, run, shown, factor)
+    _draw_save(view, run)
+    attack_runs.explain(
+        view,
+        run.plan,
+        "Relevance: epsilon rule. Centre: mean position of the positive relevance. Rank correlation: Spearman.",
+    )
+    layout.take_away({"attacked-inputs": _table_of(view, run)}, _files(view, run, shown, factor))
+
+
+def _relevance_sentence(run: Run) -> str:
+    """Say how far the relevance moved on average."""
+    moved, fooled = run.shift, run.fooled
+    if not fooled.any() or not np.isfinite(moved.distance[fooled]).any():
+        return ""
+    distance, cosine, rank = (
+        float(np.nanmean(measure[fooled])) for measure in (moved.distance, moved.cosine, moved.rank)
+    )
+    return (
+        f"On fooled inputs, the centre of the positive relevance moves by {distance:.1f} pixels on average. Heatmaps "
+        f"before and after have a cosine of {signed(cosine, '.2f')} and a rank correlation of {signed(rank, '.2f')} "
+        "(1: unchanged, 0: unrelated)."
+    )
 
 
 def places(run: Run, show: str) -> Ints:
@@ -43,7 +78,7 @@ def places(run: Run, show: str) -> Ints:
     return order[inside[order]]
 
 
-def choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
+def _choose_shown(run: Run, row: DeltaGenerator) -> tuple[Ints, int]:
     """Choose, in a row, which inputs the gallery shows, and how far changes are magnified."""
     usual = "fooled" if run.fooled.any() else "kept"
     labels = {name: f"{label} ({len(places(run, name))})" for name, label in _SHOWS.items()}
@@ -75,13 +110,13 @@ def _change(run: Run, which: Ints) -> NDArray[np.float32]:
     return run.result.inputs[which] - run.originals[which]
 
 
-def _draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
+def draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
     """Show inputs before and after, and the change; a click selects the test."""
     factor = figures.magnification(_change(run, shown))
-    draw_gallery(view, run, shown, factor, key, relevance=False)
+    _draw_gallery(view, run, shown, factor, key, relevance=False)
 
 
-def draw_gallery(
+def _draw_gallery(
     view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery", *, relevance: bool = True
 ) -> None:
     """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
@@ -118,41 +153,6 @@ def draw_gallery(
     )
 
 
-def draw_extremes(view: View, run: Run) -> None:
-    """Show the smallest and the largest changes that succeed."""
-    fooled = places(run, "fooled")
-    if len(fooled):
-        st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
-        some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
-        some = some[np.argsort(run.result.l2[some], kind="stable")]
-        _draw_small(view, run, some, "extreme-gallery")
-
-
-def draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
-    """Show the inputs of one confusion: of the row that is chosen, at first the most frequent."""
-    if not len(table):
-        return
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        st.dataframe(
-            table,
-            hide_index=True,
-            key=CONFUSED,
-            on_select="rerun",
-            selection_mode="single-row",
-            height=280 if len(table) >= 8 else "auto",
-            alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
-        )
-        st.caption("Click a row to see its inputs.")
-    true, predicted = table.iloc[picked_row(CONFUSED, len(table)) or 0][["true class", "predicted class"]]
-    names = view.train.class_names
-    of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
-    some = np.flatnonzero(of)
-    with right:
-        st.subheader(f"Class {literal(true)} as {literal(predicted)}: {plural(len(some), 'input')}", anchor=False)
-        _draw_small(view, run, some, "confused-gallery")
-
-
 def _caption(view: View, run: Run, place: int) -> str:
     """Write an attacked input's number, true class and prediction."""
     names, result = view.train.class_names, run.result
@@ -161,7 +161,7 @@ def _caption(view: View, run: Run, place: int) -> str:
     return f"{number}: {names[result.targets[place]]} → {names[result.predictions[place]]}{ending}"
 
 
-def draw_one(view: View, run: Run, place: int, factor: int) -> None:
+def _draw_one(view: View, run: Run, place: int, factor: int) -> None:
     """Show one attacked input large, with what it changed."""
     result, names = run.result, view.train.class_names
     number, position = view.test.ids[run.positions[place]], run.positions[place]
@@ -213,63 +213,7 @@ def _one_sentence(view: View, run: Run, place: int) -> str:
     return f"{text}The input moves from cell {cells[0]} to cell {cells[1]}{new}."
 
 
-def draw_cells(view: View, run: Run) -> None:
-    """List the cells that only attacked inputs reach, and show their inputs; choosing one selects it on all pages."""
-    table = _cell_table(view, run)
-    if not len(table):
-        covered, total = view.table.covered, view.table.total
-        text = "**The attacked inputs add no cells.**"
-        if covered == total:
-            text += f" The tests reach all {count(total)} already: choose more important neurons (m) in the sidebar."
-        st.markdown(text)
-        return
-    inside, cells = int(table["attacked inputs"].sum()), plural(len(table), "cell")
-    st.markdown(
-        f"**{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.**"
-    )
-
-    def picked() -> None:
-        row = picked_row(CELLS, len(table))
-        if row is not None:
-            select(cell=str(table["cell"][row]), input=int(table["first test"][row]))
-
-    st.dataframe(
-        table,
-        hide_index=True,
-        key=CELLS,
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(table) < 8 else 280,
-        alt="Cells that attacked inputs reach and no original test reaches; choose a row to select it",
-    )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Click a row to select the cell and the attacked test on all pages.")
-        draw_link("coverage", "Show the selected cell on the Coverage page")
-    cell = selected().cell
-    some = places(run, "new")
-    if cell in set(table["cell"]):
-        some = some[[cell_name(run.assignments[place]) == cell for place in some]]
-    st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
-    _draw_small(view, run, some, "cell-gallery")
-
-
-def _cell_table(view: View, run: Run) -> pd.DataFrame:
-    """Return one row per cell that only attacked inputs reach, those with most inputs first."""
-    cells = run.gained
-    fooled = np.bincount(cells.row[(cells.row >= 0) & run.fooled], minlength=len(cells))
-    order = np.argsort(-cells.counts, kind="stable")
-    first = [int(np.flatnonzero(cells.row == row)[0]) for row in order]
-    return pd.DataFrame(
-        {
-            "cell": [cell_name(cells.cells[row]) for row in order],
-            "attacked inputs": cells.counts[order],
-            "fooled": fooled[order],
-            "first test": view.test.ids[run.positions[first]] if len(first) else np.zeros(0, np.int64),
-        }
-    )
-
-
-def table_of(view: View, run: Run) -> pd.DataFrame:
+def _table_of(view: View, run: Run) -> pd.DataFrame:
     """Return one row per attacked input."""
     result, names, moved = run.result, np.array(view.train.class_names), run.shift
     return pd.DataFrame(
@@ -294,15 +238,15 @@ def table_of(view: View, run: Run) -> pd.DataFrame:
     )
 
 
-def files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+def _files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the attacked inputs, and a contact sheet of those that are shown."""
     return {
-        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: archive(view, run)),
+        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: _archive(view, run)),
         "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: _sheet(view, run, shown, factor)),
     }
 
 
-def archive(view: View, run: Run) -> bytes:
+def _archive(view: View, run: Run) -> bytes:
     """Pack attacked inputs, their tests and predictions; `custom_suite` can read them again."""
     arrays = {name: getattr(run.result, name) for name in ("inputs", "targets", "before", "predictions", "success")}
     return pack_arrays(
@@ -329,3 +273,45 @@ def _sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> by
     )
     tiles = [input_images.side_by_side(np.stack(row), len(row)) for row in rows]
     return input_images.png(input_images.contact_sheet(tiles, [_caption(view, run, place) for place in some]))
+
+
+def _draw_save(view: View, run: Run) -> None:
+    """Offer to save the attacked inputs as a suite, for all pages that compare suites."""
+    from idc_core.suites import attacked_suite
+
+    with st.expander("Save the attacked inputs as a suite"), st.container(horizontal=True, vertical_alignment="bottom"):
+        which = st.segmented_control(
+            "Inputs",
+            list(_SAVED),
+            default="fooled",
+            required=True,
+            format_func=lambda name: _SAVED[name],
+            key="keep-which",
+            help=f"The attacked inputs in the suite; default {_SAVED['fooled']}.",
+        )
+        inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}
+        places = np.flatnonzero(inside[which or "fooled"])
+        keep_row(
+            f"{run.plan.label} on {tests_name(view.test)}, seed {run.plan.seed}",
+            len(places),
+            "keep-attacked",
+            lambda: attacked_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
+        )
+
+
+def _open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run, int]:
+    """Return the input to look at: the selected test, attacked on its own where it is not among the others."""
+    if view.position is None:
+        return run, usual
+    places = np.flatnonzero(run.positions == view.position)
+    if len(places):
+        return run, int(places[0])
+    number, plan, alone = view.test.ids[view.position], run.plan, None
+    if plan.goal != view.test.targets[view.position]:
+        only = np.array([view.position])
+        alone = attacks.open_run(view, plan, explained, only=only, paused=not attack_runs.may_run(view, plan))
+    if alone is None:
+        st.caption(f"The selected test {number} is not among the attacked ones.")
+        return run, usual
+    st.caption(f"The selected test {number} was attacked separately; it is not counted.")
+    return alone, 0

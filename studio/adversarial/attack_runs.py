@@ -1,26 +1,32 @@
-"""Attacks of this session: opened, stopped and resumed; on the same tests side by side; saved as a suite."""
+"""Attacks of this session: opened, stopped and resumed; on the same tests side by side."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.errors import IdcError
-from studio.adversarial import attack_controls, attacks
+from idc_core.perturbation.attacks import ATTACKS
+from idc_core.suites.attacked import BLOCK
+from studio.adversarial import attacks
 from studio.adversarial.attacks import Plan, Run
 from studio.jobs import jobs
 from studio.jobs.results import View
-from studio.jobs.wording import tests_name
 from studio.text import literal, plural
-from studio.widgets.keep_suite import keep_row
-from studio.widgets.layout import names
+from studio.widgets import layout
 
-_SAVED = {"fooled": "fooled", "new": "in added cells", "all": "all attacked"}
-
+if TYPE_CHECKING:
+    from idc_core.base.parameters import Value
 
 _ASKED = "attack-asked"
 """In the session: the setup and the plan of the long attack that was started."""
+
+_RAN = "attacks-run"
+"""In the session: the attacks that ran, by their tests."""
+_MOST_RUNS = 16
+"""Attacks that are compared: as many as all there are, and some with other settings."""
 
 
 def open_or_resume(view: View, plan: Plan, explained: str, finding: DeltaGenerator) -> Run:
@@ -62,24 +68,6 @@ def open_or_resume(view: View, plan: Plan, explained: str, finding: DeltaGenerat
     return run
 
 
-def open_selected(view: View, run: Run, explained: str, usual: int) -> tuple[Run, int]:
-    """Return the input to look at: the selected test, attacked on its own where it is not among the others."""
-    if view.position is None:
-        return run, usual
-    places = np.flatnonzero(run.positions == view.position)
-    if len(places):
-        return run, int(places[0])
-    number, plan, alone = view.test.ids[view.position], run.plan, None
-    if plan.goal != view.test.targets[view.position]:
-        only = np.array([view.position])
-        alone = attacks.open_run(view, plan, explained, only=only, paused=not may_run(view, plan))
-    if alone is None:
-        st.caption(f"The selected test {number} is not among the attacked ones.")
-        return run, usual
-    st.caption(f"The selected test {number} was attacked separately; it is not counted.")
-    return alone, 0
-
-
 def may_run(view: View, plan: Plan) -> bool:
     """Whether an attack may begin: it is quick or was asked for, and was not stopped."""
     started = st.session_state.get(_ASKED) == (view.setup, plan)
@@ -97,10 +85,19 @@ def _is_paused(view: View, plan: Plan) -> bool:
     return bool(st.session_state.get(jobs.PAUSED) == (view.setup, plan))
 
 
+def remember(view: View, *plans: Plan) -> None:
+    """Add attacks to those of this session."""
+    for plan in plans:
+        runs = st.session_state.setdefault(_RAN, {}).setdefault(_tests(view, plan), {})
+        runs[plan] = None
+        while len(runs) > _MOST_RUNS:
+            runs.pop(next(iter(runs)))
+
+
 def open_session(view: View, run: Run) -> list[Run]:
     """Return the runs of this session on the same tests, the present one first, and offer to run the other attacks."""
     runs, stopped = [run], 0
-    for plan in attack_controls.finished(view, run.plan):
+    for plan in _finished(view, run.plan):
         if plan == run.plan:
             continue
         other = None
@@ -112,44 +109,66 @@ def open_session(view: View, run: Run) -> list[Run]:
             runs.append(other)
         else:
             stopped += bool(st.session_state.get(jobs.HALTED))
-            attack_controls.forget(view, plan)
+            _forget(view, plan)
     if stopped:
         st.warning(
             f"Stopped: {plural(stopped, 'attack')} not finished. Finished inputs are kept; run the attacks again to "
             "resume."
         )
     done = [other.plan for other in runs]
-    left = [plan for plan in attack_controls.all_plans(run.plan) if plan not in done]
+    left = [plan for plan in _all_plans(run.plan) if plan not in done]
     if left:
+        others = layout.names([plan.label for plan in left])
         st.button(
             f"Run the other {len(left)} attacks" if len(left) > 1 else "Run the other attack",
-            on_click=attack_controls.remember,
+            on_click=remember,
             args=(view, *left),
             key="run-all",
-            help=f"Attacks the same tests by {names([plan.label for plan in left])}. Can be stopped and resumed.",
+            help=f"Attacks the same tests by {others}. Can be stopped and resumed.",
         )
     return runs
 
 
-def draw_save(view: View, run: Run) -> None:
-    """Offer to save the attacked inputs as a suite, for all pages that compare suites."""
-    from idc_core.suites import attacked_suite
+def explain(view: View, plan: Plan, *sentences: str) -> None:
+    """Say who described the attack, what runs it, and what of it is random."""
+    entry = ATTACKS[plan.attack]
+    layout.computed(
+        view,
+        f"{entry.label}: {entry.help} {entry.citation}. Gradient attacks run through foolbox; JSMA is our own "
+        "implementation. Random starts and random goals depend only on the seed and the input's number. Finished "
+        f"blocks of {BLOCK} inputs are kept on disk: stopping loses at most one, and no attack runs twice.",
+        *sentences,
+    )
 
-    with st.expander("Save the attacked inputs as a suite"), st.container(horizontal=True, vertical_alignment="bottom"):
-        which = st.segmented_control(
-            "Inputs",
-            list(_SAVED),
-            default="fooled",
-            required=True,
-            format_func=lambda name: _SAVED[name],
-            key="keep-which",
-            help=f"The attacked inputs in the suite; default {_SAVED['fooled']}.",
-        )
-        inside = {"fooled": run.fooled, "new": run.gained.row >= 0, "all": np.ones(run.result.done, bool)}
-        places = np.flatnonzero(inside[which or "fooled"])
-        keep_row(
-            f"{run.plan.label} on {tests_name(view.test)}, seed {run.plan.seed}",
-            len(places),
-            "keep-attacked",
-            lambda: attacked_suite(run.result, view.test, view.test.ids[run.positions], view.model, places),
-        )
+
+def _usual_settings(attack: str) -> dict[str, Value]:
+    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    entry = ATTACKS[attack]
+    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
+    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
+
+
+def _finished(view: View, plan: Plan) -> list[Plan]:
+    """Return the last attacks of this session on the same tests, in the order in which they were run."""
+    return list(st.session_state.get(_RAN, {}).get(_tests(view, plan), {}))
+
+
+def _forget(view: View, *plans: Plan) -> None:
+    """Take attacks out of those of this session."""
+    for plan in plans:
+        st.session_state.get(_RAN, {}).get(_tests(view, plan), {}).pop(plan, None)
+
+
+def _tests(view: View, plan: Plan) -> tuple[object, ...]:
+    """Name the tests of a plan; with a goal they are other ones."""
+    return view.card.fingerprint, view.test.fingerprint, view.chosen_key, plan.goal, plan.seed, plan.numbers, plan.every
+
+
+def _all_plans(plan: Plan) -> list[Plan]:
+    """Return every attack that can have the plan's goal, with its usual settings, on the same tests."""
+    from idc_core.perturbation.attacks import ATTACKS
+
+    fitting = [name for name, entry in ATTACKS.items() if plan.goal is None or entry.takes_goal]
+    return [plan.on(name, _usual_settings(name)) for name in fitting]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -32,10 +32,10 @@ _ATTACKS = JobKind("attacks", kept=128, is_long=True)
 _ATTACKED, _MOVED = JobKind("attacked", kept=128), JobKind("moved", kept=128)
 
 Ints = NDArray[np.int64]
+_Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 EXPLAINED = {"answer": "the predicted class", "right": "the true class"}
 """Whose score the heatmaps before and after explain: key and label."""
-
 
 _QUICK = 4_000_000
 """Values of all inputs times passes through the network up to which an attack starts by itself: about three seconds."""
@@ -77,16 +77,7 @@ class Plan:
         return replace(self, attack=attack, settings=tuple(settings.items()))
 
 
-def usual_settings(attack: str) -> dict[str, Value]:
-    """Return what an attack does by default: the paper's values, or those that succeed where they differ."""
-    from idc_core.perturbation.attacks import ATTACKS
-
-    entry = ATTACKS[attack]
-    sensible = entry.presets["sensible"].settings if "sensible" in entry.presets else {}
-    return {**{parameter.name: parameter.default for parameter in entry.parameters}, **sensible}
-
-
-def pool(view: View, every: bool, goal: int | None) -> Ints:
+def _pool(view: View, every: bool, goal: int | None) -> Ints:
     """Return the positions of the tests that can be attacked: by default the correctly classified ones."""
     chosen = view.chosen
     kept = np.ones(len(chosen), bool) if every or view.correct is None else view.correct[chosen]
@@ -98,7 +89,7 @@ def pool(view: View, every: bool, goal: int | None) -> Ints:
 
 def sample(view: View, plan: Plan) -> Ints:
     """Draw the tests to attack; a larger number keeps those of a smaller one, in the same order."""
-    some = pool(view, plan.every, plan.goal)
+    some = _pool(view, plan.every, plan.goal)
     return np.random.default_rng(plan.seed).permutation(some)[: plan.numbers]
 
 
@@ -183,7 +174,7 @@ def open_run(
     blocks = [positions[start : start + BLOCK] for start in range(0, len(positions), BLOCK)]
     waiting = Waiting(3 * len(blocks))
     label = ATTACKS[plan.attack].label
-    parts: list[tuple[AttackResult, Traces, tuple[Any, Any]]] = []
+    parts: list[tuple[AttackResult, Traces, _Maps]] = []
     for block in blocks:
         steps = _Steps(view, plan, block, explained)
         if paused and shelf().finished(_ATTACKS, steps.key) is None:
@@ -220,7 +211,9 @@ def _note(waiting: Waiting, view: View, run: Run) -> None:
     waiting.get(JobKind("attack-runs", kept=128), key, "noting the run", work, settings=settings)
 
 
-def _joined(view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[Any]) -> Run:
+def _joined(
+    view: View, plan: Plan, positions: Ints, result: AttackResult, found: list[tuple[AttackResult, Traces, _Maps]]
+) -> Run:
     from idc_core.suites.responses import predict
 
     scores, activations = (
@@ -282,7 +275,7 @@ class _Steps:
             **dict(plan.settings),
         )
 
-    def trace(self, result: AttackResult) -> Any:
+    def trace(self, result: AttackResult) -> Callable[[Progress], Traces]:
         def work(report: Progress) -> Traces:
             from idc_core.tracing.trace import collect
 
@@ -290,8 +283,8 @@ class _Steps:
 
         return work
 
-    def explain(self, result: AttackResult) -> Any:
-        def work(report: Progress) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def explain(self, result: AttackResult) -> Callable[[Progress], _Maps]:
+        def work(report: Progress) -> _Maps:
             from idc_core.attribution.relevance import relevance
 
             answers = [result.before, result.predictions]

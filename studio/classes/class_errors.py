@@ -19,18 +19,21 @@ from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.runs import run_settings
 from studio.state import address
-from studio.state.selection import select
-from studio.widgets import layout
+from studio.text import percent, plural
 
 if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
 
-
-LAYERS, GROUPS, PAIR = "counted", "groups", "pair"
-"""Names in the address: the layers whose neurons count, groups of classes, and the selected pair."""
+_PAIR = "pair"
+"""Name in the address: the selected pair."""
 
 PREDICTIONS, SCALED = "own-predictions", "own-scaled"
 """In the session: a person's own file, and whether its activations are scaled already."""
+
+SOURCE = (
+    "Source: Y. Tian, Z. Zhong, V. Ordonez, G. Kaiser, B. Ray, Testing DNN Image Classifiers for Confusion & Bias "
+    "Errors, ICSE 2020 (DeepInspect)."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +101,7 @@ def read_own() -> Evidence | None:
         return own_evidence(content, name, scaled=scaled)
 
     key = (hashlib.sha256(content).hexdigest(), name, scaled)
-    evidence: Evidence = Waiting(1).get(
-        JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read
-    )
-    return evidence
+    return Waiting(1).get(JobKind("own-predictions", kept=4, lives="server"), key, f"reading {name}", read)
 
 
 def _own_key() -> Hashable:
@@ -131,8 +131,7 @@ def _open_statistics(view: View, layers: tuple[str, ...]) -> Statistics:
     """Return how strongly the tests activate every neuron of some layers, from one pass."""
     plan = planned_statistics(view.card, view.open_model, view.test, layers)
     doing = "running the tests through all counted layers"
-    statistics: Statistics = Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
-    return statistics
+    return Waiting(1).get(JobKind(plan.kind, kept=6), plan.key, doing, plan.make)
 
 
 def _find(
@@ -149,7 +148,7 @@ def _find(
         settings = replace(settings, kind=None)
     plan = planned_class_errors(lambda _: grouped, settings, key, run)
     doing = "comparing all pairs of classes"
-    errors: ClassErrors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
+    errors = Waiting(1).get(JobKind(plan.kind, kept=48), plan.key, doing, plan.make, settings=run)
     if statistics is None:
         return Looked(grouped, errors, None, None, (), (), plan.key)
     # Groups have no scores of their own.
@@ -159,7 +158,7 @@ def _find(
 
 def current_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
-    parts = address.read(PAIR).split("-")
+    parts = address.read(_PAIR).split("-")
     numbers = [number for part in parts if (number := address.position(part)) is not None]
     if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(looked.known):
         return numbers[0], numbers[1]
@@ -169,18 +168,20 @@ def current_pair(looked: Looked) -> tuple[int, int]:
 
 def keep_pair(first: int, second: int) -> None:
     """Select a pair; for callbacks."""
-    address.keep(PAIR, f"{first}-{second}")
+    address.keep(_PAIR, f"{first}-{second}")
 
 
-def open_neuron(looked: Looked, index: int) -> None:
-    """Select a neuron on all pages, with its layer; for callbacks."""
-    layer, neuron = looked.neuron_of(index)
-    if layer:
-        select(layer=layer, neuron=neuron)
-
-
-def named(names: list[str], most: int = 8) -> str:
-    """Join names as in a sentence, not all of many."""
-    if len(names) <= most:
-        return layout.names(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} others"
+def verdict(looked: Looked, pair: tuple[int, int]) -> str:
+    """Say whether labels confirm that a pair is confused, and by how much; empty where they say nothing."""
+    verdicts = looked.found.verdicts(np.array([pair]))
+    if verdicts is None or not np.isfinite(verdicts.rate[0]):
+        return ""
+    confirmed, clear = bool(verdicts.confirmed[0]), bool(verdicts.clear[0])
+    cutoff = percent(verdicts.cutoff)
+    side = f", {'above' if confirmed else 'below'} the cut-off of {cutoff}"
+    return (
+        f"{'confirmed by labels' if confirmed else 'not confirmed by labels'}{'' if clear else ' (uncertain)'}: "
+        f"{verdicts.confused[0]:,} of {plural(int(verdicts.inputs[0]), looked.inputs_word)} confused, "
+        f"{percent(verdicts.rate[0])} (95 % interval {percent(verdicts.low[0])} to {percent(verdicts.high[0])})"
+        + (side if clear else f"; the cut-off of {cutoff} is within the interval")
+    )

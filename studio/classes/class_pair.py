@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -13,24 +11,52 @@ from idc_core.analysis.projection import alike, principal_components, sample
 from idc_core.confusion.class_pair import between, confused, layer_relevance, shared_cells
 from idc_core.errors import IdcError
 from idc_core.figures.projection import Groups, plane
-from studio.classes import class_errors, verdicts
+from studio.classes import class_errors
 from studio.classes.class_errors import Looked
+from studio.classes.controls import choose_pair
 from studio.jobs.brushed import brushed
 from studio.jobs.results import View
 from studio.shell.pages import PAGES, draw_link
-from studio.state.selection import picked_row, select, select_tests
+from studio.state.choices import choose_one
+from studio.state.selection import select, select_tests
 from studio.text import cell_name, literal, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
-SHOWN, TEXTS = 20, 6
+_SHOWN, _TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each; half as many of those in between."""
 
 _NEURONS = 12
 _CELLS = 8
 
+_PARTS = {"inputs": "inputs", "neurons": "neurons and cells"}
+"""What of a pair is shown: name and label."""
 
-def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
+
+def draw(view: View, looked: Looked) -> None:
+    """Show the selected pair: its inputs and both classes in the plane, or its neurons and cells."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pair = choose_pair(looked)
+        shown = _choose_shown()
+    if shown == "inputs":
+        draw_confused(view, looked, pair)
+        layout.take_inputs(view, _wrong_tests(looked, pair), key="pair-inputs")
+        _draw_between(view, looked, pair)
+        _draw_plane(view, looked, pair)
+        return
+    st.subheader("Neurons that both activate", anchor=False)
+    neurons = _draw_neurons(view, looked, pair)
+    _draw_cells(view, looked, pair)
+    layout.computed(
+        view,
+        "Neurons are sorted by how much more the two classes activate them than the others do. Relevance: sum over "
+        f"positions, mean over the tests classified as the class, for the setup's layer {view.setup.layer}.",
+        class_errors.SOURCE,
+    )
+    layout.take_away({"shared-neurons": neurons})
+
+
+def _wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
     """Return the positions of the tests that the network confuses, int64 (k,); none for custom predictions."""
     if looked.positions is None:
         return np.zeros(0, np.int64)
@@ -39,17 +65,17 @@ def wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
 
 def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the tests that the network confuses, where there are labels, with the verdict on the pair."""
-    verdict = verdicts.verdict(looked, pair)
+    verdict = class_errors.verdict(looked, pair)
     if verdict and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
         st.markdown(f"**{literal(looked.pair_name(pair))}**: {verdict}.")
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
-    elif len(wrong := wrong_tests(looked, pair)):
+    elif len(wrong := _wrong_tests(looked, pair)):
         st.markdown(f"**{plural(len(wrong), 'confused test')} of {literal(looked.pair_name(pair))}**")
         layout.gallery(view, wrong, _most(view), key="pair-confused")
 
 
-def draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the tests between the two classes, for which no labels are needed."""
     if looked.positions is None or looked.scores is None:
         return
@@ -63,15 +89,15 @@ def draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
 
 
 def _most(view: View) -> int:
-    return SHOWN if view.test.inputs.ndim == 4 else TEXTS
+    return _SHOWN if view.has_pictures else _TEXTS
 
 
-def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
+def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFrame:
     """Show the neurons that both classes activate more than others, with relevance where known."""
     errors = looked.found
     shared = errors.shared_neurons(*pair, _NEURONS)
     first, second = (looked.names[label] for label in pair)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     others = errors.others(*pair)
     relevance = _relevance(view, looked, pair)
     for index in shared.tolist():
@@ -96,29 +122,20 @@ def draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataFr
     )
     if not rows:
         return table
-    key = "pair-neurons"
-
-    def picked() -> None:
-        row = picked_row(key, len(shared))
-        if row is not None:
-            class_errors.open_neuron(looked, int(shared[row]))
-
     # As text: an empty number is drawn as the word None.
     shown = table.copy()
     for name in (name for name in table.columns if name.startswith("relevance")):
         shown[name] = [signed(value) if np.isfinite(value) else "" for value in table[name]]
     number = st.column_config.NumberColumn(format="%.1f")
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
+    layout.pick_table(
         shown if looked.layers else shown.drop(columns="layer"),
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked if looked.layers else "ignore",
-        selection_mode="single-row",
-        column_config={name: number for name in table.columns if name.endswith("(%)")}
+        "pair-neurons",
+        (lambda row: _open_neuron(looked, int(shared[row]))) if looked.layers else None,
+        f"Neurons that {first} and {second} both activate",
+        "content",
+        {name: number for name in table.columns if name.endswith("(%)")}
         | {name: right for name in table.columns if name.startswith("relevance")},
-        alt=f"Neurons that {first} and {second} both activate",
     )
     if looked.layers:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -144,34 +161,25 @@ def _clusters(view: View, looked: Looked, pair: tuple[int, int], positions: NDAr
     if relevance is None:
         return
     assignments, important = view.analysis.assignments, view.analysis.important
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         {"neuron": int(neuron), "clusters": k} for neuron, k in zip(important, view.sizes, strict=True)
     ]
     for label, values in zip(pair, relevance, strict=True):
         tests = positions[looked.of_class(label)]
-        for rank, row in enumerate(rows):
+        for rank, (neuron, row) in enumerate(zip(important, rows, strict=True)):
             counts = np.bincount(assignments[tests, rank], minlength=1)
             share = 100 * counts.max() / max(1, len(tests))
             row[f"cluster of most {looked.names[label]}"] = f"{counts.argmax()} ({share:.0f} %)" if len(tests) else ""
-            row[f"relevance for {looked.names[label]}"] = signed(values[row["neuron"]])
-    key = "pair-important"
-
-    def picked() -> None:
-        row = picked_row(key, len(important))
-        if row is not None:
-            select(neuron=int(important[row]))
-
+            row[f"relevance for {looked.names[label]}"] = signed(values[neuron])
     table = pd.DataFrame(rows)
     right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        column_config=dict.fromkeys(table.columns[2:], right),
-        alt="Important neurons with their clusters and relevance for both classes",
+        "pair-important",
+        lambda row: select(neuron=int(important[row])),
+        "Important neurons with their clusters and relevance for both classes",
+        "content",
+        dict.fromkeys(table.columns[2:], right),
     )
 
 
@@ -188,7 +196,7 @@ def _most_different(looked: Looked, pair: tuple[int, int]) -> str:
     return f"Largest difference: {layout.names(named)}."
 
 
-def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
     if looked.positions is None:
         return
@@ -206,29 +214,21 @@ def draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         _clusters(view, looked, pair, looked.positions)
     if not len(cells):
         return
-    key = "pair-cells"
-
-    def picked() -> None:
-        row = picked_row(key, len(cells))
-        if row is not None:
-            select(cell=cell_name(cells[row]))
-
     table = {"cell": [cell_name(cell) for cell in cells[:_CELLS]]}
-    right.dataframe(
-        pd.DataFrame(table | {f"classified as {name}": counts[:_CELLS, i] for i, name in enumerate(names)}),
-        hide_index=True,
-        height="content",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        alt="Cells that both classes reach, with the number of tests of each",
-    )
+    with right:
+        layout.pick_table(
+            pd.DataFrame(table | {f"classified as {name}": counts[:_CELLS, i] for i, name in enumerate(names)}),
+            "pair-cells",
+            lambda row: select(cell=cell_name(cells[row])),
+            "Cells that both classes reach, with the number of tests of each",
+            "content",
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Choose a row to select its neuron or cell on all pages.", width="content")
         draw_link("coverage", "Coverage page")
 
 
-def draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
+def _draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the inputs of the two classes on the first two principal components of all counted neurons."""
     values, true = looked.evidence.values, looked.evidence.true
     if values is None:
@@ -294,3 +294,23 @@ def _members(
             member = member + 2 * (true[rows] != predicted[rows])
             names = [f"{name}, {how}" for how in ("correct", "wrong") for name in names]
     return Groups(member.astype(np.int64), names)
+
+
+def _open_neuron(looked: Looked, index: int) -> None:
+    """Select a neuron on all pages, with its layer; for callbacks."""
+    layer, neuron = looked.neuron_of(index)
+    if layer:
+        select(layer=layer, neuron=neuron)
+
+
+def _choose_shown() -> str:
+    """Choose what of the pair is shown."""
+    return choose_one(
+        st.segmented_control,
+        "Show",
+        _PARTS,
+        "inputs",
+        "pair-shown",
+        required=True,
+        help="The tests of the two classes, or the neurons and cells that both reach. Default inputs.",
+    )

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.confusion.evidence import Evidence
 from idc_core.confusion.report import Kind
+from idc_core.errors import IdcError
 from idc_core.runs import CLASS_ERRORS, ErrorSettings
 from studio.classes import class_errors
-from studio.classes.class_errors import GROUPS, LAYERS, Looked
+from studio.classes.class_errors import Looked
 from studio.jobs.results import View
+from studio.shell.pages import stop_if_unmet
 from studio.state import address
 from studio.state.choices import choose_one
+from studio.text import literal
 from studio.widgets import layout
 
 _CONTROLS = [(one, asked) for one in CLASS_ERRORS if one.key and (asked := one.parameter)]
 
+_LAYERS, _GROUPS = "counted", "groups"
+"""Names in the address: the layers whose neurons count, and groups of classes."""
+
 _KINDS: dict[Kind, str] = {"type2": "additional (type 2)", "type1": "instead (type 1)"}
 """Error types of several labels."""
-
-_SHOWN = {"inputs": "inputs", "neurons": "neurons and cells"}
-"""What of a pair is shown: name and label."""
 
 _MOST_UPLOAD = 20  # megabytes
 
 
-def choose_own() -> str:
+def choose(view: View, finding: DeltaGenerator) -> tuple[Looked, ErrorSettings]:
+    """Draw what all tabs depend on; return what the tests, or a person's own predictions, show with it."""
+    row = st.container(horizontal=True)
+    with row.popover("Custom predictions, and groups of classes", key="own"):
+        groups = _choose_own()
+    try:
+        own = class_errors.read_own()
+    except IdcError as error:
+        st.warning(literal(error))
+        own = None
+    if own is None:
+        stop_if_unmet("classes", view.setup, finding)
+    with row:
+        settings = _choose_settings(view, own, groups)
+    return class_errors.look(view, settings, own), settings
+
+
+def _choose_own() -> str:
     """Offer to load a person's own predictions, and to join classes; return the groups as the person wrote them."""
     st.file_uploader(
         "Custom predictions (npz, csv)",
@@ -47,24 +66,24 @@ def choose_own() -> str:
         "`class_names`, `layer_sizes`. Labels: class numbers (inputs,) or zeros and ones (inputs, classes). CSV: a "
         "column `predicted`, optionally `true`, all others activations; or one column per class and one row per neuron."
     )
-    st.session_state[GROUPS] = address.read(GROUPS)
+    st.session_state[_GROUPS] = address.read(_GROUPS)
     text: str = st.text_area(
         "Groups of classes",
-        key=GROUPS,
+        key=_GROUPS,
         height=80,
         placeholder="pets: cat, dog\nvehicles: car, truck",
-        on_change=lambda: address.keep(GROUPS, "; ".join(st.session_state[GROUPS].splitlines())),
+        on_change=lambda: address.keep(_GROUPS, "; ".join(st.session_state[_GROUPS].splitlines())),
         help="Classes joined into one, one group per line as name: class, class; for example two groups of people that "
         "the network must treat alike. Default none.",
     )
     return text
 
 
-def choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSettings:
+def _choose_settings(view: View, own: Evidence | None, groups: str) -> ErrorSettings:
     """Choose the layers whose neurons count, thresholds and forms; all but layers are counted again at once."""
-    with layout.settings(LAYERS, *(control.key for control, _ in _CONTROLS), "kind"):
+    with layout.settings(_LAYERS, *(control.key for control, _ in _CONTROLS), "kind"):
         layers = _choose_layers(view) if own is None else ()
-        return ErrorSettings(layers=layers, groups=groups, **_choose_numbers(own is not None and own.several_labels))
+        return _choose_numbers(layers, groups, own is not None and own.several_labels)
 
 
 def _choose_layers(view: View) -> tuple[str, ...]:
@@ -72,13 +91,13 @@ def _choose_layers(view: View) -> tuple[str, ...]:
     from idc_core.confusion import countable_layers
 
     offered = countable_layers(view.model)
-    names = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in offered if name in names] or list(offered)
+    names = address.read(_LAYERS).split(",")
+    st.session_state[_LAYERS] = [name for name in offered if name in names] or list(offered)
     chosen = st.pills(
         "Layers whose neurons count",
         offered,
         selection_mode="multi",
-        key=LAYERS,
+        key=_LAYERS,
         on_change=lambda: _keep_layers(offered),
         help="Convolutions and linear layers, before their activation function. Another choice takes one more pass "
         f"over the tests. Default all: {', '.join(offered)}.",
@@ -88,11 +107,11 @@ def _choose_layers(view: View) -> tuple[str, ...]:
 
 def _keep_layers(offered: tuple[str, ...]) -> None:
     """Keep the chosen layers; all of them are the default, which the address does not hold."""
-    chosen = st.session_state[LAYERS]
-    address.keep(LAYERS, "" if len(chosen) == len(offered) else ",".join(chosen))
+    chosen = st.session_state[_LAYERS]
+    address.keep(_LAYERS, "" if len(chosen) == len(offered) else ",".join(chosen))
 
 
-def _choose_numbers(several: bool) -> dict[str, Any]:
+def _choose_numbers(layers: tuple[str, ...], groups: str, several: bool) -> ErrorSettings:
     """Choose thresholds and forms."""
     chosen = {
         control.name: layout.ask(st.slider, parameter, control.key, control.slider) for control, parameter in _CONTROLS
@@ -109,7 +128,7 @@ def _choose_numbers(several: bool) -> dict[str, Any]:
             help="True confusion with several labels: a class predicted in addition to, or instead of, the true "
             "one. Default additional (type 2).",
         )
-    return {**chosen, "kind": kind}
+    return ErrorSettings(layers=layers, groups=groups, kind=kind, **chosen)
 
 
 def choose_pair(looked: Looked) -> tuple[int, int]:
@@ -128,19 +147,6 @@ def choose_pair(looked: Looked) -> tuple[int, int]:
                 help="One of the two classes shown below; type to search. Default the most suspected pair.",
             )
     return pair
-
-
-def choose_shown() -> str:
-    """Choose what of the pair is shown."""
-    return choose_one(
-        st.segmented_control,
-        "Show",
-        _SHOWN,
-        "inputs",
-        "pair-shown",
-        required=True,
-        help="The tests of the two classes, or the neurons and cells that both reach. Default inputs.",
-    )
 
 
 def _take_pair() -> None:

@@ -11,21 +11,32 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
 from idc_core.figures import classes as figures
-from studio.classes.class_errors import Looked
+from studio.classes.class_errors import SOURCE, Looked
 from studio.jobs.results import View
 from studio.text import signed
 from studio.widgets import layout
 
-Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
+_Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
 
-CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
+_CONFUSED, _UNEQUAL = "confused pairs", "unequally treated pairs"
 
 
-def draw(looked: Looked, one: View) -> None:
+def draw(view: View, looked: Looked) -> None:
+    """Show what inspecting the most suspected pairs first saves."""
+    _draw_curves(view, looked)
+    layout.computed(
+        view,
+        f"Reported are pairs {looked.found.deviations:g} SD below the mean distance, or above the mean bias. True are "
+        "pairs whose confusion, or disparity, is as far above the mean of all pairs.",
+        SOURCE,
+    )
+
+
+def _draw_curves(view: View, looked: Looked) -> None:
     """Draw the cost-effectiveness curves of inspecting the most suspected pairs first, and count what is reported."""
     result = looked.found
-    searches: dict[str, Search] = {
-        CONFUSED: (result.distance, result.confusion, "low", result.confusion_found),
+    searches: dict[str, _Search] = {
+        _CONFUSED: (result.distance, result.confusion, "low", result.confusion_found),
         _UNEQUAL: (result.bias, result.disparity, "high", result.bias_found),
     }
     curves: dict[str, Curve] = {}
@@ -39,7 +50,7 @@ def draw(looked: Looked, one: View) -> None:
         return
     title = _title(evaluations)
     layout.chart(
-        one,
+        view,
         "effectiveness",
         lambda dark: figures.cost_effectiveness(curves, title, dark=dark),
         alt=title,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from idc_core.experiments.confusion_repair import Repair
     from idc_core.experiments.retraining import RetrainingPlan
 
-SEEDS = 2
+_SEEDS = 2
 
-SHOWN, TEXTS = 20, 6
+_SHOWN, _TEXTS = 20, 6
 """Confused tests that are shown: pictures, and texts, which take a row each."""
 
 _ASKED = "repair-asked"
@@ -35,6 +35,12 @@ _ASKED = "repair-asked"
 
 
 def draw(view: View, looked: Looked) -> None:
+    """Offer the confused tests as a test set, and retrain with them."""
+    _draw_offers(view, looked)
+    layout.computed(view, "A copy is trained further on the training inputs and the added ones, with the same seed.")
+
+
+def _draw_offers(view: View, looked: Looked) -> None:
     """Offer the tests confused in the reported pairs as a suite."""
     if looked.positions is None:
         st.caption("Custom predictions come without a network to retrain.")
@@ -72,7 +78,7 @@ def draw(view: View, looked: Looked) -> None:
         )
         for name in ("testsets", "robustness"):
             draw_link(name, f"{PAGES[name].title} page")
-    layout.gallery(view, rows, SHOWN if view.test.inputs.ndim == 4 else TEXTS, key="confused-tests")
+    layout.gallery(view, rows, _SHOWN if view.has_pictures else _TEXTS, key="confused-tests")
     layout.take_inputs(view, rows, key="confused-inputs")
     _draw_repair(view, looked)
 
@@ -90,9 +96,9 @@ def _draw_repair(view: View, looked: Looked) -> None:
         width=260,
         help="How many passes over the training data each network is trained further. From 1 to 5; default 1.",
     )
-    steps = epochs * len(view.train) * 3 * SEEDS
+    steps = epochs * len(view.train) * 3 * _SEEDS
     st.caption(
-        f"{3 * SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
+        f"{3 * _SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
         "random half of the tests, with as many random ones of that half, and with nothing added; "
         f"{count(steps)} inputs in all. The other half is measured."
     )
@@ -123,21 +129,22 @@ def _repair_run(view: View, looked: Looked, epochs: int) -> RetrainingRun:
     from idc_core.suites.suite import content_address
 
     errors, model, train, test, layers = looked.found, view.model, view.train, view.test, looked.layers
-    settings: dict[str, Any] = {"threshold": errors.threshold, "deviations": errors.deviations, "epochs": epochs}
-    about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, sorted(settings.items()))
+    settings = {"threshold": errors.threshold, "deviations": errors.deviations}
+    told = sorted({**settings, "epochs": epochs}.items())
+    about = (model.card.fingerprint, train.fingerprint, test.fingerprint, layers, told)
     store = ArrayFolder(records_folder() / "repair" / content_address(*about))
 
     def prepare(report: Progress) -> RepairPlan:
-        return prepare_repair(model, train, test, layers, store=store, on_progress=report, **settings)
+        return prepare_repair(model, train, test, layers, store=store, on_progress=report, epochs=epochs, **settings)
 
-    return RetrainingRun(store.path, ADDITIONS, tuple(range(SEEDS)), prepare)
+    return RetrainingRun(store.path, ADDITIONS, tuple(range(_SEEDS)), prepare)
 
 
 def _measure(plan: RetrainingPlan, report: Progress) -> Repair:
     from idc_core.experiments.confusion_repair import RepairPlan
 
     assert isinstance(plan, RepairPlan)
-    return plan.measured(plan.run(SEEDS, on_progress=report))
+    return plan.measured(plan.run(_SEEDS, on_progress=report))
 
 
 def _draw_done(done: Repair) -> None:

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from idc_core.confusion import countable_layers
 from idc_core.confusion.distance import cluster_order, neighbours
 from idc_core.errors import IdcError
 from idc_core.figures import classes as figures
 from idc_core.runs import ErrorSettings
-from studio.classes import class_errors, verdicts
+from studio.classes import class_errors
 from studio.classes.class_errors import Looked
+from studio.classes.class_pair import draw_confused
 from studio.jobs.results import View
-from studio.state.selection import Selection, picked_row
-from studio.text import literal, plural
+from studio.shell import pins, tabs
+from studio.state.selection import Point, Selection, carried
+from studio.text import literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv
 
-MOST_PAIRS = 500
+_MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file for download."""
 
 _NEAR = 24
 """Classes drawn around the chosen pair where there are too many to draw all."""
 
-NONE = "\u2013"
+_NONE = "\u2013"
 """No verdict: the pair is neither reported nor truly confused."""
 
 _SHOWN = (
@@ -50,11 +55,44 @@ _SHOWN = (
 """Columns of the table of pairs, what matters most first: a narrow window cuts off the last ones."""
 
 
-def sentence(looked: Looked) -> str:
+def tell(looked: Looked, finding: DeltaGenerator) -> None:
+    """Say the finding, and what of the inputs is not analysed."""
+    finding.markdown(_sentence(looked))
+    if looked.positions is None:
+        st.info("These are your own predictions, not those of the setup's network.")
+    if looked.found.unseen:
+        st.caption(f"No input is predicted as {_some_names(looked.found.unseen)}: not analysed.")
+
+
+def draw(view: View, looked: Looked, settings: ErrorSettings, pair: tuple[int, int]) -> None:
+    """Show the distances of all pairs, the ranked pairs, and the confused tests of the selected one."""
+    table = _pair_table(looked, _MOST_PAIRS)
+    _draw_map(looked, view, "distances", pair, table)
+    draw_confused(view, looked, pair)
+    st.button("Open this pair", key="open-pair", on_click=tabs.open_at, args=("classes", "pair"))
+    st.header("The most suspected pairs", anchor=False)
+    _draw_pairs(looked, table)
+    if looked.positions is not None:
+        pins.beside(view, partial(_draw_side, settings, view), partial(_compare, settings, view))
+    layout.computed(
+        view,
+        "Every input passes through the network once. A layer's output before its activation function is scaled to "
+        "0..1 per input and layer. A neuron is active where the mean of its scaled output is above "
+        f"{settings.threshold:g}. Each class has a vector: per neuron, the share of the inputs *predicted* as the "
+        "class that activate it. The distance of two classes is that of their vectors (equation 2 of the paper). Pairs "
+        f"closer than the mean \u2212 {settings.deviations:g} SD are reported.",
+        "Labels enter no distance, only the verdicts. Confusion: share of inputs of one class predicted as the other, "
+        "mean of both directions. Its 95 % interval joins Wilson's intervals of the two directions (Zou, Huang and "
+        "Zhang, 2009). The cut-off is the paper's; the interval is not part of it.",
+        class_errors.SOURCE,
+    )
+
+
+def _sentence(looked: Looked) -> str:
     """Put the finding on confusion into words."""
     errors = looked.found
     first, second = errors.suspected[0].tolist()
-    verdict = verdicts.verdict(looked, (first, second))
+    verdict = class_errors.verdict(looked, (first, second))
     reported = int((errors.distance[tuple(errors.suspected.T)] < errors.confusion_cutoff).sum())
     text = (
         f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion**"
@@ -66,7 +104,7 @@ def sentence(looked: Looked) -> str:
     return f"{text}."
 
 
-def _marks(looked: Looked) -> dict[str, Any]:
+def _marks(looked: Looked) -> dict[str, NDArray[np.int64]]:
     """Sort the pairs by whether they are reported, and whether labels confirm them."""
     errors = looked.found
     pairs = errors.suspected
@@ -77,7 +115,7 @@ def _marks(looked: Looked) -> dict[str, Any]:
     return {"hit": pairs[reported & true], "false": pairs[reported & ~true], "missed": pairs[~reported & true]}
 
 
-def draw_map(
+def _draw_map(
     looked: Looked, one: View, key: str, pair: tuple[int, int] | None, table: pd.DataFrame | None = None
 ) -> None:
     """Draw the distances of all classes, and where they are many those around the pair; `table` is saved with them."""
@@ -109,16 +147,16 @@ def _draw_distances(
     looked: Looked,
     one: View,
     key: str,
-    order: Any,
+    order: NDArray[np.int64],
     title: str,
     read: str,
     pair: tuple[int, int] | None,
     clickable: bool,
     table: pd.DataFrame | None,
 ) -> None:
-    def clicked(points: list[dict[str, Any]]) -> None:
-        if (carried := points[0].get("customdata")) is not None:
-            class_errors.keep_pair(*map(int, str(np.ravel(carried)[0]).split("-")))
+    def clicked(points: Sequence[Point]) -> None:
+        if values := carried(points[0]):
+            class_errors.keep_pair(*map(int, str(values[0]).split("-")))
 
     layout.chart(
         one,
@@ -134,7 +172,7 @@ def _draw_distances(
     )
 
 
-def pair_table(looked: Looked, most: int) -> pd.DataFrame:
+def _pair_table(looked: Looked, most: int) -> pd.DataFrame:
     """List the most suspected pairs."""
     errors = looked.found
     pairs = errors.suspected[:most]
@@ -162,47 +200,38 @@ def pair_table(looked: Looked, most: int) -> pd.DataFrame:
             100 * checked.high,
         )
         table["labels"] = np.select(
-            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], NONE
+            [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], _NONE
         )
-        table["certain"] = np.where(table["labels"] == NONE, NONE, np.where(checked.clear, "yes", "no"))
+        table["certain"] = np.where(table["labels"] == _NONE, _NONE, np.where(checked.clear, "yes", "no"))
     return pd.DataFrame(table)
 
 
 def _all_pairs(looked: Looked) -> bytes:
     """Write all pairs as a table; made only when it is asked for, as there can be half a million."""
-    return csv(pair_table(looked, len(looked.found.suspected))).encode()
+    return csv(_pair_table(looked, len(looked.found.suspected))).encode()
 
 
-def draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
+def _draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
     """Show the ranked pairs; choosing one selects it."""
-    key = "pairs"
     pairs = looked.found.suspected
-
-    def picked() -> None:
-        row = picked_row(key, len(pairs))
-        if row is not None:
-            class_errors.keep_pair(*pairs[row].tolist())
-
-    st.dataframe(
+    layout.pick_table(
         table,
-        hide_index=True,
-        height=300,
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        column_order=[name for name in _SHOWN if name in table],
-        column_config=_columns(looked),
-        alt="Pairs of classes, most suspected first; choose a row to select the pair",
+        "pairs",
+        lambda row: class_errors.keep_pair(*pairs[row].tolist()),
+        "Pairs of classes, most suspected first; choose a row to select the pair",
+        300,
+        _columns(looked),
+        [name for name in _SHOWN if name in table],
     )
-    if cutoffs := verdicts.cutoffs(looked):
+    if cutoffs := _cutoffs(looked):
         st.caption(cutoffs)
-    if len(pairs) > MOST_PAIRS:
+    if len(pairs) > _MOST_PAIRS:
         every = partial(_all_pairs, looked)
         layout.take_away({}, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})
-        st.caption(f"The table above holds the first {MOST_PAIRS} of {len(pairs):,} pairs.")
+        st.caption(f"The table above holds the first {_MOST_PAIRS} of {len(pairs):,} pairs.")
 
 
-def _columns(looked: Looked) -> dict[str, Any]:
+def _columns(looked: Looked) -> dict[str, ColumnConfig]:
     """Say what each column of the table of pairs is, where its name does not."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     return {
@@ -219,10 +248,10 @@ def _columns(looked: Looked) -> dict[str, Any]:
     }
 
 
-def draw_side(settings: ErrorSettings, own: View, shown: View, chosen: Selection, key: str) -> None:
+def _draw_side(settings: ErrorSettings, own: View, shown: View, chosen: Selection, key: str) -> None:
     """Draw the distances of one of two setups."""
     try:
-        draw_map(_other_look(settings, own, shown), shown, f"distances-{key}", None)
+        _draw_map(_other_look(settings, own, shown), shown, f"distances-{key}", None)
     except IdcError as error:
         st.caption(literal(error))
 
@@ -235,7 +264,7 @@ def _other_look(settings: ErrorSettings, own: View, shown: View) -> Looked:
     return class_errors.look(shown, replace(settings, layers=layers, groups=groups), None)
 
 
-def compare(settings: ErrorSettings, own: View, here: View, there: View) -> str:
+def _compare(settings: ErrorSettings, own: View, here: View, there: View) -> str:
     """Compare the most suspected pairs of two setups."""
     try:
         sides = [_other_look(settings, own, side) for side in (here, there)]
@@ -245,3 +274,22 @@ def compare(settings: ErrorSettings, own: View, here: View, there: View) -> str:
     if pairs[0] == pairs[1]:
         return f"In both setups {pairs[0]} are the most suspected pair."
     return f"Most suspected pair here: {pairs[0]}; in the pinned setup: {pairs[1]}."
+
+
+def _cutoffs(looked: Looked) -> str:
+    """Say above what labels confirm a pair, and that this depends on the other pairs."""
+    result = looked.found.confusion_found
+    if result is None:
+        return ""
+    return (
+        f"Labels confirm a pair above {percent(result.truth_cutoff)} confusion: the mean of all "
+        f"{plural(result.pairs, 'pair')} + {looked.found.deviations:g} SD. This cut-off depends on the network: where "
+        "few inputs are misclassified, a single one can confirm a pair."
+    )
+
+
+def _some_names(names: list[str], most: int = 8) -> str:
+    """Join names as in a sentence, not all of many."""
+    if len(names) <= most:
+        return layout.names(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} others"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -15,15 +14,15 @@ from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures.clusters import choices
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.state.selection import select
+from studio.state.selection import Point, carried, select
 from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 
 _LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
 
 
-def draw_choices(view: View) -> None:
-    """Show the cells of every choice, where a click adopts it."""
+def draw(view: View) -> None:
+    """Show how many cells every choice makes, and how many of them the tests cover."""
     others = st.toggle(
         "Add the other clustering methods",
         key="other-ways",
@@ -58,6 +57,7 @@ def draw_choices(view: View) -> None:
     )
     with st.expander("All choices in a table"):
         st.dataframe(table, hide_index=True)
+    layout.computed(view, "Every choice clusters the training activations anew and counts the cells that tests reach.")
 
 
 def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[ClusterChoice, ...]:
@@ -69,8 +69,7 @@ def _outcomes(waiting: Waiting, view: View, name: str, drop: bool) -> tuple[Clus
 
     key = (*view.key, analysis.layer, analysis.m, view.chosen_key, name, drop)
     doing = f"trying {label} with zeros {'dropped' if drop else 'kept'}"
-    outcomes: tuple[ClusterChoice, ...] = waiting.get(JobKind("alternatives", kept=64), key, doing, work)
-    return outcomes
+    return waiting.get(JobKind("alternatives", kept=64), key, doing, work)
 
 
 def _settings(one: ClusterChoice) -> dict[str, str]:
@@ -82,11 +81,11 @@ def _settings(one: ClusterChoice) -> dict[str, str]:
     }
 
 
-def _choose(found: list[ClusterChoice], points: list[dict[str, Any]]) -> None:
+def _choose(found: list[ClusterChoice], points: Sequence[Point]) -> None:
     """Use the choice that was clicked; the ring carries none."""
     for point in points:
-        if (carried := point.get("customdata")) is not None:
-            select(**_settings(found[int(np.ravel(carried)[0])]))
+        if numbers := carried(point):
+            select(**_settings(found[int(numbers[0])]))
             return
 
 

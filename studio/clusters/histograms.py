@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,23 +17,60 @@ from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures import clusters as figures
 from studio.jobs.brushed import brushed
 from studio.jobs.results import View
+from studio.shell import pins
 from studio.shell.pages import draw_link
-from studio.state.selection import Selection, select, selected
+from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.setup import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
-SHOWN, _FEW, FEW_PAIRS = 20, 6, 5
+_SHOWN, _FEW, _FEW_PAIRS = 20, 6, 5
 """Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
 
-SHOWN_TEXTS, _FEW_TEXTS = 6, 2
+_SHOWN_TEXTS, _FEW_TEXTS = 6, 2
 """The same for texts, which take more room."""
 
 _MOST_STATES = 8
 """Clusters of a neuron whose tests are shown."""
 
 
-def controls(view: View) -> None:
+def draw(view: View) -> None:
+    """Show one histogram per neuron, and the tests in each cluster of the chosen one."""
+    _controls(view)
+    _draw_histograms(
+        view,
+        selected(),
+        f"The activations of the important {'neuron' if view.analysis.m == 1 else 'neurons'} form {_numbers(view)}",
+        "histograms",
+        list(range(view.analysis.m)),
+        clickable=True,
+    )
+    st.header("The tests in each cluster", anchor=False)
+    _galleries(view, _choose_neuron(view))
+    pins.beside(view, _draw_side)
+    entry = CLUSTERINGS[view.setup.options["clustering"]]
+    layout.computed(
+        view,
+        f"Each neuron's activations over the training inputs are clustered. {entry.label}: {entry.help} "
+        "k-means is solved exactly and deterministically. Boundaries lie half way between neighbouring centroids, for "
+        "other methods in the middle of the gap between clusters. A value on a boundary belongs to the lower cluster.",
+        "A value is in a dense region (DBSCAN) if at least as many values lie within 1.06 s n^(\u22121/5) of it as for "
+        "evenly spread values, where n is the number of values and s their standard deviation.",
+    )
+
+
+def draw_number(view: View) -> None:
+    """Show how good every number of clusters is."""
+    _controls(view)
+    _draw_silhouettes(view)
+    layout.computed(
+        view,
+        "Automatic keeps the number of clusters (2, 3 or 4) with the largest mean silhouette (Algorithm 2 of the "
+        "paper). DBSCAN finds the number itself.",
+    )
+
+
+def _controls(view: View) -> None:
     """Choose how the clusters are found; all pages follow."""
     first, *others = CONTROLS
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -61,11 +99,11 @@ def _choose(view: View, name: str, **how: Any) -> None:
     )
 
 
-def told(points: list[dict[str, Any]]) -> None:
+def _told(points: Sequence[Point]) -> None:
     """Select the neuron and the cluster that were clicked; outlines and stars carry none."""
     for point in points:
-        if (carried := point.get("customdata")) is not None and np.size(carried) == 2:
-            neuron, cluster = (int(number) for number in np.ravel(carried))
+        if len(numbers := carried(point)) == 2:
+            neuron, cluster = (int(number) for number in numbers)
             select(neuron=neuron, cluster=cluster)
             return
 
@@ -84,7 +122,7 @@ def _cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
     return rank, chosen.cluster
 
 
-def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
+def _draw_histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
     """Draw the histograms of some important neurons, with what is selected in them."""
     analysis, place, picked = view.analysis, view.place(chosen), _cluster_of(view, chosen)
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
@@ -118,7 +156,7 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
         alt=f"{title}. Histograms of the activations of {layout.names(names)} with their clusters",
         read=read,
         depends=(shaded, place, tuple(ranks), together.tobytes()),
-        clicked=told if clickable else None,
+        clicked=_told if clickable else None,
         table=_cluster_table(view),
         scale="log",
     )
@@ -127,7 +165,7 @@ def histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[
         st.caption(sketched)
 
 
-def choose_neuron(view: View) -> int:
+def _choose_neuron(view: View) -> int:
     """Choose the important neuron whose tests are shown; return its rank."""
     chosen, important = selected(), view.analysis.important.tolist()
     rank = rank_of(view, chosen)
@@ -150,7 +188,7 @@ def choose_neuron(view: View) -> int:
     return rank or 0
 
 
-def galleries(view: View, rank: int) -> None:
+def _galleries(view: View, rank: int) -> None:
     """Show the tests in every cluster of a neuron, more of them of the selected one."""
     analysis, size, chosen = view.analysis, view.sizes[rank], selected()
     explained = st.toggle(
@@ -194,9 +232,9 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
         )
     learnt = plural(int(clustering.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
-    texts = view.test.inputs.ndim != 4
-    few = _FEW_TEXTS if texts else FEW_PAIRS if explained else _FEW
-    most = few if not picked else SHOWN_TEXTS if texts else SHOWN
+    texts = not view.has_pictures
+    few = _FEW_TEXTS if texts else _FEW_PAIRS if explained else _FEW
+    most = few if not picked else _SHOWN_TEXTS if texts else _SHOWN
     maps = layout.neuron_heatmaps(view, tests[:most], neuron) if explained and len(tests) else None
     layout.gallery(view, tests, most, maps, key=f"cluster-tests-{cluster}")
     if picked:
@@ -216,7 +254,7 @@ def _reach(view: View, rank: int, cluster: int) -> str:
     return f"activations above {boundaries[cluster - 1]:.3g} up to {boundaries[cluster]:.3g}"
 
 
-def numbers(view: View) -> str:
+def _numbers(view: View) -> str:
     """Say how many clusters the important neurons have."""
     fewest, most = min(view.sizes), max(view.sizes)
     text = plural(most, "cluster") if fewest == most else f"{fewest} to {plural(most, 'cluster')}"
@@ -229,13 +267,13 @@ def sentence(view: View) -> str:
     rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], view.sizes)
     subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
     return (
-        f"**The {subject} {numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
+        f"**The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
         f"cluster is the {cluster_name(cluster, view.sizes[rank])} of {view.neurons[rank]}: {plural(rare, 'test')} of "
         f"{len(view.chosen):,}."
     )
 
 
-def draw_silhouettes(view: View) -> None:
+def _draw_silhouettes(view: View) -> None:
     """Show the silhouette of every number of clusters."""
     clusters, names = view.analysis.clusters, view.neurons
     scored = {
@@ -258,11 +296,11 @@ def draw_silhouettes(view: View) -> None:
     )
 
 
-def draw_side(side: View, chosen: Selection, key: str) -> None:
+def _draw_side(side: View, chosen: Selection, key: str) -> None:
     """Show one neuron of one of two setups: the selected one where it is important there, else the first."""
     rank = rank_of(side, chosen) or 0
     title = f"{side.neurons[rank].capitalize()} has {plural(side.sizes[rank], 'cluster')}"
-    histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
+    _draw_histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
 
 
 def _cluster_table(view: View) -> pd.DataFrame:

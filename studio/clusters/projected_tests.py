@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.projection import FEWEST_POINTS, Projection, alike, principal_components, sample, umap
 from idc_core.base.progress import Progress
 from idc_core.figures.projection import Groups, gather, plane
+from studio.clusters.histograms import rank_of
 from studio.jobs.brushed import brushed, in_chart
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
@@ -33,7 +34,17 @@ _SHOWN = 20
 _RANGES = 5
 
 
-def draw_plane(view: View, rank: int) -> None:
+def draw(view: View) -> None:
+    """Show the tests in two dimensions."""
+    _draw_plane(view, rank_of(view, selected()) or 0)
+    layout.computed(
+        view,
+        "Principal components are computed from the important neurons' activations on the chosen tests, unscaled. "
+        "UMAP (umap-learn, 15 neighbours, minimal distance 0.1, seed 0) uses the same values.",
+    )
+
+
+def _draw_plane(view: View, rank: int) -> None:
     """Show the setup's tests in two dimensions, and the selected ones.
 
     The clusters of the important neuron of a rank can be coloured.

@@ -13,49 +13,39 @@ from studio.jobs.results import View
 from studio.jobs.wording import is_series
 from studio.shell import tabs
 from studio.shell.pages import PAGES
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural
 from studio.widgets import layout
 from studio.widgets.grid_axes import around, fix
 
-SHOWN, SHOWN_TEXTS = 12, 4
+SHOWN, _SHOWN_TEXTS = 12, 4
 """Tests shown of a cell, and the same for texts."""
 
 _NEAREST = 3
 """Covered cells named beside an uncovered one."""
 
+DISTANCE = "Distances are Euclidean, each neuron in units of its standard deviation over the training inputs."
+
 MOST_LISTED = 1000
 """Cells listed on the page; the file at the chart holds them all."""
 
-CELL = "cell"
+_CELL = "cell"
 """Key of the field that names the cell."""
 
-NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
+_NEURONS, _NEURONS_OF = "cell-neurons", "cell-neurons-of"
 """Key of the table of a cell's neurons, and in the session: the cell that it last showed."""
 
 _LISTED = "covered-cells"
 """Key of what unfolds the list of covered cells."""
 
 
-def default_cell(view: View, grid: Grid) -> tuple[int, ...]:
-    """Return the selected test's cell, else one that only misclassified tests reach, else the fullest one drawn."""
-    table = view.table
-    if view.position is not None:
-        return tuple(map(int, view.analysis.assignments[view.position]))
-    drawn = np.flatnonzero(grid.tile >= 0)
-    drawn = drawn if len(drawn) else np.arange(table.covered)
-    lonely = np.intersect1d(drawn, view.errors_only)
-    row = lonely[0] if len(lonely) else drawn[table.counts[drawn].argmax()]
-    return tuple(map(int, table.cells[row]))
-
-
 def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
     """Draw the field that names the cell, and return the cell to show; `default` says what `usual` is."""
-    st.session_state[CELL] = selected().cell
+    st.session_state[_CELL] = selected().cell
     typed = st.text_input(
         "Cell",
-        key=CELL,
-        on_change=lambda: select(cell=st.session_state[CELL].strip()),
+        key=_CELL,
+        on_change=lambda: select(cell=st.session_state[_CELL].strip()),
         placeholder=cell_name(usual),
         help=f"The cluster of each neuron, the most important first. Default: {default}.",
     )
@@ -98,21 +88,28 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             help="Select this cell and open the tab Fill the grid.",
         )
     if len(inside) and is_pictures(view):
-        draw_tests(view, inside, SHOWN)
+        draw_tests(view, inside)
     _neurons(view, cell)
     _onward(view, inside)
 
 
-def draw_texts(view: View, cell: tuple[int, ...]) -> None:
+def draw_below(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
+    """Show what takes the whole width: a cell's tests where they are texts, and, folded away, all covered cells."""
+    _draw_texts(view, cell)
+    _covered_cells(view, grid)
+
+
+def _draw_texts(view: View, cell: tuple[int, ...]) -> None:
     """Show the tests of a cell where they are texts, which need the whole width."""
     inside = tests_in(view, cell)
     if len(inside) and not is_pictures(view):
         st.header(f"Tests in cell {cell_name(cell)}", anchor=False)
-        draw_tests(view, inside, SHOWN_TEXTS)
+        draw_tests(view, inside)
 
 
-def draw_tests(view: View, tests: NDArray[np.int64], most: int) -> None:
+def draw_tests(view: View, tests: NDArray[np.int64]) -> None:
     """Show tests, and offer them as files."""
+    most = SHOWN if is_pictures(view) else _SHOWN_TEXTS
     layout.gallery(view, tests, most, key="cell-tests")
     layout.take_inputs(view, tests, key="cell-inputs")
 
@@ -124,7 +121,7 @@ def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
 
 def is_pictures(view: View) -> bool:
     """Whether tests are shown as pictures, many of which fit side by side."""
-    return view.test.inputs.ndim == 4 or is_series(view.test)
+    return view.has_pictures or is_series(view.test)
 
 
 def _fill(cell: tuple[int, ...]) -> None:
@@ -137,10 +134,10 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
     """List the cluster of every neuron in a cell; picking one selects both."""
     analysis = view.analysis
     # One table for all cells: the browser takes far longer to make one than to fill it anew. No pick goes along.
-    if st.session_state.get(_NEURONS_OF, cell) != cell and NEURONS in st.session_state:
-        st.session_state[NEURONS] = {"selection": {"rows": []}}
+    if st.session_state.get(_NEURONS_OF, cell) != cell and _NEURONS in st.session_state:
+        st.session_state[_NEURONS] = {"selection": {"rows": []}}
     st.session_state[_NEURONS_OF] = cell
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {
                 "neuron": view.neurons,
@@ -151,12 +148,10 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
                 "centroid": [float(values[c]) for values, c in zip(analysis.centroids, cell, strict=True)],
             }
         ),
-        hide_index=True,
-        key=NEURONS,
-        selection_mode="single-row",
-        on_select=lambda: _picked_neuron(view, cell),
-        column_config={"centroid": st.column_config.NumberColumn(format="%.3g")},
-        alt="Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
+        _NEURONS,
+        lambda row: select(neuron=int(analysis.important[row]), cluster=cell[row]),
+        "Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
+        columns={"centroid": st.column_config.NumberColumn(format="%.3g")},
     )
 
 
@@ -186,37 +181,23 @@ def _onward(view: View, behind: NDArray[np.int64]) -> None:
             st.switch_page(PAGES["clusters"].file)
 
 
-def _picked_neuron(view: View, cell: tuple[int, ...]) -> None:
-    row = picked_row(NEURONS, len(cell))
-    if row is not None:
-        select(neuron=int(view.analysis.important[row]), cluster=cell[row])
-
-
-def _picked_cell(view: View, rows: NDArray[np.int64], key: str) -> None:
-    row = picked_row(key, len(rows))
-    if row is not None:
-        select(cell=cell_name(view.table.cells[rows[row]]))
-
-
 def _cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, NDArray[np.int64]]) -> None:
     """List covered cells, by their rows in the table; picking one selects it."""
     table = view.table
     columns = {"cell": [cell_name(cell) for cell in table.cells[rows].tolist()], **extra, "tests": table.counts[rows]}
     if view.correct is not None:
         columns["misclassified"] = table.wrong[rows]
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(columns),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: _picked_cell(view, rows, key),
-        height="auto" if len(rows) < 8 else 280,
-        column_config={"misclassified (%)": st.column_config.NumberColumn(format="%.1f")},
-        alt="Cells; choose a row to open its cell",
+        key,
+        lambda row: select(cell=cell_name(table.cells[rows[row]])),
+        "Cells; choose a row to open its cell",
+        "auto" if len(rows) < 8 else 280,
+        {"misclassified (%)": st.column_config.NumberColumn(format="%.1f")},
     )
 
 
-def covered_cells(view: View, grid: Grid) -> None:
+def _covered_cells(view: View, grid: Grid) -> None:
     """List the covered cells that are drawn, once that is asked for: each click on the grid would draw them again."""
     drawn = np.flatnonzero(grid.tile >= 0)
     if not len(drawn):
@@ -250,16 +231,3 @@ def _list_covered(view: View, grid: Grid, drawn: NDArray[np.int64]) -> None:
         len(rows) > len(shown)
     )
     st.caption(f"Choose a row to open its cell; click a column name to sort.{left}")
-
-
-def cell_table(view: View) -> pd.DataFrame:
-    """Return every covered cell with its tests."""
-    table = view.table
-    return pd.DataFrame(
-        {
-            "cell": [cell_name(cell) for cell in table.cells.tolist()],
-            "tests": table.counts,
-            "misclassified": table.wrong,
-            **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
-        }
-    )

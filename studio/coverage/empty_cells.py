@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import bordering
 from idc_core.coverage.closest_inputs import closest, spread
-from studio.coverage.cell_details import MOST_LISTED, SHOWN, SHOWN_TEXTS, choose_cell, draw_tests, is_pictures, tests_in
+from studio.coverage.cell_details import DISTANCE, MOST_LISTED, SHOWN, choose_cell, draw_tests, tests_in
 from studio.jobs.results import View
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import cell_name, count, parse_cell, plural
 from studio.widgets import cell_search, layout
 
@@ -20,6 +20,12 @@ _EMPTY = "empty-cells"
 
 
 def draw(view: View) -> None:
+    """Show which cells could be filled next, and with what."""
+    _draw_cells(view)
+    layout.computed(view, f"Inputs are made by changing the tests closest to the cell until they lie in it. {DISTANCE}")
+
+
+def _draw_cells(view: View) -> None:
     """Show which cells could be filled next, and what comes close to one of them."""
     table = view.table
     if table.covered == table.total:
@@ -43,34 +49,26 @@ def draw(view: View) -> None:
         st.header(f"Tests closest to cell {cell_name(cell)}", anchor=False)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("No test reaches this cell.", width="content")
-            if view.test.inputs.ndim == 4:
+            if view.has_pictures:
                 cell_search.offer(view, cell)
             else:
                 st.caption("Inputs can be generated for pictures only.")
         _closest(view, cell)
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         cell_search.draw(view, cell)
 
 
 def _list(cells: NDArray[np.uint8], borders: NDArray[np.int64]) -> None:
     """List empty cells; choosing one selects it."""
     shown = cells[:MOST_LISTED]
-
-    def picked() -> None:
-        row = picked_row(_EMPTY, len(shown))
-        if row is not None:
-            select(cell=cell_name(shown[row]))
-
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {"empty cell": [cell_name(cell) for cell in shown.tolist()], "covered neighbours": borders[:MOST_LISTED]}
         ),
-        hide_index=True,
-        key=_EMPTY,
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(shown) < 12 else 420,
-        alt="Empty cells with the number of covered cells one step away; choose a row to select the cell",
+        _EMPTY,
+        lambda row: select(cell=cell_name(shown[row])),
+        "Empty cells with the number of covered cells one step away; choose a row to select the cell",
+        "auto" if len(shown) < 12 else 420,
     )
     left = f" The first {count(len(shown))} of {count(len(cells))} are shown." * (len(cells) > len(shown))
     st.caption(f"Choose a row to select its cell.{left}")
@@ -83,9 +81,8 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
         analysis.test_activations[view.chosen], analysis.centroids, cell, spread(analysis.train_activations), SHOWN
     )
     near = view.chosen[places]
-    draw_tests(view, near, SHOWN if is_pictures(view) else SHOWN_TEXTS)
-    key = "closest-" + cell_name(cell)
-    st.dataframe(
+    draw_tests(view, near)
+    layout.pick_table(
         pd.DataFrame(
             {
                 "test": view.test.ids[near],
@@ -94,23 +91,15 @@ def _closest(view: View, cell: tuple[int, ...]) -> None:
                 "true → predicted": [layout.answer(view, place) for place in near],
             }
         ),
-        hide_index=True,
-        key=key,
-        selection_mode="single-row",
-        on_select=lambda: _picked_test(view, near, key),
-        height="auto" if len(near) < 8 else 280,
-        column_config={
+        "closest-" + cell_name(cell),
+        lambda row: select(input=int(view.test.ids[near[row]])),
+        f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
+        "auto" if len(near) < 8 else 280,
+        {
             "distance": st.column_config.NumberColumn(
                 format="%.2f",
                 help="Euclidean distance to the cell's centroids, each neuron in units of its standard deviation over "
                 "the training inputs.",
             )
         },
-        alt=f"Tests closest to cell {cell_name(cell)}; choose a row to select its test",
     )
-
-
-def _picked_test(view: View, positions: NDArray[np.int64], key: str) -> None:
-    row = picked_row(key, len(positions))
-    if row is not None:
-        select(input=int(view.test.ids[positions[row]]))

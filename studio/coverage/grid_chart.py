@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from idc_core.coverage.cell_table import overlap, widest_gap
@@ -35,7 +36,25 @@ def sentence(view: View) -> str:
     return " ".join(parts)
 
 
-def choose_colouring(view: View) -> str:
+def draw(view: View) -> None:
+    """Show the grid, what is in a cell, and, folded away, all covered cells."""
+    held = grid_axes.read_zoom(view)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        colouring = _choose_colouring(view)
+        grid_axes.controls(view, held)
+        _only_selected(view, held)
+    grid_axes.crumbs(view, held)
+    grid, cell = _draw_grid(view, held, colouring)
+    cell_details.draw_below(view, grid, cell)
+    _draw_pinned(view, held, colouring)
+    layout.computed(
+        view,
+        "Each test falls into one cell: the combination of the clusters that the activations of the m important "
+        "neurons fall into. Importance-driven coverage (IDC) is the share of all cells that hold at least one test.",
+    )
+
+
+def _choose_colouring(view: View) -> str:
     """Choose what the colour of a tile says."""
     offered = {
         key: colouring.label
@@ -53,7 +72,7 @@ def choose_colouring(view: View) -> str:
     )
 
 
-def only_selected(view: View, held: grid_axes.Zoom) -> None:
+def _only_selected(view: View, held: grid_axes.Zoom) -> None:
     """Offer to show only the cells in which the selected neuron is in the selected cluster."""
     chosen, important = selected(), view.analysis.important.tolist()
     if chosen.neuron not in important or chosen.cluster is None:
@@ -69,12 +88,12 @@ def only_selected(view: View, held: grid_axes.Zoom) -> None:
         )
 
 
-def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
+def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
     """Show the grid beside what is in the chosen cell; return both."""
     grid = lay_out(view.table, _small_names(view), held.axes, held.fixed)
     left, right = st.columns([5, 3], gap="medium")
     with right:
-        usual = cell_details.default_cell(view, grid)
+        usual = _default_cell(view, grid)
         default = "the selected test's cell, else one reached only by misclassified tests"
         cell = cell_details.choose_cell(view, usual, default)
         cell_details.draw_cell(view, grid, cell)
@@ -99,7 +118,7 @@ def draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, t
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
-            table=cell_details.cell_table(view),
+            table=_cell_table(view),
         )
     return grid, cell
 
@@ -125,7 +144,7 @@ def _small_names(view: View) -> list[str]:
     return [name.removeprefix("neuron ") for name in view.neurons]
 
 
-def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
+def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
     """Show the grids of this and of the pinned setup; where their cells are the same, which ones both cover."""
     pinned = pins.open_pinned()
     if pinned is None:
@@ -155,3 +174,28 @@ def draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
         layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {finding}", read, one.line, name=key)
 
     pins.beside(view, draw)
+
+
+def _default_cell(view: View, grid: Grid) -> tuple[int, ...]:
+    """Return the selected test's cell, else one that only misclassified tests reach, else the fullest one drawn."""
+    table = view.table
+    if view.position is not None:
+        return tuple(map(int, view.analysis.assignments[view.position]))
+    drawn = np.flatnonzero(grid.tile >= 0)
+    drawn = drawn if len(drawn) else np.arange(table.covered)
+    lonely = np.intersect1d(drawn, view.errors_only)
+    row = lonely[0] if len(lonely) else drawn[table.counts[drawn].argmax()]
+    return tuple(map(int, table.cells[row]))
+
+
+def _cell_table(view: View) -> pd.DataFrame:
+    """Return every covered cell with its tests."""
+    table = view.table
+    return pd.DataFrame(
+        {
+            "cell": [cell_name(cell) for cell in table.cells.tolist()],
+            "tests": table.counts,
+            "misclassified": table.wrong,
+            **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
+        }
+    )

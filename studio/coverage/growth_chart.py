@@ -10,7 +10,7 @@ from idc_core.coverage.growth import growth
 from idc_core.figures.coverage import growth_curve
 from studio.jobs.results import View
 from studio.shell import tabs
-from studio.state.selection import picked_row, select
+from studio.state.selection import select
 from studio.text import cluster_name, count, plural
 from studio.widgets import grid_axes, layout
 
@@ -18,7 +18,14 @@ _LEFT = "left-over"
 """Key of the table of clusters."""
 
 
-def draw_growth(view: View) -> None:
+def draw(view: View) -> None:
+    """Show how coverage grows with the tests, and in which clusters cells are left."""
+    _draw_growth(view)
+    _draw_left(view)
+    layout.computed(view, "Every order of the tests is passed once; a cell counts from its first test on.")
+
+
+def _draw_growth(view: View) -> None:
     """Draw how many cells the first tests cover."""
     table = view.table
     grown = growth(view.analysis.codes[view.chosen])
@@ -48,7 +55,7 @@ def draw_growth(view: View) -> None:
     )
 
 
-def draw_left(view: View) -> None:
+def _draw_left(view: View) -> None:
     """List every cluster of every neuron with the share of its cells that is covered, the smallest first."""
     table = view.table
     if table.covered == table.total:
@@ -57,15 +64,13 @@ def draw_left(view: View) -> None:
     left, tests = gaps(table), state_counts(view.analysis.assignments[view.chosen], view.sizes)
     st.header(f"{plural(table.total - table.covered, 'cell')} left, by cluster", anchor=False)
 
-    def picked() -> None:
-        row = picked_row(_LEFT, len(left))
-        if row is not None:
-            gap = left[row]
-            select(neuron=int(view.analysis.important[gap.position]), cluster=gap.cluster)
-            grid_axes.fix(view, {gap.position: gap.cluster})
-            tabs.open_at("coverage", "grid")
+    def pick(row: int) -> None:
+        gap = left[row]
+        select(neuron=int(view.analysis.important[gap.position]), cluster=gap.cluster)
+        grid_axes.fix(view, {gap.position: gap.cluster})
+        tabs.open_at("coverage", "grid")
 
-    st.dataframe(
+    layout.pick_table(
         pd.DataFrame(
             {
                 "neuron": [view.neurons[gap.position] for gap in left],
@@ -79,15 +84,13 @@ def draw_left(view: View) -> None:
                 "covered (%)": [100 * gap.covered / gap.total for gap in left],
             }
         ),
-        hide_index=True,
-        key=_LEFT,
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(left) < 12 else 420,
-        column_config={
+        _LEFT,
+        pick,
+        "Clusters with the share of their cells that is covered; choose a row to open its cells in the grid",
+        "auto" if len(left) < 12 else 420,
+        {
             "cells": st.column_config.TextColumn(alignment="right"),
             "covered (%)": st.column_config.NumberColumn(format="%.3g"),
         },
-        alt="Clusters with the share of their cells that is covered; choose a row to open its cells in the grid",
     )
     st.caption("Choose a row to open its cells in the grid.")

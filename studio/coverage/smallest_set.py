@@ -7,18 +7,18 @@ import streamlit as st
 
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
-from studio.coverage.cell_details import is_pictures
+from studio.coverage.cell_details import DISTANCE, is_pictures
 from studio.jobs.results import View
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
 from studio.widgets.charts import csv
 
-SHOWN, SHOWN_TEXTS = 60, 6
+_SHOWN, _SHOWN_TEXTS = 60, 6
 """Tests shown of the set, and the same for texts."""
 
 
 def draw(view: View) -> None:
-    """Show the smallest set of tests that keeps the coverage, and offer it as files."""
+    """Show the smallest set of tests with the same coverage."""
     analysis, chosen = view.analysis, view.chosen
     wrong = view.correct is not None and st.toggle(
         "Prefer misclassified tests",
@@ -36,7 +36,7 @@ def draw(view: View) -> None:
         f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
         f"cell that all of them reach.** This is the minimum: each test reaches one cell."
     )
-    layout.gallery(view, subset, SHOWN if is_pictures(view) else SHOWN_TEXTS, key="smallest-tests")
+    layout.gallery(view, subset, _SHOWN if is_pictures(view) else _SHOWN_TEXTS, key="smallest-tests")
 
     def numbers() -> str:
         listed = {
@@ -67,3 +67,4 @@ def draw(view: View) -> None:
             key="subset-csv",
             help="Number of each test in its test set, its cell, and its distance to the cell's centroids.",
         )
+    layout.computed(view, f"The set takes one test per cell, the closest to the cell's centroids. {DISTANCE}")

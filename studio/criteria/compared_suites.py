@@ -22,7 +22,7 @@ from studio.text import lower
 if TYPE_CHECKING:
     from idc_core.suites.suite import SuitePart
 
-Ints = NDArray[np.int64]
+_Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PartOfTests:
 
     name: str
     label: str
-    positions: Callable[[View], Ints]
+    positions: Callable[[View], _Ints]
     regression_label: str = ""
 
     def named(self, view: View) -> str:
@@ -52,33 +52,33 @@ class OtherSuite:
     open: Callable[[Waiting, View], tuple[str, Traces]]
 
 
-def _none() -> Ints:
+def _none() -> _Ints:
     return np.zeros(0, np.int64)
 
 
-def _random_half(view: View) -> Ints:
+def _random_half(view: View) -> _Ints:
     count = len(view.chosen)
     return np.sort(np.random.default_rng(0).permutation(count)[: -(-count // 2)]).astype(np.int64)
 
 
-def _predicted(right: bool) -> Callable[[View], Ints]:
-    def positions(view: View) -> Ints:
+def _predicted(right: bool) -> Callable[[View], _Ints]:
+    def positions(view: View) -> _Ints:
         return _none() if view.correct is None else np.flatnonzero(view.correct[view.chosen] == right)
 
     return positions
 
 
-def _uncertain(view: View) -> Ints:
+def _uncertain(view: View) -> _Ints:
     if not view.is_classifier:
         return _none()
     order = np.argsort(view.analysis.confidence[view.chosen], kind="stable")
     return np.sort(order[: -(-len(order) // 4)])
 
 
-def _half(first: bool) -> Callable[[View], Ints]:
+def _half(first: bool) -> Callable[[View], _Ints]:
     """Cut the tests by target: the first half of the classes or of the values, or the second half."""
 
-    def positions(view: View) -> Ints:
+    def positions(view: View) -> _Ints:
         targets = view.test.targets[view.chosen]
         values = np.unique(targets)
         if len(values) < 2:
@@ -103,7 +103,7 @@ PARTS: dict[str, PartOfTests] = {
 """Parts by name; the first one is always shown."""
 
 
-def parts(view: View) -> dict[str, Ints]:
+def parts(view: View) -> dict[str, _Ints]:
     """Return the parts that hold tests on this setup: positions among the chosen tests, by name."""
     positions_of = {name: part.positions(view) for name, part in PARTS.items()}
     return {name: positions for name, positions in positions_of.items() if len(positions)}
@@ -144,5 +144,4 @@ def _run(waiting: Waiting, view: View, part: SuitePart, doing: str) -> Traces:
         blocks = part_blocks(part, report)
         return Traces.joined(*(collect(view.model, inputs, [layer], on_progress=report) for _, inputs in blocks))
 
-    traces: Traces = waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)
-    return traces
+    return waiting.get(JobKind("suites"), (view.card.fingerprint, part.fingerprint, layer), doing, work)

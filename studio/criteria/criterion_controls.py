@@ -7,9 +7,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.base.parameters import Parameter
 from idc_core.coverage import CRITERIA
+from idc_core.coverage.agreement import MANY_PAIRS
 from studio.criteria import compared_suites, criterion_scores
-from studio.criteria.compared_suites import OtherSuite
-from studio.criteria.criterion_scores import CriterionSettings
+from studio.criteria.criterion_scores import CriterionSettings, MeasuredCriteria
 from studio.jobs import suite_catalog
 from studio.jobs.results import View
 from studio.state import address
@@ -18,20 +18,56 @@ from studio.widgets import layout
 _CHOSEN, _OTHERS = "criteria", "suites"  # names of the controls, also in the address
 
 
-def choose_criteria(view: View) -> list[str]:
+def choose(view: View, *shown: str) -> tuple[DeltaGenerator, list[str], dict[str, CriterionSettings]]:
+    """Choose criteria and their parameters, folded away; say which are not measured.
+
+    Returns a place for more controls, which are named by `shown`, then the criteria, and the parameters of each.
+    """
+    with layout.settings(_CHOSEN, *(_parameter_key(*shared) for shared in _shared_parameters()), *shown):
+        place = st.container()
+        names = _choose_criteria(view)
+        settings = _choose_parameters()
+    _say_left_out(view, names)
+    return place, names, settings
+
+
+def with_others(view: View, measured: MeasuredCriteria) -> MeasuredCriteria:
+    """Choose other suites to compare with the tests and their parts, and add them to the scores."""
+    suites = compared_suites.others(view)
+    chosen: list[str] = []
+    if suites:
+        st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
+        chosen = st.multiselect(
+            "Other suites",
+            list(suites),
+            format_func=lambda name: suites[name].label,
+            key=_OTHERS,
+            on_change=lambda: address.keep(_OTHERS, ",".join(st.session_state[_OTHERS])),
+            placeholder="None",
+            width=420,
+            help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks "
+            "can take minutes. Their settings are on the Test sets page. Default none.",
+        )
+    scores = criterion_scores.with_suites(view, measured, [suites[name] for name in chosen])
+    for problem in scores.problems:
+        st.warning(problem)
+    return scores
+
+
+def _choose_criteria(view: View) -> list[str]:
     """Choose which criteria are measured; IDC always is."""
-    names, usual = address.read(_CHOSEN).split(","), criterion_scores.usual(view)
+    names, usual = address.read(_CHOSEN).split(","), _usual(view)
     st.session_state[_CHOSEN] = [name for name in CRITERIA if name in names] or usual
     chosen = st.pills(
         "Criteria",
-        list(offered()),
+        list(_offered()),
         selection_mode="multi",
-        format_func=lambda name: offered()[name],
+        format_func=lambda name: _offered()[name],
         key=_CHOSEN,
         on_change=lambda: _keep(usual),
-        help=f"Criteria to measure; IDC always is. {_labels(criterion_scores.pairwise())} compare every test with many "
+        help=f"Criteria to measure; IDC always is. {_labels(_pairwise())} compare every test with many "
         "other inputs. Default: all; on large data sets all but these; without classes all but "
-        f"{_labels(criterion_scores.of_classes())}. {_exceptions()}",
+        f"{_labels(_of_classes())}. {_exceptions()}",
     )
     return [name for name in CRITERIA if name == "idc" or name in chosen]
 
@@ -43,10 +79,10 @@ def _exceptions() -> str:
     return f"{_labels(falls)} can fall when tests are added; {_labels(ordered)} depends on the order of the tests."
 
 
-def say_left_out(view: View, chosen: list[str]) -> None:
+def _say_left_out(view: View, chosen: list[str]) -> None:
     """Say which criteria are not measured, and why."""
-    misfits = criterion_scores.misfits(view)
-    waiting = [name for name in criterion_scores.slow(view) if name not in (*chosen, *misfits)]
+    misfits = _misfits(view)
+    waiting = [name for name in _slow(view) if name not in (*chosen, *misfits)]
     if waiting:
         st.caption(
             f"Not measured: {_labels(waiting)}. {'They compare' if len(waiting) > 1 else 'It compares'} every test "
@@ -63,37 +99,12 @@ def _keep(usual: list[str]) -> None:
     address.keep(_CHOSEN, "" if chosen == usual else ",".join(chosen))
 
 
-def offered() -> dict[str, str]:
+def _offered() -> dict[str, str]:
     """Return the short labels of the criteria that can be chosen, by name."""
     return {name: name.upper() for name in CRITERIA}
 
 
-def choose_others(view: View) -> list[OtherSuite]:
-    """Choose other suites to compare with the tests and their parts."""
-    suites = compared_suites.others(view)
-    if not suites:
-        return []
-    st.session_state[_OTHERS] = [name for name in suite_catalog.chosen_names() if name in suites]
-    chosen = st.multiselect(
-        "Other suites",
-        list(suites),
-        format_func=lambda name: suites[name].label,
-        key=_OTHERS,
-        on_change=lambda: address.keep(_OTHERS, ",".join(st.session_state[_OTHERS])),
-        placeholder="None",
-        width=420,
-        help="Tests plus perturbed or attacked tests, parts of the tests, other test sets, your own tests. Attacks can "
-        "take minutes. Their settings are on the Test sets page. Default none.",
-    )
-    return [suites[name] for name in chosen]
-
-
-def settings(*names: str) -> DeltaGenerator:
-    """Return the place of the controls that are folded away: criteria, their parameters, and those of `names`."""
-    return layout.settings(_CHOSEN, *(_parameter_key(*shared) for shared in _shared_parameters()), *names)
-
-
-def choose_parameters() -> dict[str, CriterionSettings]:
+def _choose_parameters() -> dict[str, CriterionSettings]:
     """Choose the parameters of the criteria; return those of each."""
     chosen: dict[str, CriterionSettings] = {name: {} for name in CRITERIA}
     st.caption("Parameters; the defaults are those of the papers. IDC uses m and the clusters of the setup.")
@@ -123,3 +134,28 @@ def _parameter_key(names: tuple[str, ...], parameter: Parameter) -> str:
 
 def _labels(names: list[str]) -> str:
     return layout.names([name.upper() for name in names])
+
+
+def _pairwise() -> list[str]:
+    """Return the criteria that compare every test with many other inputs."""
+    return [name for name, kind in CRITERIA.items() if kind.card.pairwise]
+
+
+def _of_classes() -> list[str]:
+    """Return the criteria that compare classes."""
+    return [name for name, kind in CRITERIA.items() if kind.card.needs_classes]
+
+
+def _slow(view: View) -> list[str]:
+    """Return the criteria that take seconds on this setup."""
+    return _pairwise() if len(view.train) * len(view.chosen) > MANY_PAIRS else []
+
+
+def _misfits(view: View) -> list[str]:
+    """Return the criteria that are not defined on this setup."""
+    return [] if view.is_classifier else _of_classes()
+
+
+def _usual(view: View) -> list[str]:
+    """Return the criteria that are measured by default."""
+    return [name for name in CRITERIA if name not in (*_slow(view), *_misfits(view))]

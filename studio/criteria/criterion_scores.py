@@ -5,18 +5,18 @@ One job per criterion, and one per criterion and other suite; growth and orders 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Floats
+from idc_core.base.parameters import Value
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
-    MANY_PAIRS,
     CriterionResult,
     Subsets,
     evaluate_criteria,
@@ -24,46 +24,24 @@ from idc_core.coverage.agreement import (
     random_subsets,
     score_suites,
 )
-from idc_core.coverage.prioritisation import FaultDetection, Order, detect_faults, orders_by
+from idc_core.coverage.prioritisation import Order, orders_by
 from idc_core.errors import CancelledError, IdcError
 from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.text import literal, percent
+from studio.text import literal
+
+if TYPE_CHECKING:
+    from idc_core.coverage.registry import Criterion
 
 _ORDERS = JobKind("orders", kept=48)
 
-CriterionSettings = dict[str, Any]
+CriterionSettings = dict[str, Value]
 
 MOST_DROPPED = 2_000
 """Of more tests, orders by passes with dropout are left out: each pass runs them all again."""
-
-
-def pairwise() -> list[str]:
-    """Return the criteria that compare every test with many other inputs."""
-    return [name for name, kind in CRITERIA.items() if kind.card.pairwise]
-
-
-def of_classes() -> list[str]:
-    """Return the criteria that compare classes."""
-    return [name for name, kind in CRITERIA.items() if kind.card.needs_classes]
-
-
-def slow(view: View) -> list[str]:
-    """Return the criteria that take seconds on this setup."""
-    return pairwise() if len(view.train) * len(view.chosen) > MANY_PAIRS else []
-
-
-def misfits(view: View) -> list[str]:
-    """Return the criteria that are not defined on this setup."""
-    return [] if view.is_classifier else of_classes()
-
-
-def usual(view: View) -> list[str]:
-    """Return the criteria that are measured by default."""
-    return [name for name in CRITERIA if name not in (*slow(view), *misfits(view))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +112,7 @@ def grow(view: View, measured: MeasuredCriteria) -> Growth:
             return scored.growth(subsets, on_progress=report)
 
         key = _depends(view, name, settings)
-        scores: Floats = waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
-        return scores
+        return waiting.get(JobKind("growth", kept=48), key, f"growth of {card.label}", work)
 
     return Growth(subsets, {name: one(name, result) for name, result in measured.results.items()})
 
@@ -147,8 +124,7 @@ def order_tests(view: View, measured: MeasuredCriteria) -> dict[str, Order]:
     def by(name: str, result: CriterionResult) -> list[Order]:
         key = _depends(view, name, measured.settings[name])
         doing = f"ordering the tests by {CRITERIA[name].card.label}"
-        ordered: list[Order] = waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
-        return ordered
+        return waiting.get(_ORDERS, key, doing, lambda _: orders_by({name: result.profiles}))
 
     orders = [order for name, result in measured.results.items() for order in by(name, result)]
     if view.is_classifier:
@@ -169,8 +145,7 @@ def _by_dropout(waiting: Waiting, view: View) -> list[Order]:
         return orders_by({}, sampled=dropout_scores(view.model, view.test.inputs[view.chosen], on_progress=report))
 
     key = (view.card.fingerprint, view.test.fingerprint, view.chosen_key, "dropout")
-    orders: list[Order] = waiting.get(_ORDERS, key, "running the tests with dropout", work)
-    return orders
+    return waiting.get(_ORDERS, key, "running the tests with dropout", work)
 
 
 def _setup_key(view: View) -> tuple[Hashable, ...]:
@@ -196,20 +171,17 @@ def _evaluate(waiting: Waiting, view: View, name: str, settings: CriterionSettin
         # A score that can fall is no count of targets: its result has the fitted criterion, which cannot be kept.
         return replace(result, scorer=None)
 
-    result: CriterionResult | str = waiting.get(
-        JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work
-    )
-    return result
+    return waiting.get(JobKind("criteria", kept=48), _depends(view, name, settings), f"measuring {label}", work)
 
 
 def _measured(
-    view: View, name: str, settings: CriterionSettings, parts: Mapping[str, NDArray[Any]], report: Progress
+    view: View, name: str, settings: CriterionSettings, parts: Mapping[str, NDArray[np.int64]], report: Progress
 ) -> CriterionResult:
     """Measure a criterion on a setup's tests and on parts of them."""
     layer, tests = view.setup.layer, view.test_traces.only(view.chosen)
     if name == "idc":
         return evaluate_profiles(view.analysis.cell_profiles(tests.activations[layer]), parts)
-    make: Any = CRITERIA[name]  # each has a constructor of its own
+    make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
     criterion = make(view.model, layer, **settings)
     (result,) = evaluate_criteria([criterion], view.train_traces, tests, parts, on_progress=report)
     return result
@@ -238,7 +210,7 @@ def _add(
     layer = view.setup.layer
 
     def score(name: str) -> float:
-        make: Any = CRITERIA[name]
+        make: Callable[..., Criterion] = CRITERIA[name]
 
         def work(report: Progress) -> float:
             if name == "idc":
@@ -248,25 +220,8 @@ def _add(
 
         key = (*_depends(view, name, settings[name]), other.name, fingerprint)
         label = f"measuring {CRITERIA[name].card.label} of {other.label}"
-        value: float = waiting.get(JobKind("scores", kept=192), key, label, work)
-        return value
+        return waiting.get(JobKind("scores", kept=192), key, label, work)
 
     for name, result in results.items():
         results[name] = replace(result, scores={**result.scores, other.name: score(name)})
     counts[other.name] = len(traces.scores)
-
-
-def faults(view: View, orders: dict[str, Order]) -> FaultDetection | None:
-    """Return how early every order detects the misclassified tests; None without misclassified tests or classes."""
-    if view.correct is None or view.correct[view.chosen].all():
-        return None
-    return detect_faults(list(orders.values()), ~view.correct[view.chosen])
-
-
-def written(name: str, score: float) -> str:
-    """Write a score in its criterion's unit."""
-    if np.isnan(score):
-        return ""
-    if not CRITERIA[name].card.unit:
-        return percent(score)
-    return f"{score:,.0f}" if score == round(score) else f"{score:.3g}"

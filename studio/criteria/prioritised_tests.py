@@ -9,15 +9,44 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.prioritisation import UNCERTAINTIES, FaultDetection, Order
+from idc_core.coverage.prioritisation import UNCERTAINTIES, Order, detect_faults
+from idc_core.errors import CancelledError
 from idc_core.figures import criteria as figures
+from studio.criteria import criterion_scores
+from studio.criteria.criterion_scores import MeasuredCriteria
 from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.text import lower, plural
 from studio.widgets import layout
 
-PICKS, TEXTS = 20, 6
+_PICKS, _TEXTS = 20, 6
 """First tests of an order that are shown: pictures, and texts, which take a row each."""
+
+
+def draw(view: View, measured: MeasuredCriteria) -> None:
+    """Show which tests each criterion would run first, and how early that detects the misclassified ones."""
+    try:
+        orders = criterion_scores.order_tests(view, measured)
+    except CancelledError:
+        st.caption("Stopped before the tests were ordered.")
+        return
+    order = _choose_order(orders)
+    _draw_faults(view, orders, order, measured.key)
+    _draw_first(view, order)
+    layout.computed(
+        view,
+        "An order by new coverage always runs the test next that adds most to those before it. Surprise criteria also "
+        f"give an order by surprise; {layout.names([way.label for way in UNCERTAINTIES.values()])} run the least "
+        "confident predictions first. MC-dropout is for networks with dropout and up to "
+        f"{criterion_scores.MOST_DROPPED:,} tests; it compares 20 passes from seed 0."
+        + (
+            " APFD counts every misclassified test as a fault of its own (Rothermel et al. 2001; Feng et al., ISSTA "
+            "2020)."
+            if view.correct is not None
+            else ""
+        ),
+        "\n".join(f"* {way.label}: {way.help} {way.citation}" for way in UNCERTAINTIES.values()),
+    )
 
 
 def _order_label(order: Order) -> str:
@@ -28,13 +57,7 @@ def _order_label(order: Order) -> str:
     return f"{order.name.upper()}, {how[order.by]}"
 
 
-def why_no_faults(view: View) -> str:
-    """Say why no order detects misclassified tests."""
-    why = "accuracy is not defined for these tests" if view.correct is None else "no test is misclassified"
-    return f"Orders cannot be compared: {why}."
-
-
-def choose_order(orders: dict[str, Order]) -> Order:
+def _choose_order(orders: dict[str, Order]) -> Order:
     """Choose whose first tests are shown."""
     key = choose_one(
         st.selectbox,
@@ -50,11 +73,17 @@ def choose_order(orders: dict[str, Order]) -> Order:
     return orders[key]
 
 
-def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], chosen: Order, depends: Hashable) -> None:
-    """Draw how early every order detects the misclassified tests."""
+def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: Hashable) -> None:
+    """Draw how early every order detects the misclassified tests, or say why none does."""
+    if view.correct is None or view.correct[view.chosen].all():
+        why = "accuracy is not defined for these tests" if view.correct is None else "no test is misclassified"
+        st.markdown(f"Orders cannot be compared: {why}.")
+        return
+    misclassified = ~view.correct[view.chosen]
+    found = detect_faults(list(orders.values()), misclassified)
     ranked = sorted(found.apfd, key=lambda key: -found.apfd[key])
     low, mean, high = found.random.min(), found.random.mean(), found.random.max()
-    wrong = 0 if view.correct is None else int((~view.correct[view.chosen]).sum())
+    wrong = int(misclassified.sum())
     better = sum(value > high for value in found.apfd.values())
     title = (
         f"{better} of {len(ranked)} orders detect the {plural(wrong, 'misclassified test')} earlier than all random "
@@ -93,9 +122,9 @@ def draw_faults(view: View, found: FaultDetection, orders: dict[str, Order], cho
         )
 
 
-def draw_first(view: View, chosen: Order) -> None:
+def _draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
-    most = PICKS if view.test.inputs.ndim == 4 else TEXTS
+    most = _PICKS if view.has_pictures else _TEXTS
     picks = view.chosen[chosen.positions[:most]]
     text = f"First {plural(len(picks), 'test')} by {lower(_order_label(chosen))}"
     if view.correct is not None:

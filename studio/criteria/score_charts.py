@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
+from idc_core.errors import CancelledError
 from idc_core.figures import criteria as figures
 from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
+from studio.criteria.criterion_controls import with_others
 from studio.criteria.criterion_scores import Growth, MeasuredCriteria
 from studio.jobs.results import View
+from studio.shell import pins
 from studio.state.choices import choose_one
-from studio.text import count, plural, signed
+from studio.text import count, percent, plural, signed
 from studio.widgets import layout
 
-SUITES = "suites"
+_SUITES = "suites"
 COEFFICIENT = "coefficient"
 """Name of a control, also in the address."""
-_OVERS = {SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
-METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
+_OVERS = {_SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
+_METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
 def _suite_labels(view: View, measured: MeasuredCriteria) -> dict[str, str]:
@@ -73,13 +79,56 @@ def correlation_sentence(measured: MeasuredCriteria) -> str:
     return text + (f"), {least} least ({signed(low, '.2f')}).**" if least != most else ").**")
 
 
-def draw_scores(view: View, measured: MeasuredCriteria, key: str) -> None:
+def draw_scores(view: View, measured: MeasuredCriteria, names: Sequence[str]) -> None:
+    """Show the scores of every suite, and of the same criteria, by `names`, on the pinned setup."""
+    scores = with_others(view, measured)
+    _draw_suites(view, scores, "scores")
+    _draw_table(view, scores)
+
+    def measure(one: View) -> MeasuredCriteria:
+        return criterion_scores.measure_criteria(one, names, measured.settings)
+
+    pins.beside(
+        view,
+        lambda one, _, key: _draw_suites(one, measure(one), f"scores-{key}"),
+        lambda here, there: _compare_setups(measure(here), measure(there)),
+    )
+    layout.explain_criteria()
+    layout.computed(
+        view,
+        f"All criteria look at layer {view.setup.layer}. Training inputs and tests pass through the network once. The "
+        "targets that each test covers are kept; scores of parts are counted from them. NLC has no targets and is "
+        "computed for each part. The clusters of CC are those of all tests in their order.",
+    )
+
+
+def draw_agreement(view: View, measured: MeasuredCriteria, place: DeltaGenerator) -> None:
+    """Show how alike criteria rank suites or subsets; the coefficient is chosen in the settings, at `place`."""
+    over = _choose_over()
+    with place:
+        method = _choose_coefficient()
+    try:
+        growth = None if over == _SUITES else criterion_scores.grow(view, measured)
+    except CancelledError:
+        st.caption("Stopped before the random subsets were scored.")
+        return
+    _draw_correlations(view, with_others(view, measured) if growth is None else measured, growth, over, method)
+    layout.computed(view, "Scores of parts and subsets are counted from the targets that each test covers.")
+
+
+def draw_growth(view: View, measured: MeasuredCriteria) -> None:
+    """Show how each criterion grows with the tests."""
+    try:
+        _draw_growth(view, measured, criterion_scores.grow(view, measured))
+    except CancelledError:
+        st.caption("Stopped before the random subsets were scored.")
+    layout.computed(view, "Subsets are counted from the targets that each test covers. NLC is computed for each.")
+
+
+def _draw_suites(view: View, measured: MeasuredCriteria, key: str) -> None:
     """Draw a panel per criterion with a bar per suite."""
     scores, labels = _score_table(measured), _suite_labels(view, measured)
-    texts = [
-        [criterion_scores.written(name, score) for score in row]
-        for name, row in zip(measured.results, scores, strict=True)
-    ]
+    texts = [[_written(name, score) for score in row] for name, row in zip(measured.results, scores, strict=True)]
     units = {name: CRITERIA[name].card.unit for name in measured.results}
     titles = [f"{name.upper()}, {unit}" if unit else name.upper() for name, unit in units.items()]
     title, named = _scores_title(view, measured)
@@ -129,12 +178,12 @@ def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
     return title + f"{100 * kept[least]:.0f} % of {least.upper()}", ""
 
 
-def draw_table(view: View, measured: MeasuredCriteria) -> None:
+def _draw_table(view: View, measured: MeasuredCriteria) -> None:
     """Show all scores in a table, folded away."""
     labels = _suite_labels(view, measured)
     shown = [
         {"criterion": name.upper()}
-        | {labels[suite]: criterion_scores.written(name, result.scores.get(suite, np.nan)) for suite in measured.suites}
+        | {labels[suite]: _written(name, result.scores.get(suite, np.nan)) for suite in measured.suites}
         for name, result in measured.results.items()
     ]
     right = st.column_config.TextColumn(alignment="right")
@@ -151,13 +200,13 @@ def draw_table(view: View, measured: MeasuredCriteria) -> None:
             st.caption(f"Units of scores without %: {layout.names(units)}.")
 
 
-def choose_over() -> str:
+def _choose_over() -> str:
     """Choose over what criteria are correlated."""
     return choose_one(
         st.segmented_control,
         "Compared over",
         _OVERS,
-        SUITES,
+        _SUITES,
         "over",
         required=True,
         help="What the criteria rank: suites; random subsets that grow up to all tests; or random subsets of equal "
@@ -165,12 +214,12 @@ def choose_over() -> str:
     )
 
 
-def choose_coefficient() -> Method:
+def _choose_coefficient() -> Method:
     """Choose by which coefficient criteria are correlated."""
     return choose_one(
         st.segmented_control,
         "Coefficient",
-        METHODS,
+        _METHODS,
         "spearman",
         COEFFICIENT,
         required=True,
@@ -178,7 +227,9 @@ def choose_coefficient() -> Method:
     )
 
 
-def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method) -> None:
+def _draw_correlations(
+    view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method
+) -> None:
     """Draw the rank correlation of every two criteria, over the suites or, where there is one, over the growth."""
     if growth is None:
         matrix = _rank_correlations(measured, method)
@@ -202,7 +253,7 @@ def draw_correlations(view: View, measured: MeasuredCriteria, growth: Growth | N
     )
 
 
-def draw_growth(view: View, measured: MeasuredCriteria, grown: Growth) -> None:
+def _draw_growth(view: View, measured: MeasuredCriteria, grown: Growth) -> None:
     """Draw the growth of every criterion with the number of tests."""
     growth, sizes = np.stack([*grown.scores.values()]), grown.subsets.sizes
     names = [name.upper() for name in grown.scores]
@@ -244,10 +295,19 @@ def _growth_frame(names: list[str], growth: NDArray[np.float64], sizes: NDArray[
     )
 
 
-def compare_setups(here: MeasuredCriteria, there: MeasuredCriteria) -> str:
+def _compare_setups(here: MeasuredCriteria, there: MeasuredCriteria) -> str:
     """Say on which of two setups more criteria are higher for all tests."""
     mine, theirs = here.results, there.results
     both = [name for name in mine if name in theirs]
     higher = [name.upper() for name in both if mine[name].scores["all"] > theirs[name].scores["all"]]
     text = f"Of {len(both)} criteria, {len(higher)} score higher here than on the pinned setup"
     return f"{text}: {layout.names(higher)}." if higher else f"{text}."
+
+
+def _written(name: str, score: float) -> str:
+    """Write a score in its criterion's unit."""
+    if np.isnan(score):
+        return ""
+    if not CRITERIA[name].card.unit:
+        return percent(score)
+    return f"{score:,.0f}" if score == round(score) else f"{score:.3g}"

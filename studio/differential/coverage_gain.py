@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,17 +19,24 @@ from idc_core.figures.criteria import suite_scores
 from studio.differential.search import SearchResult
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.state import address
+from studio.state.choices import choose_or_usual
 from studio.text import count, literal, percent, plural
 from studio.widgets import layout
+
+if TYPE_CHECKING:
+    from idc_core.coverage.registry import Criterion
+    from idc_core.tracing.traces import Traces
 
 _MEASURED = "measured"
 """Name of the control, also in the address."""
 
 
-def draw_gain(view: View, result: SearchResult) -> None:
+def draw(view: View, result: SearchResult) -> None:
     """Draw the coverage of the tests before and after disagreements are added."""
-    gained = gain(view, result.disagreements.inputs, _choose_measured(), result.key)
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to add.")
+        return
+    gained = _gain(view, result.disagreements.inputs, _choose_measured(), result.key)
     for problem in gained.problems:
         st.warning(problem)
     if not gained.scores:
@@ -64,24 +72,21 @@ def draw_gain(view: View, result: SearchResult) -> None:
 def _choose_measured() -> list[str]:
     """Choose the criteria that coverage is measured by; IDC always is."""
     fast = [name for name in CRITERIA if not CRITERIA[name].card.pairwise]
-    names = address.read(_MEASURED).split(",")
-    st.session_state[_MEASURED] = [name for name in CRITERIA if name in names] or fast
     slow = layout.names([name.upper() for name in CRITERIA if CRITERIA[name].card.pairwise])
-    st.pills(
+    chosen = choose_or_usual(
+        partial(st.pills, selection_mode="multi"),
         "Criteria",
-        list(CRITERIA),
-        selection_mode="multi",
-        format_func=str.upper,
-        key=_MEASURED,
-        on_change=lambda: address.keep(_MEASURED, ",".join(st.session_state[_MEASURED])),
+        {name: name.upper() for name in CRITERIA},
+        fast,
+        _MEASURED,
         help=f"Criteria to measure; IDC always is. {slow} compare tests pairwise and take seconds. "
         f"Default {layout.names([name.upper() for name in fast])}.",
     )
-    return [name for name in CRITERIA if name == "idc" or name in st.session_state[_MEASURED]]
+    return [name for name in CRITERIA if name == "idc" or name in chosen]
 
 
 @dataclass(frozen=True, eq=False)
-class CoverageGain:
+class _CoverageGain:
     """Coverage of the tests before and after disagreements are added."""
 
     scores: dict[str, tuple[float, float]]
@@ -94,7 +99,7 @@ class CoverageGain:
     """A sentence for each criterion that is left out."""
 
 
-def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> CoverageGain:
+def _gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends: Hashable) -> _CoverageGain:
     """Measure by criteria what some inputs add to the chosen tests, in the setup's layer; show progress."""
     from idc_core.tracing.traces import Traces
 
@@ -103,7 +108,7 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
     shares: dict[str, bool] = {}
     problems: list[str] = []
 
-    def passed(report: Progress) -> object:
+    def passed(report: Progress) -> Traces:
         from idc_core.tracing.trace import collect
 
         return collect(view.model, inputs, [layer], on_progress=report)
@@ -123,14 +128,14 @@ def gain(view: View, inputs: NDArray[np.float32], names: Sequence[str], depends:
         left = [name.upper() for name in names if name not in scores]
         problems.append(f"Stopped before these were measured: {', '.join(left)}.")
         new = 0 if "idc" not in scores else new
-    return CoverageGain(scores, shares, new, problems)
+    return _CoverageGain(scores, shares, new, problems)
 
 
 def _measure(
     waiting: Waiting,
     view: View,
     name: str,
-    suites: tuple[Any, Any],
+    suites: tuple[Traces, Traces],
     depends: Hashable,
     into: tuple[dict[str, tuple[float, float]], dict[str, bool], list[str]],
 ) -> None:
@@ -141,7 +146,7 @@ def _measure(
     card = CRITERIA[name].card
 
     def work(report: Progress) -> tuple[float, float] | str:
-        make: Any = CRITERIA[name]  # each has a constructor of its own
+        make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
         try:
             criterion = make(view.model, view.setup.layer)
             scores = score_suites([criterion], view.train_traces, suites, on_progress=report)[0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from idc_core.errors import IdcError
 from idc_core.figures import differential as figures
@@ -19,26 +19,27 @@ from idc_core.figures.heatmaps import heatmap, layer_map
 from idc_core.figures.input_images import contact_sheet, pictures, png
 from idc_core.figures.wording import typeset
 from studio.differential.search import SearchResult, heatmaps
+from studio.differential.summary import explain
 from studio.jobs.results import View
 from studio.jobs.wording import quantity
 from studio.state import address
-from studio.state.selection import picked_row, select, selected
+from studio.state.selection import select, selected
 from studio.text import literal, plural, times
 from studio.widgets import gallery, layout
 from studio.widgets.cell_search import truth
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.relevance_view import draw_groups, draw_pictures
 
-SHOWN = "find"
+_SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""
 
-SIDE, _MOST_SHOWN = 140, 6
+_SIDE, _MOST_SHOWN = 140, 6
 """Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
 
 _MOST_PICTURES = 200
 """Triplets on a contact sheet at most."""
 
-NONE = "no majority"
+_NONE = "no majority"
 
 
 def _predicted(view: View, value: float) -> str:
@@ -48,7 +49,7 @@ def _predicted(view: View, value: float) -> str:
 
 def _voted(view: View, result: SearchResult, row: int) -> str:
     """Write the majority vote on a disagreement."""
-    return _predicted(view, result.votes[row]) if result.voted[row] else NONE
+    return _predicted(view, result.votes[row]) if result.voted[row] else _NONE
 
 
 def _predictions(view: View, result: SearchResult, row: int) -> str:
@@ -62,10 +63,24 @@ def _predictions(view: View, result: SearchResult, row: int) -> str:
     )
 
 
-def table(view: View, result: SearchResult) -> pd.DataFrame:
+def draw(view: View, result: SearchResult) -> None:
+    """Show one disagreement, and all of them."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to show.")
+        return
+    row, table = _chosen_row(view, result), _table(view, result)
+    _draw_one(view, result, row)
+    _draw_table(view, result, table)
+    _draw_more(view, result, row)
+    _draw_keep(view, result)
+    explain(view, result)
+    layout.take_away({"disagreements": table}, _files(view, result))
+
+
+def _table(view: View, result: SearchResult) -> pd.DataFrame:
     """Return one row per disagreement."""
     disagreements, origin, away = result.disagreements, result.origin, result.distances
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "seed": view.test.ids[origin],
         "seed's class" if view.is_classifier else f"seed's {quantity(view.test).name.split()[-1]}": [
             truth(view, place) for place in origin
@@ -83,14 +98,8 @@ def table(view: View, result: SearchResult) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
+def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
     """Show all disagreements; choosing a row shows it, and selects its seed on all pages."""
-
-    def picked() -> None:
-        row = picked_row("finds", len(result.origin))
-        if row is not None:
-            _show(int(view.test.ids[result.origin[row]]))
-
     vote = "The prediction of more than half of the models" + (
         "." if view.is_classifier else ", the mean of those that agree with the middle one."
     )
@@ -99,28 +108,26 @@ def draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
         "L2": "Euclidean length of the change.",
         "L\u221e": "Largest change of a value.",
     }
-    columns: dict[str, Any] = {
+    columns: dict[str, ColumnConfig] = {
         "seed": st.column_config.NumberColumn(help="Number of the test."),
         "majority": st.column_config.TextColumn(help=vote),
     }
     columns |= {name: st.column_config.NumberColumn(format="%.2f", help=text) for name, text in lengths.items()}
     st.caption("Choose a row to show it above.")
-    st.dataframe(
+    layout.pick_table(
         shown.map(lambda value: typeset(value) if isinstance(value, str) else value),
-        hide_index=True,
-        key="finds",
-        on_select=picked,
-        selection_mode="single-row",
-        height="auto" if len(shown) < 6 else 215,
-        column_config=columns,
-        alt="Disagreements; choose a row to see its pictures",
+        "finds",
+        lambda row: _show(int(view.test.ids[result.origin[row]])),
+        "Disagreements; choose a row to see its pictures",
+        "auto" if len(shown) < 6 else 215,
+        columns,
     )
 
 
-def chosen_row(view: View, result: SearchResult) -> int:
+def _chosen_row(view: View, result: SearchResult) -> int:
     """Return the disagreement to show: the chosen one, that of the selected test, else the closest to its seed."""
     numbers = view.test.ids[result.origin]
-    for number in (address.read(SHOWN), str(selected().input)):
+    for number in (address.read(_SHOWN), str(selected().input)):
         rows = np.flatnonzero(numbers.astype(str) == number)
         if len(rows):
             return int(rows[0])
@@ -128,13 +135,13 @@ def chosen_row(view: View, result: SearchResult) -> int:
     return int(moved.argmin())
 
 
-def draw_one(view: View, result: SearchResult, row: int) -> None:
+def _draw_one(view: View, result: SearchResult, row: int) -> None:
     """Show a disagreement, its seed, the difference, and each model's heatmaps of both."""
     finds = result.disagreements
     seed, picture, place = (result.seeds[finds.seed_index[row]], finds.inputs[row], int(result.origin[row]))
     change = (picture - seed)[None]
     factor = magnification(change)
-    tiles = [*pictures(np.stack([seed, picture]), SIDE), *magnified(change, factor, SIDE)]
+    tiles = [*pictures(np.stack([seed, picture]), _SIDE), *magnified(change, factor, _SIDE)]
     after = plural(int(finds.iterations[row]), "step")
     draw_pictures(
         [
@@ -158,7 +165,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
         values = (before[number], finds.predictions[row, number])
         shown.append(
             [
-                (heatmap(one, limit, SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
+                (heatmap(one, limit, _SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
                 for one, what, value in zip(maps, ("seed", "disagreement"), values, strict=True)
             ]
         )
@@ -169,7 +176,7 @@ def draw_one(view: View, result: SearchResult, row: int) -> None:
     )
 
 
-def draw_more(view: View, result: SearchResult, shown: int) -> None:
+def _draw_more(view: View, result: SearchResult, shown: int) -> None:
     """Show the first disagreements as small pictures; a click shows one large, and selects its seed on all pages."""
     disagreements = result.disagreements
     rows = np.argsort(disagreements.iterations, kind="stable")[:_MOST_SHOWN]
@@ -184,7 +191,7 @@ def draw_more(view: View, result: SearchResult, shown: int) -> None:
 
 def _show(number: int) -> None:
     """Show a test's disagreement, and select the test on all pages."""
-    address.keep(SHOWN, str(number))
+    address.keep(_SHOWN, str(number))
     select(input=number)
 
 
@@ -197,7 +204,7 @@ def _triplet(view: View, result: SearchResult, row: int) -> tuple[NDArray[np.uin
     return tile, f"Test {number}: {_predictions(view, result, row)}; {how}"
 
 
-def npz(view: View, result: SearchResult) -> bytes:
+def _npz(view: View, result: SearchResult) -> bytes:
     """Pack the disagreements with their seeds, predictions, votes and settings."""
     file, disagreements = io.BytesIO(), result.disagreements
     settings = {name: str(value) for name, value in disagreements.settings.items()}
@@ -216,23 +223,23 @@ def npz(view: View, result: SearchResult) -> bytes:
     return file.getvalue()
 
 
-def files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+def _files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the disagreements with their seeds, and a contact sheet."""
     if not len(result.disagreements):
         return {}
     return {
-        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: npz(view, result)),
-        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: sheet(view, result)),
+        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: _npz(view, result)),
+        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: _sheet(view, result)),
     }
 
 
-def sheet(view: View, result: SearchResult) -> bytes:
+def _sheet(view: View, result: SearchResult) -> bytes:
     """Draw the first disagreements on a contact sheet, each with its seed and the difference."""
     drawn = [_triplet(view, result, row) for row in range(min(_MOST_PICTURES, len(result.disagreements)))]
     return png(contact_sheet([tile for tile, _ in drawn], [caption for _, caption in drawn]))
 
 
-def draw_keep(view: View, result: SearchResult) -> None:
+def _draw_keep(view: View, result: SearchResult) -> None:
     """Offer to keep the disagreements as a suite, labelled by their votes or as their seeds."""
     from idc_core.suites import ProvenanceStep
 

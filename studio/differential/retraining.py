@@ -23,19 +23,21 @@ if TYPE_CHECKING:
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
 
+_SEEDS, _EPOCHS = 5, 5
 
-SEEDS, EPOCHS = 5, 5
 
-
-def draw_retraining(view: View, result: SearchResult, settings: SearchSettings) -> None:
+def draw(view: View, result: SearchResult, settings: SearchSettings) -> None:
     """Offer to retrain the setup's network, and draw the comparison."""
+    if not len(result.disagreements):
+        st.caption("There is no disagreement to train with.")
+        return
     if not view.is_classifier or not view.is_comparable or len(result.models) < 3:
         st.caption("Labels come from a majority vote: choose at least three classifiers.")
         return
     run = _disagreement_run(view, result, settings)
     if run.left:
         st.markdown(
-            f"Train the network for {EPOCHS} more epochs, {SEEDS} times each with nothing added, random tests, FGSM "
+            f"Train the network for {_EPOCHS} more epochs, {_SEEDS} times each with nothing added, random tests, FGSM "
             "inputs and disagreements. This takes a minute on digits, much longer on MNIST. Finished networks are kept."
         )
     watch(run)
@@ -57,14 +59,14 @@ def _disagreement_run(view: View, result: SearchResult, settings: SearchSettings
     from idc_core.experiments import disagreements
 
     recipe = disagreements.DisagreementSettings(constraint=settings.constraint, iterations=settings.iterations)
-    store = disagreements.disagreement_store(result.models, view.train, view.test, recipe, EPOCHS)
-    models, train, test, epochs = result.models, view.train, view.test, EPOCHS
+    store = disagreements.disagreement_store(result.models, view.train, view.test, recipe, _EPOCHS)
+    models, train, test, epochs = result.models, view.train, view.test, _EPOCHS
 
     def prepare(report: Progress) -> RetrainingPlan:
         report(0, 1, "searching for disagreements to add")
         return disagreements.prepare_disagreements(models, train, test, recipe, epochs=epochs, store=store)
 
-    return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(SEEDS)), prepare, starts=False)
+    return RetrainingRun(store.path, tuple(disagreements.ADDITIONS), tuple(range(_SEEDS)), prepare, starts=False)
 
 
 def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]:
@@ -72,7 +74,7 @@ def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]
     from idc_core.experiments.disagreements import DisagreementPlan
 
     assert isinstance(plan, DisagreementPlan)
-    retraining = plan.run(SEEDS, on_progress=report)
+    retraining = plan.run(_SEEDS, on_progress=report)
     if not retraining.complete:
         raise CancelledError("Nobody waited for the retraining.")
     return retraining, float(np.mean([plan.votes(seed)[0] for seed in retraining.seeds]))

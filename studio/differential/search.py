@@ -23,12 +23,13 @@ from studio.state import device, visitor
 if TYPE_CHECKING:
     from torch import nn
 
+    from idc_core.coverage.registry import Criterion
     from idc_core.generation import Constraint, Disagreements, Distances
     from idc_core.models import ModelEntry
 
 _SEARCHES = JobKind("searches", is_long=True)
 
-COPY, BITS = "copy", 4
+_COPY, _BITS = "copy", 4
 """Name of the setup's own network with weights of few bits, and of how many."""
 
 _QUICK = 2_500_000
@@ -48,7 +49,7 @@ class SearchSettings(SearchOptions):
     count: int = 50
     cell: tuple[int, ...] | None = None
     constraint: str = "light"
-    parameters: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, object], ...] = ()
     guide: str = "nc"
 
 
@@ -107,7 +108,7 @@ def offered(view: View) -> dict[str, str]:
     for name, entry in seen.items():
         if entry.dataset == own.dataset and name not in labels and _is_here(entry):
             labels[name] = _short(entry)
-    return labels | {COPY: f"{_short(own)} with {BITS} bits a weight"}
+    return labels | {_COPY: f"{_short(own)} with {_BITS} bits a weight"}
 
 
 def usual(view: View) -> list[str]:
@@ -115,7 +116,7 @@ def usual(view: View) -> list[str]:
     from idc_core.generation.similar_models import companions
 
     trained = companions(view.setup.model)
-    return list(trained) if len(trained) > 1 else [view.setup.model, COPY]
+    return list(trained) if len(trained) > 1 else [view.setup.model, _COPY]
 
 
 def _short(entry: ModelEntry) -> str:
@@ -138,7 +139,7 @@ def _constraint_of(settings: SearchSettings, shape: Sequence[int]) -> Constraint
     """Make the constraint for pictures (C, H, W); SettingError if a parameter is outside its range."""
     from idc_core.generation import CONSTRAINTS
 
-    values = dict(settings.parameters)
+    values: dict[str, Any] = dict(settings.parameters)
     if "rows" in values:
         (top, bottom), (left, right) = values.pop("rows"), values.pop("columns")
         marked = np.zeros(tuple(shape[1:]), bool)
@@ -203,9 +204,9 @@ def run(view: View, settings: SearchSettings, *, start: bool = True) -> SearchRe
 def _told(view: View, settings: SearchSettings) -> dict[str, object]:
     """Return what a list of runs says of a search."""
     facts = {name: value for name, value in vars(settings).items() if name != "parameters" and value is not None}
-    facts["models"] = [name for name in settings.models if name != COPY]
-    if COPY in settings.models:
-        facts["copy_of_bits"] = BITS
+    facts["models"] = [name for name in settings.models if name != _COPY]
+    if _COPY in settings.models:
+        facts["copy_of_bits"] = _BITS
     return run_settings(
         view, **facts, **{f"{settings.constraint}_{name}": setting for name, setting in settings.parameters}
     )
@@ -223,14 +224,11 @@ def _open(waiting: Waiting, view: View, name: str) -> nn.Module:
         from idc_core.generation import rounded
         from idc_core.models import load_model
 
-        return rounded(view.model, BITS) if name == COPY else load_model(name, device=where)
+        return rounded(view.model, _BITS) if name == _COPY else load_model(name, device=where)
 
     # A copy keeps the card of the network it was made of.
-    key = (COPY, BITS, view.card.fingerprint, where) if name == COPY else (name, MODELS[name].edition, where)
-    model: nn.Module = waiting.get(
-        JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work
-    )
-    return model
+    key = (_COPY, _BITS, view.card.fingerprint, where) if name == _COPY else (name, MODELS[name].edition, where)
+    return waiting.get(JobKind("companions", kept=12, lives="everywhere"), key, "loading the networks", work)
 
 
 def _seeds(view: View, settings: SearchSettings) -> NDArray[np.int64]:
@@ -248,7 +246,9 @@ def _guided(view: View, settings: SearchSettings) -> Hashable:
     return view.setup, view.chosen_key
 
 
-def _guidance(view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress) -> Any:
+def _guidance(
+    view: View, settings: SearchSettings, models: Sequence[nn.Module], report: Progress
+) -> list[Criterion] | None:
     """Make the criteria that guide the search; None for neuron coverage by the disagreements alone, the default."""
     from idc_core.generation import make_guidance
 
@@ -281,5 +281,4 @@ def heatmaps(view: View, result: SearchResult, row: int) -> list[NDArray[np.floa
         ]
 
     key = (result.key, row, crc32(pair.tobytes()))
-    maps: list[NDArray[np.float32]] = Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)
-    return maps
+    return Waiting(1).get(HEATMAPS, key, "explaining seed and disagreement", work)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.base.ranges import SEARCH
+from idc_core.errors import IdcError
 from studio.differential import search
-from studio.differential.search import SearchSettings, offered, usual
+from studio.differential.search import SearchResult, SearchSettings, offered, usual
 from studio.differential.summary import uncovered_cell
 from studio.jobs.results import View
 from studio.state import address
 from studio.state.choices import choose_one
-from studio.text import cell_name, lower
+from studio.text import cell_name, literal, lower
 from studio.widgets import layout
 
-MODELS, NOTHING = "against", "none"  # name of the control, also in the address; no guidance
+_MODELS, _NOTHING = "against", "none"  # name of the control, also in the address; no guidance
 _MOST_SEEDS = 500
-USUAL_SEEDS, _FEW_SEEDS = 50, 16
+_USUAL_SEEDS, _FEW_SEEDS = 50, 16
 _LARGE = 5_000
 """Values of a picture from which a search opens with few seeds."""
 
@@ -37,40 +39,47 @@ def choose(view: View) -> SearchSettings:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         constraint, parameters = _choose_constraint()
         with layout.settings(*_RARE):
-            more = _choose_seeds(view) | _choose_more(view)
-    parameters += _choose_where(view, constraint)
-    return SearchSettings(models=models, constraint=constraint, parameters=parameters, **more)
+            settings = _choose_more(view, _choose_seeds(view, SearchSettings(models=models, constraint=constraint)))
+    return replace(settings, parameters=(*parameters, *_choose_where(view, constraint)))
 
 
-def is_wanted(view: View, settings: SearchSettings) -> bool:
-    """Whether a search may start: it is quick, or was asked for."""
-    return search.is_quick(view, settings) or st.session_state.get(_ASKED) == (view.setup, settings)
-
-
-def draw_start(view: View, settings: SearchSettings) -> None:
-    """Offer to start a search that takes long."""
-    st.button(
-        "Start search",
-        key="search-start",
-        type="primary",
-        on_click=lambda: st.session_state.update({_ASKED: (view.setup, settings)}),
-        help="Many or large pictures take seconds to minutes. What was found is kept.",
-    )
+def open_or_offer(view: View, settings: SearchSettings, finding: DeltaGenerator) -> SearchResult:
+    """Search, or offer to start a search that takes long; the page ends where nothing is found yet."""
+    wanted = search.is_quick(view, settings) or st.session_state.get(_ASKED) == (view.setup, settings)
+    try:
+        found = search.run(view, settings, start=wanted)
+    except IdcError as error:
+        st.error(literal(error))
+        st.stop()
+    if found is not None:
+        return found
+    if wanted:
+        finding.markdown("Stopped before any disagreement was found.")
+    else:
+        finding.markdown("**This search waits for a click:** many or large pictures take seconds to minutes.")
+        st.button(
+            "Start search",
+            key="search-start",
+            type="primary",
+            on_click=lambda: st.session_state.update({_ASKED: (view.setup, settings)}),
+            help="Many or large pictures take seconds to minutes. What was found is kept.",
+        )
+    st.stop()
 
 
 def _choose_models(view: View) -> tuple[str, ...]:
     """Choose the models; the setup's network always is one of them."""
     labels, opened = offered(view), usual(view)
-    names = address.read(MODELS).split(",")
-    st.session_state[MODELS] = [name for name in labels if name in names] or opened
+    names = address.read(_MODELS).split(",")
+    st.session_state[_MODELS] = [name for name in labels if name in names] or opened
     usually = layout.names([labels[name] for name in labels if name in opened])
     chosen = st.pills(
         "Models",
         list(labels),
         selection_mode="multi",
         format_func=labels.__getitem__,
-        key=MODELS,
-        on_change=lambda: address.keep(MODELS, ",".join(st.session_state[MODELS]) or view.setup.model),
+        key=_MODELS,
+        on_change=lambda: address.keep(_MODELS, ",".join(st.session_state[_MODELS]) or view.setup.model),
         help="Networks for the same task to compare, and a copy of this network with coarser weights, as on a small "
         "device. This network is always one of them; alone, it is searched for inputs in an uncovered cell. "
         f"Default {usually}.",
@@ -78,14 +87,14 @@ def _choose_models(view: View) -> tuple[str, ...]:
     return tuple(name for name in labels if name == view.setup.model or name in chosen)
 
 
-def _choose_seeds(view: View) -> dict[str, Any]:
+def _choose_seeds(view: View, settings: SearchSettings) -> SearchSettings:
     from idc_core.generation import SEEDS
 
     near = uncovered_cell(view)
     ways = [
         name for name, seeds in SEEDS.items() if (view.is_classifier or not seeds.classes) and (near or not seeds.cell)
     ]
-    few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else USUAL_SEEDS
+    few = _FEW_SEEDS if view.test.inputs[0].size >= _LARGE else _USUAL_SEEDS
     most = max(2, min(_MOST_SEEDS, len(view.chosen)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         how = choose_one(
@@ -125,7 +134,7 @@ def _choose_seeds(view: View) -> dict[str, Any]:
     cell = near if how == "cell" else None
     if cell is not None:
         st.caption(f"The seeds lie closest to cell {cell_name(cell)}. Select another on the Coverage page.")
-    return {"how": how, "count": count, "seed": seed, "cell": cell}
+    return replace(settings, how=how, count=count, seed=seed, cell=cell)
 
 
 def _constraint_menu() -> dict[str, str]:
@@ -165,7 +174,7 @@ def _choose_constraint() -> tuple[str, tuple[tuple[str, object], ...]]:
     return name, tuple(values)
 
 
-def _choose_where(view: View, name: str) -> tuple[tuple[str, Any], ...]:
+def _choose_where(view: View, name: str) -> tuple[tuple[str, object], ...]:
     """Choose where a constraint lets pixels change."""
     from idc_core.generation import CONSTRAINTS
 
@@ -230,17 +239,16 @@ def _choose_pixels(height: int, width: int) -> list[tuple[str, object]]:
         ]
 
 
-def _choose_more(view: View) -> dict[str, Any]:
+def _choose_more(view: View, settings: SearchSettings) -> SearchSettings:
     from idc_core.coverage import CRITERIA
     from idc_core.generation import OBJECTIVES, guides
 
-    settings: dict[str, Any] = {}
     columns = st.columns(2, gap="medium")
     with columns[0]:
         guide = choose_one(
             st.selectbox,
             "Guidance",
-            {**{name: CRITERIA[name].card.label for name in guides()}, NOTHING: "nothing"},
+            {**{name: CRITERIA[name].card.label for name in guides()}, _NOTHING: "nothing"},
             "nc",
             "guide",
             help="The criterion whose uncovered targets attract the pictures. Neuron coverage starts from zero, as in "
@@ -258,9 +266,9 @@ def _choose_more(view: View) -> dict[str, Any]:
             + " ".join(f"{one.label}: {lower(one.help)}" for one in OBJECTIVES.values())
             + f" Default {lower(labels['margin'])}.",
         )
-    settings |= {"guide": "" if guide == NOTHING else guide, "objective": objective}
+    chosen = {}
     sliders = [one for one in _SLIDERS if one[0].name != "bound" or not view.is_classifier]
     for place, (one, asked) in enumerate(sliders, start=1):
         with columns[place % len(columns)]:
-            settings[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
-    return settings
+            chosen[one.name] = layout.ask(st.slider, asked, one.key, one.slider)
+    return replace(settings, guide="" if guide == _NOTHING else guide, objective=objective, **chosen)

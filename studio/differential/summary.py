@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from idc_core.figures.differential import disagreements_by_step
 from studio.differential import search
 from studio.differential.search import SearchResult, SearchSettings
 from studio.jobs.results import View
+from studio.shell import pins
 from studio.shell.pages import PAGES, unmet
 from studio.state.selection import Selection, selected
 from studio.text import cell_name, count, literal, parse_cell, percent, plural
@@ -61,7 +63,14 @@ def _votes_sentence(result: SearchResult) -> str:
     return f"{text}; {without} have no majority." if without else f"{text}."
 
 
-def draw_steps(view: View, result: SearchResult, key: str) -> None:
+def draw_steps(view: View, result: SearchResult, settings: SearchSettings) -> None:
+    """Show how many steps the search took."""
+    _draw_steps(view, result, "steps")
+    pins.beside(view, partial(_draw_side, view, settings), partial(_compare_setups, view, settings))
+    explain(view, result)
+
+
+def _draw_steps(view: View, result: SearchResult, key: str) -> None:
     """Draw the share of the seeds that lead to a disagreement by the number of steps."""
     finds = result.disagreements
     steps = finds.settings["iterations"]
@@ -83,16 +92,16 @@ def draw_steps(view: View, result: SearchResult, key: str) -> None:
     )
 
 
-def draw_side(view: View, settings: SearchSettings, side: View, chosen: Selection, key: str) -> None:
+def _draw_side(view: View, settings: SearchSettings, side: View, chosen: Selection, key: str) -> None:
     """Draw the steps of one of two setups."""
     result = _other(view, settings, side)
     if result is None:
         st.caption("No search is finished for this setup.")
     else:
-        draw_steps(side, result, f"steps-{key}")
+        _draw_steps(side, result, f"steps-{key}")
 
 
-def compare_setups(view: View, settings: SearchSettings, here: View, there: View) -> str:
+def _compare_setups(view: View, settings: SearchSettings, here: View, there: View) -> str:
     """Say on which setup more seeds lead to a disagreement."""
     results = [_other(view, settings, side) for side in (here, there)]
     shares = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from idc_core.inspection.measures import PAIR_MEASURES
@@ -12,25 +12,11 @@ from idc_core.inspection.result import Grid
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.jobs.results import View
-from studio.state import address
-from studio.state.choices import choose_one
+from studio.state.choices import choose_one, choose_or_usual
 from studio.widgets import layout
 
-_FAMILY, MEASURE, LAYERS = "families", "measures", "inspected"
+_FAMILY, _MEASURE, _LAYERS = "families", "measures", "inspected"
 """Names of controls, also in the address."""
-
-_PAGED = "units-part-of"
-"""What the shown part of the units was chosen for."""
-
-ROWS, COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
-
-
-@dataclass(frozen=True)
-class Size:
-    """How many hypotheses and units the map shows at most; all units if `columns` is None."""
-
-    rows: int = ROWS[1]
-    columns: int | None = int(COLUMNS[1])
 
 
 @dataclass(frozen=True)
@@ -62,11 +48,11 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
         "Properties of the inputs that units are compared with. In brackets: the number of hypotheses.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with layout.settings(MEASURE, LAYERS, "records", "early", "words", "rate"):
+        with layout.settings(_MEASURE, _LAYERS, "records", "early", "words", "rate"):
             measures = _pills(
-                MEASURE,
+                _MEASURE,
                 "Measures",
-                inspections.measure_menu(),
+                _measure_menu(),
                 ["pearson"],
                 "Compares a unit with a hypothesis; probes compare all units of a layer together.",
             )
@@ -90,31 +76,21 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
 
 def _pills(key: str, label: str, labels: dict[str, str], usual: list[str], help: str) -> list[str]:
     """Draw a choice of several names that the address keeps."""
-    names = address.read(key).split(",")
-    st.session_state[key] = [name for name in labels if name in names] or usual
-    chosen = st.pills(
-        label,
-        list(labels),
-        selection_mode="multi",
-        format_func=labels.__getitem__,
-        key=key,
-        on_change=lambda: address.keep(key, ",".join(st.session_state[key])),
-        help=f"{help} Default {', '.join(labels[name] for name in usual)}.",
-    )
+    help = f"{help} Default {', '.join(labels[name] for name in usual)}."
+    chosen = choose_or_usual(partial(st.pills, selection_mode="multi"), label, labels, usual, key, help=help)
     return [name for name in labels if name in chosen]
 
 
 def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
     """Choose layers, and how many records are read."""
     own = view.setup.layer
-    names = address.read(LAYERS).split(",")
-    st.session_state[LAYERS] = [name for name in view.card.layers if name in names] or [own]
-    layers = st.multiselect(
+    layers = choose_or_usual(
+        st.multiselect,
         "Layers",
-        view.card.layers,
-        key=LAYERS,
+        {name: name for name in view.card.layers},
+        [own],
+        _LAYERS,
         width=480,
-        on_change=lambda: address.keep(LAYERS, ",".join(st.session_state[LAYERS])),
         help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -155,8 +131,8 @@ def _choose_own(view: View) -> tuple[tuple[str, ...], tuple[tuple[str, bytes], .
             placeholder="for example engine, price",
             help="Words, separated by commas. Hypothesis: the symbol lies within the word. Default none.",
         )
-        return inspections.words_of(words), ()
-    if view.test.inputs.ndim != 4:
+        return _words_of(words), ()
+    if not view.has_pictures:
         return (), ()
     height, width = view.test.inputs.shape[2:]
     files = st.file_uploader(
@@ -191,49 +167,13 @@ def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
     return measure, layer
 
 
-def choose_size() -> Size:
-    """Choose how many hypotheses and units the map shows."""
-    rows = choose_one(
-        st.segmented_control,
-        "Hypotheses shown",
-        {number: str(number) for number in ROWS},
-        30,
-        "rows-shown",
-        required=True,
-        help="Maximum number of rows, strongest scores first. Default 30.",
-    )
-    columns = choose_one(
-        st.segmented_control,
-        "Units shown",
-        {name: name for name in COLUMNS},
-        "40",
-        "units-shown",
-        required=True,
-        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
-    )
-    return Size(rows, None if columns == "all" else int(columns))
+def _measure_menu() -> dict[str, str]:
+    """Return the label of every measure."""
+    from idc_core.inspection import MEASURES
+
+    return {name: measure.label for name, measure in MEASURES.items()}
 
 
-def choose_part(grid: Grid, columns: int | None, unit: int) -> int:
-    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
-    total = grid.score.shape[1]
-    if columns is None or total <= columns:
-        return 0
-    order = grid.part(1, total)[1]
-    own = int(np.flatnonzero(order == unit)[0]) // columns
-    if st.session_state.get(_PAGED) != (unit, columns, total):
-        # Where another unit was chosen the map shows it.
-        st.session_state["units-part"] = own
-        st.session_state[_PAGED] = (unit, columns, total)
-    labels: dict[int, str] = {
-        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
-    }
-    part: int = st.selectbox(
-        "Units by strength",
-        list(labels),
-        key="units-part",
-        width=240,
-        format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
-    )
-    return part * columns
+def _words_of(text: str) -> tuple[str, ...]:
+    """Read keywords that are separated by commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

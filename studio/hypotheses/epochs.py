@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -15,9 +16,10 @@ from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
 from idc_core.models.checkpoints import Checkpoint, Series, all_series, kept_folder, whole
 from idc_core.models.registry import find_entry
 from studio.hypotheses import hypothesis_pair, inspections
-from studio.hypotheses.inspections import Measured, quoted
+from studio.hypotheses.inspections import SOURCE, Measured, quoted
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
+from studio.state.selection import Point, carried
 from studio.text import duration, literal, percent, plural
 from studio.widgets import layout
 
@@ -37,7 +39,15 @@ _TOLD = 5
 """Hypotheses that are told apart in a figure, besides the chosen one."""
 
 
-def draw_epochs(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
+def draw(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
+    """Show the scores over the epochs of training."""
+    _draw_scores(measured, grid, measure, layer, label, pair)
+    layout.computed(
+        measured.view, "A score changes clearly where the 95 % intervals of both ends do not overlap.", SOURCE
+    )
+
+
+def _draw_scores(measured: Measured, grid: Grid, measure: str, layer: str, label: str, pair: tuple[int, int]) -> None:
     """Draw scores over the epochs of training."""
     if find_entry(measured.view.setup.model).complete:
         st.caption("Your network came with its final weights only, so there are no earlier epochs to compare.")
@@ -215,8 +225,7 @@ def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpo
 
     chosen = (settings.families, settings.words, settings.masks, measure, layer)
     key = (view.setup.model, one.card.fingerprint, part.fingerprint, *chosen)
-    result: Grid = waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
-    return result
+    return waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
 
 
 def _sentence(found: ScoresByEpoch) -> str:
@@ -336,7 +345,7 @@ def _unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
     return f"{begun}, at its end {correlations[1]}"
 
 
-def _clicked(measured: Measured, grid: Grid, layer: str, points: list[dict[str, Any]]) -> None:
+def _clicked(measured: Measured, grid: Grid, layer: str, points: Sequence[Point]) -> None:
     """Select the hypothesis of the point that was clicked, and its unit where the point has one."""
-    numbers = np.ravel(points[0]["customdata"]).astype(int).tolist()
+    numbers = [int(number) for number in carried(points[0])]
     hypothesis_pair.pick(measured, grid, layer, numbers[0], numbers[1] if len(numbers) > 1 else None)

@@ -10,9 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
+from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.result import compare_importance
 from studio.hypotheses import hypothesis_pair
-from studio.hypotheses.inspections import Measured
+from studio.hypotheses.inspections import SOURCE, Measured
+from studio.neurons.neuron import told
 from studio.text import signed
 from studio.widgets import layout
 
@@ -23,7 +25,14 @@ _CHANCE = 0.05
 """Important neurons stand out where at most such a share of random sets reaches as much."""
 
 
-def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> None:
+def draw(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], hypothesis: Hypothesis, label: str) -> None:
+    """Show whether important neurons correlate more strongly with hypotheses than others."""
+    _draw_importance(measured, grid, layer, label)
+    hypothesis_pair.draw_behind(measured, grid, layer, pair, hypothesis)
+    layout.computed(measured.view, "A unit's strongest score is its largest one, in size, over all hypotheses.", SOURCE)
+
+
+def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> None:
     """Say and draw whether important neurons correlate more strongly with hypotheses than others."""
     view = measured.view
     if layer != view.setup.layer:
@@ -64,11 +73,7 @@ def draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> N
             }
         ),
         clicked=lambda points: hypothesis_pair.pick(
-            measured,
-            grid,
-            layer,
-            int(compared.which[int(np.ravel(points[0]["customdata"])[0])]),
-            int(np.ravel(points[0]["customdata"])[0]),
+            measured, grid, layer, int(compared.which[told(points)]), told(points)
         ),
     )
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.single_records import RecordBehaviour
 
-
 RECORDS = {"256": 256, "1024": 1024, "4096": 4096, "all": None}
 """How many records are read at most: name and number."""
 
@@ -41,6 +40,8 @@ _USUAL_OF_TEXT = ("labels", "symbols")
 
 _TELL_S = 1.0
 """Seconds between two drawings of scores so far: drawing takes time from reading."""
+
+SOURCE = "Source: T. Sellam et al., DeepBase: Deep Inspection of Neural Networks, SIGMOD 2019."
 
 SHOWN_RECORDS = 256
 """Records on which a single unit is looked at."""
@@ -77,7 +78,7 @@ class Measured:
     whole: bool
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """What charts of it depend on."""
         return (self.settings, self.records, self.whole, self.view.test.fingerprint, self.view.chosen_key)
 
@@ -94,15 +95,15 @@ def _grid(depends: Hashable, measure: str, layer: str, rate: float, _measured: M
     return grid(_measured.found, measure, _measured.view.card.name, layer, rate)
 
 
-def offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
+def _offered(view: View) -> dict[str, tuple[Hypothesis, ...]]:
     """Return the hypotheses of every family that has any for the setup's tests."""
     from idc_core.inspection import FAMILIES
 
-    return _offered(view.test.fingerprint, tuple(FAMILIES), view.test)
+    return _read_families(view.test.fingerprint, tuple(FAMILIES), view.test)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _offered(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
+def _read_families(fingerprint: str, families: tuple[str, ...], _data: Dataset) -> dict[str, tuple[Hypothesis, ...]]:
     from idc_core.inspection import library
 
     every = {name: library(_data, [name]) for name in families}
@@ -113,19 +114,12 @@ def family_menu(view: View) -> dict[str, str]:
     """Return the label of every family that has hypotheses for the setup's tests, with how many they are."""
     from idc_core.inspection import FAMILIES
 
-    return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in offered(view).items()}
-
-
-def measure_menu() -> dict[str, str]:
-    """Return the label of every measure."""
-    from idc_core.inspection import MEASURES
-
-    return {name: measure.label for name, measure in MEASURES.items()}
+    return {name: f"{FAMILIES[name].label} ({len(hypotheses)})" for name, hypotheses in _offered(view).items()}
 
 
 def usual(view: View) -> list[str]:
     """Return the families that are measured unless others are chosen."""
-    names = list(offered(view))
+    names = list(_offered(view))
     preferred = _USUAL_OF_SQL if "grammar" in names else _USUAL_OF_TEXT if "symbols" in names else names
     return [name for name in names if name in preferred]
 
@@ -135,7 +129,9 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
     from idc_core.inspection.families import keyword
     from idc_core.inspection.families.custom import mask_hypothesis
 
-    every = [hypothesis for name, family in offered(view).items() if name in settings.families for hypothesis in family]
+    every = [
+        hypothesis for name, family in _offered(view).items() if name in settings.families for hypothesis in family
+    ]
     every += [keyword(view.test, word) for word in settings.words]
     every += [mask_hypothesis(name, content, view.test) for name, content in settings.masks]
     return tuple({hypothesis.name: hypothesis for hypothesis in every}.values())
@@ -143,7 +139,7 @@ def chosen_hypotheses(view: View, settings: InspectionSettings) -> tuple[Hypothe
 
 def fitting(view: View, settings: InspectionSettings) -> InspectionSettings:
     """Return the same settings for another setup: its own layer, and families that have hypotheses for its tests."""
-    families = tuple(name for name in settings.families if name in offered(view)) or tuple(usual(view))
+    families = tuple(name for name in settings.families if name in _offered(view)) or tuple(usual(view))
     return replace(settings, families=families, words=(), masks=(), layers=(view.setup.layer,))
 
 
@@ -192,7 +188,7 @@ def measure(
     doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
     try:
         run = _told(view, settings, most)
-        inspection: Inspection = Waiting(1).get(
+        inspection = Waiting(1).get(
             JobKind("inspections", kept=12, is_long=True), (*key, most), doing, work, watch, settings=run
         )
     except CancelledError:
@@ -246,13 +242,7 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
-    behaviour: RecordBehaviour = Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
-    return behaviour
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    """Read keywords that are separated by commas, each once."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    return Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
 
 
 def quoted(name: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,17 +12,42 @@ import streamlit as st
 
 from idc_core.figures import hypotheses as figures
 from idc_core.inspection import MEASURES
+from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES
+from idc_core.inspection.result import Grid
 from studio.hypotheses import hypothesis_pair, inspections
-from studio.hypotheses.controls import Shown, Size
+from studio.hypotheses.controls import Shown
 from studio.hypotheses.inspections import InspectionSettings, Measured, quoted
 from studio.jobs.results import View
-from studio.state.selection import Selection
+from studio.jobs.wording import kind
+from studio.shell import pins
+from studio.state.choices import choose_one
+from studio.state.selection import Point, Selection, carried
 from studio.text import count, literal, plural
 from studio.widgets import layout
 
 _MOST_UNSCORED = 6
-USUAL, SIDE = Size(), Size(15, 20)
+_PLACES = {
+    "texts": " Layers with units at every symbol are compared place by place, without padding.",
+    "pictures": " Layers with units at every pixel are compared place by place. For a coarser layer, a hypothesis "
+    "about pixels is pooled over the pixels of each place.",
+}
+"""How layers with places are compared, by the kind of inputs."""
+
+_PAGED = "units-part-of"
+"""What the shown part of the units was chosen for."""
+_ROWS, _COLUMNS = (15, 30, 60), ("20", "40", "80", "all")
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How many hypotheses and units the map shows at most; all units if `columns` is None."""
+
+    rows: int = _ROWS[1]
+    columns: int | None = int(_COLUMNS[1])
+
+
+_USUAL, _SIDE = _Size(), _Size(15, 20)
 """Hypotheses and units of a map, and of one in a comparison."""
 
 
@@ -44,12 +70,44 @@ def sentence(measured: Measured, shown: Shown) -> str:
     )
 
 
+def draw(
+    measured: Measured,
+    shown: Shown,
+    settings: InspectionSettings,
+    grid: Grid,
+    pair: tuple[int, int],
+    hypothesis: Hypothesis,
+) -> None:
+    """Show all scores, and the tests that activate the selected unit most."""
+    view = measured.view
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        size = _choose_size()
+        first = _choose_part(grid, size.columns, pair[1])
+    draw_map(measured, shown, pair, size=size, first=first)
+    _draw_records_read(measured, shown)
+    hypothesis_pair.draw_behind(measured, grid, shown.layer, pair, hypothesis)
+    _draw_probes(measured)
+    pins.beside(view, partial(_draw_side, settings, shown), partial(_compare, settings, shown))
+    layout.computed(
+        view,
+        f"Every unit of a layer is compared with {len(grid.names)} hypotheses by {shown.label}: "
+        f"{PAIR_MEASURES[shown.measure].help}{_PLACES.get(kind(view.test), '')}",
+        "Confidence intervals (95 %) come from the jackknife over groups of records, because the symbols of one record "
+        f"depend on one another. With {count(grid.tested)} tests some would seem significant by chance. Significant "
+        f"are those that pass Benjamini and Yekutieli's procedure at {100 * shown.rate:g} %, which holds for any "
+        "dependence of the tests. Hypotheses that hold, or fail, in fewer than 20 records are not tested. Mutual "
+        "information is tested per bin, with Bonferroni's correction. A probe is tested by the correlation of its "
+        "predictions with the truth on held-out records.",
+        inspections.SOURCE,
+    )
+
+
 def draw_map(
     measured: Measured,
     shown: Shown,
     pair: tuple[int, int] | None,
     key: str = "scores",
-    size: Size = USUAL,
+    size: _Size = _USUAL,
     first: int = 0,
 ) -> None:
     """Draw hypotheses by units, the strongest `first` ones left out; with a selected `pair`, squares can be clicked."""
@@ -93,6 +151,54 @@ def draw_map(
     )
 
 
+def _choose_size() -> _Size:
+    """Choose how many hypotheses and units the map shows."""
+    rows = choose_one(
+        st.segmented_control,
+        "Hypotheses shown",
+        {number: str(number) for number in _ROWS},
+        30,
+        "rows-shown",
+        required=True,
+        help="Maximum number of rows, strongest scores first. Default 30.",
+    )
+    columns = choose_one(
+        st.segmented_control,
+        "Units shown",
+        {name: name for name in _COLUMNS},
+        "40",
+        "units-shown",
+        required=True,
+        help="Maximum number of columns, strongest scores first. With all, drag over a part to zoom in. Default 40.",
+    )
+    return _Size(rows, None if columns == "all" else int(columns))
+
+
+def _choose_part(grid: Grid, columns: int | None, unit: int) -> int:
+    """Choose which units the map shows where there are more of them; return how many stronger ones are left out."""
+    total = grid.score.shape[1]
+    if columns is None or total <= columns:
+        return 0
+    order = grid.part(1, total)[1]
+    own = int(np.flatnonzero(order == unit)[0]) // columns
+    if st.session_state.get(_PAGED) != (unit, columns, total):
+        # Where another unit was chosen the map shows it.
+        st.session_state["units-part"] = own
+        st.session_state[_PAGED] = (unit, columns, total)
+    labels: dict[int, str] = {
+        at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
+    }
+    part: int = st.selectbox(
+        "Units by strength",
+        list(labels),
+        key="units-part",
+        width=240,
+        format_func=labels.__getitem__,
+        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
+    )
+    return part * columns
+
+
 def _table(measured: Measured) -> pd.DataFrame:
     """Return all scores, without columns that are empty, as groups of units where none were asked for."""
     return measured.found.frame().replace("", np.nan).dropna(axis=1, how="all")
@@ -109,16 +215,16 @@ def _place(keys: object, key: int) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def _clicked(measured: Measured, shown: Shown, points: list[dict[str, Any]]) -> None:
+def _clicked(measured: Measured, shown: Shown, points: Sequence[Point]) -> None:
     """Select the pair that was clicked; other squares tell nothing."""
     for point in points:
-        if (carried := point.get("customdata")) is not None:
-            hypothesis, unit = (int(number) for number in carried)
+        if numbers := carried(point):
+            hypothesis, unit = (int(number) for number in numbers)
             hypothesis_pair.pick(measured, shown.grid(measured), shown.layer, hypothesis, unit)
             return
 
 
-def draw_records_read(measured: Measured, shown: Shown) -> None:
+def _draw_records_read(measured: Measured, shown: Shown) -> None:
     """Say how many records were read, and name hypotheses without a score, with the reason."""
     grid = shown.grid(measured)
     read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
@@ -137,7 +243,7 @@ def draw_records_read(measured: Measured, shown: Shown) -> None:
         st.caption(f"Without a score ({literal(remark)}): {', '.join(first)}{more}.")
 
 
-def draw_probes(measured: Measured) -> None:
+def _draw_probes(measured: Measured) -> None:
     """Show how well probes predict hypotheses from all units of a layer, where any were chosen."""
     column = measured.found.table
     whole = (column["unit"] == -1) & (column["group"] != "")
@@ -161,14 +267,14 @@ def draw_probes(measured: Measured) -> None:
     )
 
 
-def draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
+def _draw_side(settings: InspectionSettings, shown: Shown, one: View, chosen: Selection, key: str) -> None:
     """Draw the map of one of two setups."""
     measured = inspections.measure(one, inspections.fitting(one, settings))
     if measured is not None:
-        draw_map(measured, replace(shown, layer=one.setup.layer), None, f"scores-{key}", SIDE)
+        draw_map(measured, replace(shown, layer=one.setup.layer), None, f"scores-{key}", _SIDE)
 
 
-def compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:
+def _compare(settings: InspectionSettings, shown: Shown, here: View, there: View) -> str:
     """Compare how many units of two setups have an association."""
     counts = []
     for view in (here, there):

@@ -18,12 +18,12 @@ from studio.widgets.charts import csv
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
 
-SQL, _QUESTION, _ANSWERED = "sql", "prepared", "sql-answer"
+_SQL, _QUESTION, _ANSWERED = "sql", "prepared", "sql-answer"
 _KEPT_AS = "hypotheses-kept"
 """Set to the key of the run that was kept last in this session."""
 
 
-def draw_questions(measured: Measured) -> None:
+def draw(measured: Measured) -> None:
     """Keep this run, and query those that were kept."""
     st.markdown(
         "Kept runs are in one DuckDB file with four views: `runs` (one row per run), `hypotheses` (name, family and "
@@ -121,7 +121,7 @@ def _path() -> Path:
 
 def _box() -> str:
     """Return the key of the text box; a prepared question comes into a new one."""
-    return f"{SQL}-{st.session_state.get(_QUESTION, 0)}"
+    return f"{_SQL}-{st.session_state.get(_QUESTION, 0)}"
 
 
 def _prepare(sql: str) -> None:

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from idc_core.inspection.result import Grid
     from idc_core.inspection.verification import Swaps, Verification
 
-
 _SWAPS: dict[Swaps, str] = {"symbols": "random symbols", "grammar": "by the grammar"}
 """How symbols are swapped: what the engine calls it, and label."""
 
 _UNITS = (5, 10, 20)
 """How many units of the highest scores are compared."""
 
-PAIRS, SETS = 200, 99
+_PAIRS, _SETS = 200, 99
 """Swaps of each kind, and random sets of units: with the network of SQL strings it takes a few seconds at most."""
 
 _LITTLE = 0.1
@@ -61,7 +60,7 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
             "Verify",
             key="verify",
             bind="query-params",
-            help=f"Swaps symbols in up to {PAIRS} texts per kind and compares with {SETS} random sets of as many "
+            help=f"Swaps symbols in up to {_PAIRS} texts per kind and compares with {_SETS} random sets of as many "
             "units. Takes seconds. Default off.",
         )
     if not asked:
@@ -135,12 +134,11 @@ def _verified(measured: Measured, layer: str, units: list[int], hypothesis: Hypo
         from idc_core.inspection.verification import verify
 
         return verify(
-            view.model, layer, units, tests, hypothesis, pairs=PAIRS, sets=SETS, swaps=how, on_progress=report
+            view.model, layer, units, tests, hypothesis, pairs=_PAIRS, sets=_SETS, swaps=how, on_progress=report
         )
 
     key = (view.card.fingerprint, tests.fingerprint, layer, tuple(units), hypothesis.name, how)
-    verification: Verification = Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
-    return verification
+    return Waiting(1).get(JobKind("verifications", is_long=True), key, "swapping symbols", work)
 
 
 def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swaps) -> str:

@@ -131,17 +131,16 @@ def baseline_activation(view: View, value: float, neuron: int) -> float:
         return float(found.activations[view.setup.layer][0, neuron])
 
     key = (*view.key, "activation", view.setup.layer, neuron, value)
-    found: float = Waiting(1).get(EXPLANATIONS, key, "running the baseline", work)
-    return found
+    return Waiting(1).get(EXPLANATIONS, key, "running the baseline", work)
 
 
-def _even(view: View, value: float) -> NDArray[Any]:
+def _even(view: View, value: float) -> NDArray[np.generic]:
     """Return an even picture, or an empty text, in a batch of one."""
     test = view.test.inputs[:1]
     return np.full_like(test, value) if test.ndim == 4 else np.zeros_like(test)
 
 
-def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[np.float32]:
+def _scores(view: View, one: NDArray[np.generic], which: tuple[str, float]) -> NDArray[np.float32]:
     def work(report: Progress) -> NDArray[np.float32]:
         from idc_core.tracing.trace import collect
 
@@ -149,8 +148,7 @@ def _scores(view: View, one: NDArray[Any], which: tuple[str, float]) -> NDArray[
         return result
 
     key = (*view.key, "scores", *which)
-    result: NDArray[np.float32] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
-    return result
+    return Waiting(1).get(EXPLANATIONS, key, "running the test", work)
 
 
 def explain(

@@ -15,8 +15,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -61,7 +60,9 @@ _TOLD = 12
 _PLAIN = (type(None), bool, int, float, str, tuple)
 """Results that are copied to a worker: they are small."""
 
-Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], Any]
+_Result = TypeVar("_Result")
+
+_Place = Callable[[Task, Progress, Tell, Callable[[DataError], None]], object]
 """What does a task: a worker, or this process."""
 
 
@@ -83,7 +84,7 @@ class JobKind:
 
 
 @dataclass(frozen=True)
-class State:
+class _State:
     """How far a job is."""
 
     done: int
@@ -96,15 +97,17 @@ class State:
         return self.label.partition(" (")[0]
 
 
-class Job:
+class Job(Generic[_Result]):
     """One piece of work that was begun; it stops by itself when nobody waits for it.
 
     `begin` is called with a progress callback. Another process does the same `work` where it can.
     """
 
-    def __init__(self, begin: Callable[[Progress], Future[Any]], work: Callable[[Progress], Any] | None = None) -> None:
+    def __init__(
+        self, begin: Callable[[Progress], Future[_Result]], work: Callable[[Progress], _Result] | None = None
+    ) -> None:
         self.work = work
-        self.state = State(0, 0, "")
+        self.state = _State(0, 0, "")
         self._paced = (time.monotonic(), self.state)  # when the present part of the work began, and where
         self._wanted = time.monotonic()
         self._future = begin(self._report)
@@ -112,7 +115,7 @@ class Job:
         self._future.add_done_callback(lambda _: self._ended.set())
 
     def _report(self, done: int, total: int, label: str) -> bool:
-        before, self.state = self.state, State(done, total, label)
+        before, self.state = self.state, _State(done, total, label)
         if (before.total, before.part) != (total, self.state.part) or done < before.done:
             self._paced = time.monotonic(), self.state
         return time.monotonic() - self._wanted < _GRACE_S
@@ -148,7 +151,7 @@ class Job:
         self.want()
         return self._ended.wait(seconds)
 
-    def result(self) -> Any:
+    def result(self) -> _Result:
         """Return what the work returned, or raise what it raised."""
         return self._future.result()
 
@@ -162,12 +165,12 @@ class Shelf:
     def __init__(self, processes: int = 0) -> None:
         self.problem = ""
         self._lock = threading.Lock()
-        self._jobs: defaultdict[str, OrderedDict[Hashable, Job]] = defaultdict(OrderedDict)
+        self._jobs: defaultdict[str, OrderedDict[Hashable, Job[Any]]] = defaultdict(OrderedDict)
         self._kinds: dict[str, JobKind] = {}
-        self._told: OrderedDict[Hashable, Any] = OrderedDict()
+        self._told: OrderedDict[Hashable, object] = OrderedDict()
         self._workers = [Worker(self._named) for _ in range(processes)]
         # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
-        self._engine: Turns[Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
+        self._engine: Turns[_Place] = Turns(self._workers or [Task.run], max(1, processes - 1))
         self._beside: dict[str, ThreadPoolExecutor] = {}
         # What is kept waits for no work of others.
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
@@ -194,7 +197,7 @@ class Shelf:
         """Return what some work told last of its result so far, by the key it told; None where nothing was told."""
         return self._told.get(key)
 
-    def tell(self, key: Hashable, value: Any) -> None:
+    def tell(self, key: Hashable, value: object) -> None:
         """Hold what there is of a result so far."""
         with self._lock:
             self._told[key] = value
@@ -202,7 +205,7 @@ class Shelf:
             while len(self._told) > _TOLD:
                 self._told.popitem(last=False)
 
-    def finished(self, kind: JobKind, key: Hashable) -> Job | None:
+    def finished(self, kind: JobKind, key: Hashable) -> Job[Any] | None:
         """Return the job of that kind and key if it has a result, in memory or on disk; start no work."""
         with self._lock:
             job = self._jobs[kind.name].get(key)
@@ -213,13 +216,17 @@ class Shelf:
             return None
         with self._lock:
             self._kinds[kind.name] = kind
-            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(partial(_same, kept))))
+            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(lambda: kept)))
         job.wait(SILENT_S)
         return job
 
     def job(
-        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None = None
-    ) -> Job:
+        self,
+        kind: JobKind,
+        key: Hashable,
+        work: Callable[[Progress], _Result],
+        settings: dict[str, object] | None = None,
+    ) -> Job[_Result]:
         """Return the job of that kind and key, starting it where there is none that ran or runs.
 
         With `settings` its result is a run.
@@ -235,12 +242,12 @@ class Shelf:
             return jobs[key]
 
     def _begun(
-        self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any], settings: dict[str, Any] | None
-    ) -> Job:
+        self, kind: JobKind, key: Hashable, work: Callable[[Progress], object], settings: dict[str, object] | None
+    ) -> Job[object]:
         """Begin to work, or to read what is kept."""
         task, session = Task(kind.name, key, work, kind.lives == "disk", settings), _session()
 
-        def make(report: Progress) -> Future[Any]:
+        def make(report: Progress) -> Future[object]:
             if kind.lives in ("here", "everywhere") if self._workers else kind.is_light:
                 beside = self._beside.setdefault(kind.name, ThreadPoolExecutor(1, thread_name_prefix=kind.name))
                 return beside.submit(task.run, report, self.tell, self._note)
@@ -254,7 +261,7 @@ class Shelf:
             return Job(make, work if kind.lives == "everywhere" else None)
         path = store.place(kind.name, key)
 
-        def find(report: Progress) -> Any:
+        def find(report: Progress) -> object:
             kept = store.find(path)
             return make(report).result() if kept is store.MISSING else kept
 
@@ -268,7 +275,7 @@ class Shelf:
     def _note(self, problem: DataError) -> None:
         self.problem = str(problem)
 
-    def _named(self) -> list[tuple[Any, Named]]:
+    def _named(self) -> list[tuple[object, Named]]:
         """Return the results that a worker can open by itself, with what it is told of each; saved suites it cannot."""
         with self._lock:
             held = [
@@ -302,10 +309,6 @@ def shelf() -> Shelf:
     return Shelf(workers.number())
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _here() -> Shelf:
     return shelf()
 
@@ -323,9 +326,9 @@ class Waiting:
         self._place = st.empty()
         self._steps = steps
         self._step = 0
-        self._begun: dict[tuple[JobKind, Hashable], Job] = {}
+        self._begun: dict[tuple[JobKind, Hashable], Job[Any]] = {}
 
-    def begin(self, kind: JobKind, key: Hashable, work: Callable[[Progress], Any]) -> None:
+    def begin(self, kind: JobKind, key: Hashable, work: Callable[[Progress], object]) -> None:
         """Begin what `get` will ask for later, so that it goes on beside other work, if the session may have more."""
         if not st.session_state.get(HALTED) and shelf().may_begin():
             self._begun[kind, key] = shelf().job(kind, key, work)
@@ -335,10 +338,10 @@ class Waiting:
         kind: JobKind,
         key: Hashable,
         doing: str,
-        work: Callable[[Progress], Any],
+        work: Callable[[Progress], _Result],
         watch: Callable[[], None] | None = None,
-        settings: dict[str, Any] | None = None,
-    ) -> Any:
+        settings: dict[str, object] | None = None,
+    ) -> _Result:
         """Return a result, from the shelf or by working; show progress while it takes long.
 
         `key` is everything that the result depends on; `doing` says for a person what is being done. `work` is called
@@ -351,7 +354,8 @@ class Waiting:
             raise CancelledError(f"Stopped while {doing}.")
         while True:
             # Work that was begun and has failed is not tried a second time.
-            job = self._begun.pop((kind, key), None) or shelf().job(kind, key, work, settings)
+            begun: Job[_Result] | None = self._begun.pop((kind, key), None)
+            job = begun or shelf().job(kind, key, work, settings)
             if not job.wait(SILENT_S):
                 self._show(job, doing, watch)
             try:
@@ -360,7 +364,7 @@ class Waiting:
                 # It was stopping, because nobody had asked for it for a while, when this run asked again.
                 continue
 
-    def _show(self, job: Job, doing: str, watch: Callable[[], None] | None) -> None:
+    def _show(self, job: Job[_Result], doing: str, watch: Callable[[], None] | None) -> None:
         with self._place.container():
             bar = st.progress(0.0)
             # A run can wait in several places, and twice for a job that was just stopping: no key comes twice.

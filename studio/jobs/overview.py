@@ -9,13 +9,10 @@ import json
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import of_classes
-from idc_core.analysis.overview import Overview, overview_of, worst_tests
+from idc_core.analysis.overview import Overview, overview_of
 from idc_core.base.files import SHIPPED
-from idc_core.coverage.cell_table import among
-from idc_core.coverage.cells import encode
 from idc_core.errors import DataError
 from studio.jobs.results import View
 from studio.state.setup import DEFAULT
@@ -46,11 +43,3 @@ def snapshot() -> Overview | None:
     except (OSError, ValueError, DataError):
         return None
     return kept if kept.fingerprints[0] == card.get("fingerprint") else None
-
-
-def misclassified(view: View) -> NDArray[np.int64]:
-    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
-    if view.correct is None:
-        return view.chosen[:0]
-    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
-    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)

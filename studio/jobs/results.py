@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class View:
     analysis: Analysis
     chosen: NDArray[np.int64]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out what is made when it is asked for: another process makes its own."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -105,6 +105,11 @@ class View:
     def sizes(self) -> tuple[int, ...]:
         """Clusters of each important neuron."""
         return tuple(clustering.k for clustering in self.analysis.clusters)
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether inputs are pictures: many are shown side by side, while each text takes a row."""
+        return self.test.inputs.ndim == 4
 
     @property
     def is_classifier(self) -> bool:
@@ -204,8 +209,7 @@ def neuron_said(view: View) -> str:
         return neuron_sentence(view.model, layer, shape)
 
     key = (view.card.fingerprint, layer, shape)
-    sentence: str = Waiting(1).get(JobKind("neuron-sentences"), key, "looking at the layer", work)
-    return sentence
+    return Waiting(1).get(JobKind("neuron-sentences"), key, "looking at the layer", work)
 
 
 def open_analysis(waiting: Waiting, view: View, m: int) -> Analysis:
@@ -226,10 +230,7 @@ def _analysis(
     card, open_model = network
     analysis = PlannedAnalysis(card, *data, setup.layer, m, idc_settings(setup))
     plan = analysis.planned(analysis.sources(open_model), traces=traces)
-    result: Analysis = waiting.get(
-        JobKind(plan.kind), plan.key, "clustering the neurons", plan.make, settings=plan.settings
-    )
-    return result
+    return waiting.get(JobKind(plan.kind), plan.key, "clustering the neurons", plan.make, settings=plan.settings)
 
 
 def idc_settings(setup: Setup) -> IdcSettings:
@@ -269,8 +270,7 @@ def heatmaps(
 
     of_neuron = () if neuron is None else (view.setup.layer, neuron)
     key = (*view.key, tuple(positions.tolist()), target, *of_neuron)
-    maps: NDArray[np.float32] = Waiting(1).get(HEATMAPS, key, "explaining the inputs", work)
-    return maps
+    return Waiting(1).get(HEATMAPS, key, "explaining the inputs", work)
 
 
 PICKS = {"first": "the first", "misclassified": "misclassified", "uncertain": "least confident"}
@@ -293,7 +293,7 @@ def open_data(waiting: Waiting, name: str, split: Split) -> Dataset:
 
     label = DATASETS[name].label
     doing = f"reading {label} ({split})"
-    data_set: Dataset = waiting.get(_DATA, _edition(name, split), doing, _reader(name, split))
+    data_set = waiting.get(_DATA, _edition(name, split), doing, _reader(name, split))
     what = f"{label} has {plural(len(data_set), 'training input' if split == 'train' else 'test')}"
     allowed.check("inputs", len(data_set), what, "Choose other data.")
     return data_set
@@ -327,8 +327,7 @@ def _open_traces(waiting: Waiting, network: _Carded, data: Dataset, split: Split
     source, open_executor = cluster.passes(*network, data, _limit(data.name, split))
     plan = planned_traces(source, layer, open_executor)
     what = "training inputs" if split == "train" else "tests"
-    traces: Traces = waiting.get(_TRACE, plan.key, f"running {what} through the network", plan.make)
-    return traces
+    return waiting.get(_TRACE, plan.key, f"running {what} through the network", plan.make)
 
 
 def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> Network:
@@ -345,7 +344,7 @@ def _opened(jobs: Shelf, name: str, fingerprint: str = "", where: str = "") -> N
     return network
 
 
-def _model_job(jobs: Shelf, name: str, where: str = "") -> Job:
+def _model_job(jobs: Shelf, name: str, where: str = "") -> Job[Network]:
     return jobs.job(_MODEL, (name, MODELS[name].edition, where), lambda report: _load_model(name, where))
 
 

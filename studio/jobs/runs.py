@@ -19,13 +19,13 @@ _PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
 """Parts of an address that say where a reader looks, not what is computed."""
 
 
-def run_settings(view: View, **more: Any) -> dict[str, Any]:
+def run_settings(view: View, **more: Any) -> dict[str, object]:
     """Return the settings of a run of a setup; `more` says what else it depends on, by name, as plain values.
 
     For the thread of the script: the address is that of the page, with the setup of the view.
     """
     setup = view.setup
-    unusual: dict[str, Any] = {**setup.unusual, **({"classes": setup.classes} if setup.classes else {})}
+    unusual: dict[str, object] = {**setup.unusual, **({"classes": setup.classes} if setup.classes else {})}
     page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in _PASSING}
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
     own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}

@@ -25,39 +25,39 @@ class Named:
 
     kind: str
     key: Hashable
-    work: Callable[[Progress], Any] | None = None
+    work: Callable[[Progress], object] | None = None
     fingerprint: str = ""
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Pickles functions and classes too; of an object that has a name, the name alone."""
 
-    def __init__(self, file: io.BytesIO, name: Callable[[Any], Any]) -> None:
+    def __init__(self, file: io.BytesIO, name: Callable[[object], object]) -> None:
         super().__init__(file)
         self._name = name
 
-    def persistent_id(self, value: Any) -> Any:
+    def persistent_id(self, value: object) -> object:
         return self._name(value)
 
 
 class _Unpickler(pickle.Unpickler):
     """Reads what `_Pickler` wrote, and has names opened."""
 
-    def __init__(self, file: io.BytesIO, opened: Callable[[Any], Any]) -> None:
+    def __init__(self, file: io.BytesIO, opened: Callable[[Any], object]) -> None:
         super().__init__(file)
         self._opened = opened
 
-    def persistent_load(self, name: Any) -> Any:
+    def persistent_load(self, name: object) -> object:
         return self._opened(name)
 
 
-def packed(value: Any, name: Callable[[Any], Any] = lambda value: None) -> bytes:
+def packed(value: object, name: Callable[[object], object] = lambda value: None) -> bytes:
     """Write a value; objects for which `name` returns something are replaced by it."""
     file = io.BytesIO()
     _Pickler(file, name).dump(value)
     return file.getvalue()
 
 
-def unpacked(content: bytes, opened: Callable[[Any], Any]) -> Any:
+def unpacked(content: bytes, opened: Callable[[Any], object]) -> Any:
     """Read what `packed` wrote; `opened` is called with what stands in place of objects."""
     return _Unpickler(io.BytesIO(content), opened).load()

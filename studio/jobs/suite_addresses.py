@@ -15,7 +15,7 @@ from idc_core.base.parameters import shown
 from idc_core.base.ranges import SEED
 from idc_core.errors import SettingError
 
-TOGETHER, APART, SETS = "|", "~", "="
+TOGETHER, _APART, _SETS = "|", "~", "="
 
 ANSWERS = {"": "all", "right": "correct", "wrong": "wrong"}
 """Which answers of the network a suite is cut down to: value and label."""
@@ -51,7 +51,7 @@ class SuiteAddress:
             parts["answers"] = self.answers
         if self.confidence is not None:
             parts["sure"] = f"{self.least:.10g}to{self.most:.10g}"
-        return APART.join([self.base, *(f"{name}{SETS}{value}" for name, value in parts.items())])
+        return _APART.join([self.base, *(f"{name}{_SETS}{value}" for name, value in parts.items())])
 
     @property
     def confidence(self) -> tuple[float, float] | None:
@@ -78,7 +78,7 @@ class SuiteAddress:
             return described[0].upper() + described[1:]
         return ", ".join(part for part in (text, answers, classes, sure) if part)
 
-    def changed(self, name: str, value: Any, default: Any) -> SuiteAddress:
+    def changed(self, name: str, value: float, default: object) -> SuiteAddress:
         """Return the suite with another setting; one that is at its default is not noted."""
         settings = {key: setting for key, setting in self.settings.items() if key != name}
         return replace(self, settings=settings if value == default else {**settings, name: value})
@@ -89,10 +89,10 @@ def parse(text: str) -> SuiteAddress:
 
     Whether its base and its settings exist is seen when it is made.
     """
-    base, *parts = text.split(APART)
+    base, *parts = text.split(_APART)
     fields: dict[str, Any] = {"settings": {}}
     for part in parts:
-        name, _, value = part.partition(SETS)
+        name, _, value = part.partition(_SETS)
         try:
             if name == "seed":
                 fields["seed"] = int(SEED.read(value))

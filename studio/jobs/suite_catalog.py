@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import of_classes
 from idc_core.base.progress import Progress
@@ -20,11 +21,11 @@ from studio.state.setup import fitting_data
 from studio.text import lower
 
 if TYPE_CHECKING:
-    from idc_core.suites import Suite
+    from idc_core.suites import ProvenanceStep, Suite
 
 _SAVED = JobKind("kept", kept=6, lives="everywhere")
 
-SUITES = "suites"
+_SUITES = "suites"
 """Name in the address: the chosen suites, by commas."""
 
 PERTURBED = "perturbed"
@@ -35,7 +36,6 @@ _ALL_UP_TO, _SMALL = 1000, 32 * 32
 
 _ALL_LARGE_UP_TO = 400
 """The same of larger pictures, on which relevance takes longer."""
-
 
 _UNSURE = 0.9
 """Confidence up to which a test is offered as one of which the network is less sure."""
@@ -59,14 +59,14 @@ class SuiteOption:
     within: bool = False
 
 
-def catalogue(view: View) -> dict[str, SuiteOption]:
+def _catalogue(view: View) -> dict[str, SuiteOption]:
     """Return what can be chosen for a setup, by name: kinds, parts of the tests, other data sets, the person's own."""
-    return {option.name: option for option in (*perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
+    return {option.name: option for option in (*_perturbations(view), *_parts(view), *_data_sets(view), *_saved(view))}
 
 
 def suite_options(view: View) -> dict[str, SuiteOption]:
     """Return the catalogue, and what else the address names: kinds with settings of their own, unions."""
-    options = catalogue(view)
+    options = _catalogue(view)
     for name in chosen_names():
         if name not in options:
             described = _described(view, name, options)
@@ -77,12 +77,12 @@ def suite_options(view: View) -> dict[str, SuiteOption]:
 
 def chosen_names() -> list[str]:
     """Return the names of the suites that the address asks for."""
-    return list(dict.fromkeys(name for name in address.read(SUITES).split(",") if name))
+    return list(dict.fromkeys(name for name in address.read(_SUITES).split(",") if name))
 
 
 def keep_names(names: Sequence[str]) -> None:
     """Ask for suites, in the address of all pages."""
-    address.keep(SUITES, ",".join(dict.fromkeys(names)))
+    address.keep(_SUITES, ",".join(dict.fromkeys(names)))
 
 
 def usual(found: Mapping[str, SuiteOption]) -> list[str]:
@@ -150,7 +150,7 @@ def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
     if not recipe.is_part:
         return suite
 
-    def look_for(report: Progress) -> Any:
+    def look_for(report: Progress) -> tuple[NDArray[np.int64], ProvenanceStep]:
         return find_tests(
             suite,
             classes=recipe.classes or None,
@@ -174,7 +174,7 @@ def _of_classes(view: View, suite: Suite) -> Suite:
 
 def _settings(view: View, recipe: SuiteAddress) -> dict[str, Any]:
     """Return a kind's settings; a number of pixels as a share of them."""
-    settings: dict[str, Any] = dict(recipe.settings)
+    settings = dict(recipe.settings)
     if "pixels" in settings:
         settings["share"] = settings.pop("pixels") / pixels(view)
     return settings
@@ -185,7 +185,7 @@ def pixels(view: View) -> int:
     return int(np.prod(view.test.inputs.shape[2:]))
 
 
-def perturbations(view: View) -> list[SuiteOption]:
+def _perturbations(view: View) -> list[SuiteOption]:
     """Return the suites that can be made of the tests: noise, transforms, attacks."""
     from idc_core.suites import SUITES
 

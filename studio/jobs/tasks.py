@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 from idc_core import store
 from idc_core.base.progress import Progress
 from idc_core.errors import DataError, IdcError
 from idc_core.runs import RUN_KINDS
 
-Tell = Callable[[Hashable, Any], None]
+Tell = Callable[[Hashable, object], None]
 """Called with a key and what there is of a result so far."""
 
 
@@ -33,11 +32,11 @@ class Task:
 
     kind: str
     key: Hashable
-    work: Callable[[Progress], Any]
+    work: Callable[[Progress], object]
     is_kept: bool
-    settings: dict[str, Any] | None = None
+    settings: dict[str, object] | None = None
 
-    def run(self, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> Any:
+    def run(self, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> object:
         """Do the work and keep its result, unless it is kept already; `on_problem` is told why it cannot be kept."""
         token = _teller.set(tell)
         try:
@@ -55,10 +54,10 @@ class Task:
         finally:
             _teller.reset(token)
 
-    def _scores(self, value: Any) -> dict[str, float]:
+    def _scores(self, value: object) -> dict[str, float]:
         return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)
 
 
-def tell(key: Hashable, value: Any) -> None:
+def tell(key: Hashable, value: object) -> None:
     """Say from within some work what there is of its result so far; `Shelf.told` finds it by the key."""
     _teller.get()(key, value)

@@ -9,22 +9,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-Place = TypeVar("Place")
+_Place = TypeVar("_Place")
 
 
 @dataclass(eq=False)
-class _Waiting(Generic[Place]):
+class _Waiting(Generic[_Place]):
     """Work that waits, and the session that asked for it."""
 
     session: str
     long: bool
-    work: Callable[[Place], Any]
-    future: Future[Any] = field(default_factory=Future)
+    work: Callable[[_Place], object]
+    future: Future[object] = field(default_factory=Future)
 
 
-class Turns(Generic[Place]):
+class Turns(Generic[_Place]):
     """A few places at which work is done; who waits for one is served in turn.
 
     Parameters
@@ -35,15 +35,15 @@ class Turns(Generic[Place]):
         Places that long work takes at most.
     """
 
-    def __init__(self, places: Sequence[Place], most_long: int) -> None:
+    def __init__(self, places: Sequence[_Place], most_long: int) -> None:
         self._free = list(places)
         self._long_left = most_long
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[_Waiting[Place]]] = {}  # by session, whose turn is next first
+        self._waiting: dict[str, deque[_Waiting[_Place]]] = {}  # by session, whose turn is next first
         self._held: Counter[str] = Counter()
         self._pool = ThreadPoolExecutor(len(places), thread_name_prefix="engine")
 
-    def submit(self, session: str, long: bool, work: Callable[[Place], Any]) -> Future[Any]:
+    def submit(self, session: str, long: bool, work: Callable[[_Place], object]) -> Future[object]:
         """Have some work done for a session when it is its turn."""
         waiting = _Waiting(session, long, work)
         with self._lock:
@@ -83,7 +83,7 @@ class Turns(Generic[Place]):
             with suppress(RuntimeError):  # the interpreter ends
                 self._pool.submit(self._serve)
 
-    def _next(self) -> _Waiting[Place] | None:
+    def _next(self) -> _Waiting[_Place] | None:
         """Take the first work that may begin from the session whose turn it is, which then comes last."""
         for session, queue in list(self._waiting.items()):
             for work in list(queue):

@@ -12,7 +12,7 @@ import traceback
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from idc_core import store
 from idc_core.errors import DataError, IdcError
@@ -20,7 +20,7 @@ from studio.jobs import cluster
 from studio.jobs.sending import Named, packed, unpacked
 from studio.jobs.tasks import DiffersError, RemovedError, Task
 
-log = logging.getLogger("idc_core")
+_log = logging.getLogger("idc_core")
 
 _HELD = 4
 """Opened results of each kind that stay in memory."""
@@ -80,14 +80,14 @@ class _Process:
         self._number = 0
         self._answers, self._writing = answers, threading.Lock()
         self._said = 0.0
-        self._told: tuple[float, tuple[Hashable, Any] | None] = 0.0, None
-        self._open: defaultdict[str, OrderedDict[Hashable, Any]] = defaultdict(OrderedDict)
+        self._told: tuple[float, tuple[Hashable, object] | None] = 0.0, None
+        self._open: defaultdict[str, OrderedDict[Hashable, object]] = defaultdict(OrderedDict)
 
     def do(self, number: int, content: bytes, whole: bool) -> None:
         """Do a task and answer, with the `whole` result even where it is kept."""
         self._number = number
         problems: list[DataError] = []
-        opened: dict[int, tuple[int, Any]] = {}
+        opened: dict[int, tuple[int, object]] = {}
         try:
             cluster.follow()
             task: Task = unpacked(content, lambda name: self._opened(name, opened))
@@ -101,8 +101,8 @@ class _Process:
         self._say(*answer)
 
     def _answer(
-        self, task: Task, value: Any, problems: list[DataError], opened: dict[int, tuple[int, Any]], whole: bool
-    ) -> tuple[Any, ...]:
+        self, task: Task, value: object, problems: list[DataError], opened: dict[int, tuple[int, object]], whole: bool
+    ) -> tuple[object, ...]:
         """Say where the result is kept, or give it."""
         if not whole and task.is_kept and not problems:
             path = store.place(task.kind, task.key)
@@ -111,7 +111,7 @@ class _Process:
         given = packed(value, lambda part: opened.get(id(part), (None,))[0])
         return ("problem", (given, problems[0])) if problems else ("done", given)
 
-    def _opened(self, name: tuple[int, Named], opened: dict[int, tuple[int, Any]]) -> Any:
+    def _opened(self, name: tuple[int, Named], opened: dict[int, tuple[int, object]]) -> object:
         """Open what stands for a result, or find it open."""
         number, named = name
         held = self._open[named.kind]
@@ -130,7 +130,7 @@ class _Process:
             self._said = time.monotonic()
         return self.stopped != self._number
 
-    def _tell(self, key: Hashable, value: Any) -> None:
+    def _tell(self, key: Hashable, value: object) -> None:
         last, _ = self._told
         if time.monotonic() - last < _TOLD_S:
             self._told = last, (key, value)
@@ -138,13 +138,13 @@ class _Process:
             self._told = time.monotonic(), None
             self._say("told", key, value)
 
-    def _say(self, *message: Any) -> None:
+    def _say(self, *message: object) -> None:
         with self._writing:
             pickle.dump(message, self._answers)
             self._answers.flush()
 
 
-def _read(one: Named) -> Any:
+def _read(one: Named) -> object:
     if one.work is not None:
         try:
             value = one.work(lambda done, total, label: None)
@@ -163,7 +163,7 @@ def _failure(error: BaseException) -> bytes:
     """Write what went wrong; a mistake of ours with the place where it happened."""
     if not isinstance(error, IdcError):
         error.add_note("".join(traceback.format_exception(error)))
-        log.error("Work failed in a worker", exc_info=error)
+        _log.error("Work failed in a worker", exc_info=error)
     try:
         return packed(error)
     except Exception:  # some libraries' errors hold what cannot be sent

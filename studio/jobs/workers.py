@@ -23,7 +23,7 @@ from idc_core.errors import DataError, IdcError
 from studio.jobs.sending import Named, packed, unpacked
 from studio.jobs.tasks import DiffersError, RemovedError, Task, Tell
 
-log = logging.getLogger("idc_core")
+_log = logging.getLogger("idc_core")
 
 _MOST = 4
 """Workers at most unless the config file says otherwise: each takes a few hundred megabytes."""
@@ -61,7 +61,7 @@ class Worker:
     `named` returns the results that it opens by itself, so that they are not copied, with what it is told of each.
     """
 
-    def __init__(self, named: Callable[[], list[tuple[Any, Named]]]) -> None:
+    def __init__(self, named: Callable[[], list[tuple[object, Named]]]) -> None:
         self._named = named
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
@@ -82,7 +82,7 @@ class Worker:
             self._process.kill()
             self._process.wait()
 
-    def __call__(self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> Any:
+    def __call__(self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> object:
         """Have a task done there; here, as the log says, where it cannot be sent or what it needs is another there."""
         try:
             return self._sent(task, report, tell, on_problem, copied=False)
@@ -91,12 +91,12 @@ class Worker:
 
     def _sent(
         self, task: Task, report: Progress, tell: Tell, on_problem: Callable[[DataError], None], *, copied: bool
-    ) -> Any:
+    ) -> object:
         """Send a task and wait for its result; what is kept is `copied` both ways, or each process reads it."""
         named = self._named()
         places = {id(value): place for place, (value, _) in enumerate(named)}
 
-        def name(value: Any) -> tuple[int, Named] | None:
+        def name(value: object) -> tuple[int, Named] | None:
             place = places.get(id(value))
             if place is None:
                 return None
@@ -108,7 +108,7 @@ class Worker:
         try:
             content = packed(task, name)
         except (TypeError, ValueError, AttributeError, pickle.PicklingError):
-            log.warning("Work of kind %s cannot be sent to a worker and is done here", task.kind, exc_info=True)
+            _log.warning("Work of kind %s cannot be sent to a worker and is done here", task.kind, exc_info=True)
             return task.run(report, tell, on_problem)
         process = self.start()
         self._number += 1
@@ -127,7 +127,7 @@ class Worker:
             answer = answer[0]
         value = unpacked(answer, lambda place: named[place][0])
         if kind == "failed" and isinstance(value, DiffersError):
-            log.warning("Work of kind %s is done by the server: %s", task.kind, value)
+            _log.warning("Work of kind %s is done by the server: %s", task.kind, value)
             return task.run(report, tell, on_problem)
         if kind == "failed":
             raise value
@@ -156,7 +156,7 @@ class Worker:
         )
 
 
-def _write(process: subprocess.Popen[bytes], message: tuple[Any, ...]) -> None:
+def _write(process: subprocess.Popen[bytes], message: tuple[object, ...]) -> None:
     assert process.stdin is not None
     pickle.dump(message, process.stdin)
     process.stdin.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def open_sweep(
     layers = view.card.layers
     waiting = Waiting(1 + len(suites) + len(layers))
     cells: list[LayerCoverage] = []
-    neurons: dict[str, Any] = {}
+    neurons: dict[str, NDArray[np.int64]] = {}
     responses: dict[str, LayerResponses] = {}
 
     def sweep() -> Sweep:
@@ -121,21 +121,19 @@ def _rank(waiting: Waiting, view: View) -> dict[str, RankedLayer]:
         return rank_layers(view.model, view.train, view.card.layers, MOST_NEURONS, on_progress=report)
 
     key = view.learnt_key
-    ranked: dict[str, RankedLayer] = waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
-    return ranked
+    return waiting.get(_ACTIVITIES, key, "running training inputs through all layers", work)
 
 
-def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, Any]) -> LayerResponses:
+def _run_tests(waiting: Waiting, view: View, test: Dataset, neurons: dict[str, NDArray[np.int64]]) -> LayerResponses:
     def work(report: Progress) -> LayerResponses:
         from idc_core.analysis.layer_sweep import run_tests
 
         return run_tests(view.model, test, neurons, view.train.class_names, on_progress=report)
 
     key = (*view.learnt_key, test.fingerprint)
-    responses: LayerResponses = waiting.get(
+    return waiting.get(
         JobKind("responses", kept=8), key, f"running the tests of {tests_name(test)} through all layers", work
     )
-    return responses
 
 
 def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Progress], LayerClusters]]:
@@ -151,7 +149,7 @@ def _clustering(view: View, ranked: RankedLayer) -> tuple[Hashable, Callable[[Pr
 
 
 def _count(
-    states: LayerClusters, suite: str, responses: LayerResponses, chosen: Any, ms: Sequence[int]
+    states: LayerClusters, suite: str, responses: LayerResponses, chosen: NDArray[np.int64], ms: Sequence[int]
 ) -> tuple[LayerCoverage, ...]:
     from idc_core.analysis.layer_sweep import count_cells
 

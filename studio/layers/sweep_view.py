@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
-from idc_core.datasets import DATASETS
+from idc_core.base.progress import Progress
+from idc_core.datasets import DATASETS, Dataset
 from idc_core.figures.layers import sweep_grid
+from idc_core.figures.network_drawing import network_drawing
 from idc_core.models import MODELS
+from studio.jobs.explanations import EXPLANATIONS
+from studio.jobs.jobs import Waiting
 from studio.jobs.results import View
-from studio.layers.layer_sweep import open_sweep
+from studio.layers.layer_sweep import counted, open_suites, open_sweep
 from studio.shell import pins
 from studio.shell.pages import go_to
-from studio.state import address
-from studio.state.selection import Selection, change_setup, picked_row
+from studio.state.choices import choose_or_usual
+from studio.state.selection import Point, Selection, carried, change_setup, select
 from studio.state.setup import fitting_data, most_neurons
 from studio.text import count, percent, plural
 from studio.widgets import layout
 
 _USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
-MS, SUITES = "ms", "suites"  # names of the controls, also in the address
+_MS, _SUITES = "ms", "suites"  # names of the controls, also in the address
 _TABLE = "sweep-table"
 
 
@@ -35,36 +39,42 @@ def _look_into(view: View, suite: str, layer: str, m: int) -> None:
     go_to("coverage")
 
 
-def _clicked(view: View, points: list[dict[str, Any]]) -> None:
-    suite, layer, m = points[0]["customdata"]
+def _clicked(view: View, points: Sequence[Point]) -> None:
+    suite, layer, m = carried(points[0])
     _look_into(view, str(suite), str(layer), int(m))
 
 
-def choose(view: View) -> tuple[list[str], list[int]]:
+def choose(view: View) -> tuple[dict[str, Dataset], list[int]]:
+    """Choose test sets and numbers of neurons; return the test sets that can be read, and say which cannot."""
+    names, ms = _choose(view)
+    opened, problems = open_suites(view, names)
+    for problem in problems:
+        st.warning(problem)
+    return opened, ms
+
+
+def _choose(view: View) -> tuple[list[str], list[int]]:
     """Choose the test sets and the numbers of neurons; the setup's own are always among them."""
     others = [name for name in fitting_data(MODELS[view.setup.model]) if name != view.setup.data]
     offered = range(1, most_neurons() + 1)
-    texts = address.read(MS).split(",")
-    st.session_state[MS] = [m for m in offered if str(m) in texts] or [m for m in _USUAL if m in offered]
-    st.session_state[SUITES] = [name for name in others if name in address.read(SUITES).split(",")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ms = st.pills(
+        ms = choose_or_usual(
+            partial(st.pills, selection_mode="multi"),
             "Numbers of important neurons (m)",
-            list(offered),
-            selection_mode="multi",
-            key=MS,
-            on_change=lambda: address.keep(MS, ",".join(map(str, st.session_state[MS]))),
+            {m: str(m) for m in offered},
+            [m for m in _USUAL if m in offered],
+            _MS,
             help=f"Columns of the chart, from 1 to {offered[-1]}; the m of the sidebar is always included. Default 2, "
             "4, 6, 8, 10 and 12.",
         )
         more = []
         if others:
-            more = st.multiselect(
+            more = choose_or_usual(
+                st.multiselect,
                 "Compare these tests with",
-                others,
-                format_func=lambda name: DATASETS[name].label,
-                key=SUITES,
-                on_change=lambda: address.keep(SUITES, ",".join(st.session_state[SUITES])),
+                {name: DATASETS[name].label for name in others},
+                [],
+                _SUITES,
                 placeholder="None",
                 width=360,
                 help="Other test sets that fit the network, one panel each. Default none.",
@@ -127,7 +137,55 @@ def _compare_suites(sweep: Sweep, m: int) -> str:
     return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {suites}."
 
 
-def draw(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:
+def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:
+    """Show IDC of every layer and m."""
+    table = _tabulate(sweep, {name: len(counted(view, test)) for name, test in opened.items()})
+    _draw_sweep(sweep, view, "sweep", clickable=True, table=table)
+    _draw_table(view, sweep, table)
+    _draw_pinned(view, sweep)
+    _say_computed(view)
+
+
+def draw_network(view: View, sweep: Sweep) -> None:
+    """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
+    m, layers = view.setup.m, list(sweep.layers)
+    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
+    scores = {cell.layer: cell.score for cell in cells if cell.coverable}
+    shapes = _shapes(view, layers)
+    weakest = min(scores, key=scores.__getitem__) if scores else ""
+    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}"
+    if weakest:
+        title += f"; the tests cover {weakest} least at m = {m}: {percent(scores[weakest])}"
+    table = pd.DataFrame(
+        [{"layer": layer, "output": "x".join(map(str, shapes[layer])), "idc": scores.get(layer)} for layer in layers]
+    )
+    layout.chart(
+        view,
+        "network",
+        lambda dark: network_drawing(layers, shapes, scores, title, selected=view.setup.layer, dark=dark),
+        alt=title,
+        read="Each box is one layer, from input to output: its name, the shape of its output, and its IDC in per cent. "
+        "The setup's layer is framed. Click a box to examine that layer on all pages.",
+        depends=(m, tuple(scores.items())),
+        clicked=_take,
+        table=table,
+    )
+    _say_computed(view)
+
+
+def _say_computed(view: View) -> None:
+    layout.computed(
+        view,
+        f"One pass over the {len(view.train):,} training inputs gives relevance and activations of all layers, one "
+        "pass over each test set its activations. The important neurons of a small m are the first ones of a larger "
+        "m; the clusters of each neuron are computed once. Every number equals that of the Coverage page for the layer "
+        "and m.",
+        "As in the paper's Table 5, IDC falls as m grows: every further neuron multiplies the number of combinations, "
+        "and each test reaches only one of them. A neuron with a constant activation has one cluster and adds none.",
+    )
+
+
+def _draw_sweep(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:
     """Draw the figure of a sweep."""
     m = one.setup.m
     ranked = _weakest_first(sweep, one.setup.data, m)
@@ -176,14 +234,14 @@ def _panel_title(sweep: Sweep, suite: str) -> str:
     return label if rmse is None else f"{label}: root mean square error {rmse:.3f}"
 
 
-def tabulate(sweep: Sweep, tests: dict[str, int]) -> pd.DataFrame:
+def _tabulate(sweep: Sweep, tests: dict[str, int]) -> pd.DataFrame:
     """Return one row per square."""
     table = pd.DataFrame(sweep.table())
     most = [min(1.0, tests[cell.suite] / cell.total) for cell in sweep.cells]
     return table.assign(most_possible=most, accuracy=[sweep.accuracy.get(cell.suite) for cell in sweep.cells])
 
 
-def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
+def _draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
     """Show the numbers; choosing a row opens it."""
     shown = pd.DataFrame(
         {
@@ -198,32 +256,28 @@ def draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
         }
     )
 
-    def picked() -> None:
-        row = picked_row(_TABLE, len(sweep.cells))
-        if row is not None:
-            cell = sweep.cells[row]
-            _look_into(view, cell.suite, cell.layer, cell.m)
+    def pick(row: int) -> None:
+        cell = sweep.cells[row]
+        _look_into(view, cell.suite, cell.layer, cell.m)
 
-    st.dataframe(
+    layout.pick_table(
         shown if len(sweep.suites) > 1 else shown.drop(columns="tests"),
-        hide_index=True,
-        key=_TABLE,
-        on_select=picked,
-        selection_mode="single-row",
-        height=250,
-        column_config={
+        _TABLE,
+        pick,
+        "Coverage of every layer and m; choose a row to open it on the Coverage page",
+        250,
+        {
             "cells": st.column_config.TextColumn(alignment="right"),
             "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
             "most possible (%)": st.column_config.NumberColumn(
                 format="%.3g", help="The most that this many tests can reach, one cell each."
             ),
         },
-        alt="Coverage of every layer and m; choose a row to open it on the Coverage page",
     )
     st.caption("Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space).")
 
 
-def draw_pinned(view: View, sweep: Sweep) -> None:
+def _draw_pinned(view: View, sweep: Sweep) -> None:
     """Show the sweep of this setup beside that of the pinned one."""
 
     def of(shown: View) -> Sweep:
@@ -232,7 +286,7 @@ def draw_pinned(view: View, sweep: Sweep) -> None:
         return open_sweep(shown, {shown.setup.data: shown.test}, sorted({*sweep.ms, shown.setup.m}))
 
     def side(shown: View, chosen: Selection, key: str) -> None:
-        draw(of(shown), shown, f"sweep-{key}", clickable=False)
+        _draw_sweep(of(shown), shown, f"sweep-{key}", clickable=False)
 
     def compare(here: View, there: View) -> str:
         mine, theirs = (_weakest_first(of(one), one.setup.data, one.setup.m) for one in (here, there))
@@ -244,3 +298,19 @@ def draw_pinned(view: View, sweep: Sweep) -> None:
         )
 
     pins.beside(view, side, compare)
+
+
+def _take(points: Sequence[Point]) -> None:
+    select(layer=str(carried(points[0])[0]))
+
+
+def _shapes(view: View, layers: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every layer's output for one input."""
+
+    def work(report: Progress) -> dict[str, tuple[int, ...]]:
+        from idc_core.tracing.trace import collect
+
+        return dict(collect(view.model, view.test.inputs[:1], layers, on_progress=report).shapes)
+
+    key = (*view.key, "shapes")
+    return Waiting(1).get(EXPLANATIONS, key, "running one test", work)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _DECISION = "answer"
-FIRST, _SECOND = (NAMES[1][position] for position in WATCHED)
+_FIRST, _SECOND = (NAMES[1][position] for position in WATCHED)
 
 
 def _winner(found: teaching.Explanation) -> str:
@@ -81,7 +81,7 @@ def _again() -> None:
     st.button("Reset", on_click=network.reset, help="Reset all weights and inputs to the initial numbers.")
 
 
-def neurons() -> None:
+def _neurons() -> None:
     """Chapter 1."""
     text, picture = halves()
     with text:
@@ -109,7 +109,7 @@ def neurons() -> None:
         )
 
 
-def relevance() -> None:
+def _relevance() -> None:
     """Chapter 2: the network with equation 1 and the sum of every layer."""
     text, picture = halves()
     with text:
@@ -151,7 +151,7 @@ def relevance() -> None:
             )
 
 
-def importance() -> None:
+def _importance() -> None:
     """Chapter 3: the network with importance over all pictures."""
     text, picture = halves()
     with text:
@@ -183,7 +183,7 @@ def importance() -> None:
             "Initially a2 is the most active neuron. Why is it the least important?",
             "It responds to ink anywhere, so ones and sevens activate it equally, and its outgoing weights are small "
             "(0.10 and 0.20). It hardly changes any prediction. Tests should vary the neurons that decide. The studio "
-            f"keeps the *m* most important ones; from here on *m* = 2: {FIRST} and {_SECOND}, with the initial "
+            f"keeps the *m* most important ones; from here on *m* = 2: {_FIRST} and {_SECOND}, with the initial "
             "numbers.",
         )
 
@@ -200,7 +200,7 @@ def _step_words(step: teaching.Step, before: teaching.Step | None) -> str:
     return f"Every value joins the nearest centroid: {plural(changed, 'value')} changed"
 
 
-def clusters() -> None:
+def _clusters() -> None:
     """Chapter 4."""
     clustering = teaching.states()[0]
     values = teaching.watched(PICTURES)[:, 0]
@@ -208,7 +208,7 @@ def clusters() -> None:
     with text:
         st.header("What clusters does a neuron have?", anchor=False)
         st.markdown(
-            f"The activations of {FIRST} form **clusters**. **k-means** guesses *k* centres (**centroids**), assigns "
+            f"The activations of {_FIRST} form **clusters**. **k-means** guesses *k* centres (**centroids**), assigns "
             "values to the nearest, moves each centroid to their mean, and repeats. **Try:** increase the step. Where "
             "does it get stuck with four clusters?"
         )
@@ -238,10 +238,10 @@ def clusters() -> None:
             )
     with picture:
         scores = clustering.silhouettes
-        title = f"{clustering.k} clusters fit {FIRST} best (silhouette {scores[clustering.k]:.2f})"
+        title = f"{clustering.k} clusters fit {_FIRST} best (silhouette {scores[clustering.k]:.2f})"
         plot(
             "silhouettes",
-            fitted(cluster_figures.silhouettes([clustering], [FIRST], title, dark=is_dark()), 255),
+            fitted(cluster_figures.silhouettes([clustering], [_FIRST], title, dark=is_dark()), 255),
             alt=title,
             read="y: the **silhouette**, which compares the distance of a value to its own and to the next cluster; "
             "near 1: compact clusters far apart. Star: the chosen number.",
@@ -261,40 +261,40 @@ def _covered_by(cells: np.ndarray) -> tuple[int, int]:
     return CellCounts(sizes).update(cells).covered, total(sizes)
 
 
-def plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
+def _plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
     """Draw tests in the grid of cells."""
     plot(
         "cells",
-        _plane(inputs.tobytes(), title, own, is_dark(), inputs),
+        _plane_figure(inputs.tobytes(), title, own, is_dark(), inputs),
         alt=title,
-        read=f"Each point is one test. Each cell is a cluster of {FIRST} (inactive, medium, high) with one of "
+        read=f"Each point is one test. Each cell is a cluster of {_FIRST} (inactive, medium, high) with one of "
         f"{_SECOND} (inactive, high). Filled cells with a solid frame contain a test.",
     )
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _plane(content: bytes, title: str, own: bool, dark: bool, _inputs: np.ndarray) -> go.Figure:
+def _plane_figure(content: bytes, title: str, own: bool, dark: bool, _inputs: np.ndarray) -> go.Figure:
     """Build the grid of cells once: plotly takes longer to check it than all else on its chapters takes."""
     across, upwards = (clustering.boundaries for clustering in teaching.states())
     watched, assigned = teaching.watched(_inputs), teaching.cells(_inputs)
-    return figures.cells(watched, assigned, (across, upwards), (FIRST, _SECOND), title, own=own, dark=dark)
+    return figures.cells(watched, assigned, (across, upwards), (_FIRST, _SECOND), title, own=own, dark=dark)
 
 
-def coverage() -> None:
+def _coverage() -> None:
     """Chapter 5."""
     sizes = [clustering.k for clustering in teaching.states()]
     text, picture = halves()
     with text:
         st.header("Which combinations do the tests reach?", anchor=False)
         st.markdown(
-            f"{sizes[0]} clusters of {FIRST} and {sizes[1]} of {_SECOND} make {sizes[0] * sizes[1]} combinations, the "
+            f"{sizes[0]} clusters of {_FIRST} and {sizes[1]} of {_SECOND} make {sizes[0] * sizes[1]} combinations, the "
             "**cells**. The share that contains a test is the **importance-driven coverage** (IDC). **Try:** start at "
             "0 and add one test at a time."
         )
         shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
     with picture:
         covered, cells = _covered_by(teaching.cells(TESTS[:shown]))
-        plane(
+        _plane(
             TESTS[:shown],
             f"{plural(shown, 'test')} {'fill' if shown != 1 else 'fills'} {covered} of {cells} cells: "
             f"IDC {percent(covered / cells)}",
@@ -328,14 +328,14 @@ def _empty_cells() -> None:
         found = teaching.explain(teaching.START, [own])
         effect = "fills an empty cell" if covered > before else "falls into a covered cell"
     with picture:
-        plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
+        _plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
     with text:
         st.markdown(_winner(found))
         across, upwards = (found.boundaries for found in teaching.states())
         question(
             "Can all six cells be reached?",
-            f"No. Cell 2-1 would need {FIRST} above {across[-1]:.2f} and {_SECOND} above {upwards[-1]:.2f}, together "
-            f"more than {across[-1] + upwards[-1]:.2f}. But {FIRST} responds to ink at the top, {_SECOND} to its "
+            f"No. Cell 2-1 would need {_FIRST} above {across[-1]:.2f} and {_SECOND} above {upwards[-1]:.2f}, together "
+            f"more than {across[-1] + upwards[-1]:.2f}. But {_FIRST} responds to ink at the top, {_SECOND} to its "
             "absence: where both are active they add up to 0.40 times middle + 0.70 times foot, at most 1.10. An empty "
             "cell is a question, not a fault. Some cells cannot be reached. Some contain only unrealistic inputs, such "
             "as a blank picture (cell 0-0). And some are missing tests: ink at the top and at the foot (cell 1-1).",
@@ -346,11 +346,11 @@ def _empty_cells() -> None:
 
 
 CHAPTERS: dict[str, tuple[str, Callable[[], None]]] = {
-    "network": ("A network", neurons),
-    "relevance": ("Relevance", relevance),
-    "importance": ("Importance", importance),
-    "clusters": ("Clusters", clusters),
-    "cells": ("Cells", coverage),
+    "network": ("A network", _neurons),
+    "relevance": ("Relevance", _relevance),
+    "importance": ("Importance", _importance),
+    "clusters": ("Clusters", _clusters),
+    "cells": ("Cells", _coverage),
     "empty": ("Empty cells", _empty_cells),
 }
 """Title and content of every chapter, by its name in the address."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -92,7 +91,7 @@ def _keep(text: str, line: str) -> None:
 
 def _take() -> None:
     """Keep what the browser sent."""
-    sent: dict[str, Any] = st.session_state[_KEY]["network"]
+    sent = st.session_state[_KEY]["network"]
     st.session_state[_STAMP] = sent["stamp"]
     inputs = np.asarray(sent["inputs"], dtype=np.float64)
     weights = tuple(np.asarray(matrix, dtype=np.float64) for matrix in sent["weights"])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from studio.shell import presenting
 from studio.state.choices import choose_one
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_Number = TypeVar("_Number", int, float)
 
 
 def choose(label: str, options: Mapping[str, str], key: str, help: str) -> str:
@@ -19,11 +24,12 @@ def choose(label: str, options: Mapping[str, str], key: str, help: str) -> str:
     return choose_one(st.segmented_control, label, options, first, key, required=True, help=text)
 
 
-def slide(label: str, most: float, default: float, key: str, help: str) -> Any:
+def slide(label: str, most: _Number, default: _Number, key: str, help: str) -> _Number:
     """Let the reader choose a whole number from 0 on, or a part of 1.0."""
-    kind, step = (float, 0.05) if isinstance(most, float) else (int, 1)
+    step: Any = 0.05 if isinstance(most, float) else 1
     text = f"{help} From 0 to {most:g}; default {default:g}."
-    return st.slider(label, kind(0), most, default, step, key=key, bind="query-params", help=text)
+    value: _Number = st.slider(label, type(most)(0), most, default, step, key=key, bind="query-params", help=text)
+    return value
 
 
 def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -35,7 +41,7 @@ def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
     return both, both
 
 
-def fitted(figure: Any, height: int) -> Any:
+def fitted(figure: go.Figure, height: int) -> go.Figure:
     """Return a figure as high as the screen has room for where it is presented; else as it is."""
     return figure.update_layout(height=height) if presenting.is_on() else figure
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from idc_core.library import Entry
 
 _KINDS = {"told": "Told by the file", "network": "Network", "data": "Data set"}
-KIND, PATH, _UPLOADER, REFUSED = "library-kind", "library-path", "library-uploader", "library-refused"
+_KIND, _PATH, _UPLOADER, _REFUSED = "library-kind", "library-path", "library-uploader", "library-refused"
 
 
 def draw(*, expanded: bool) -> None:
@@ -32,7 +32,7 @@ def draw(*, expanded: bool) -> None:
             default="told",
             required=True,
             format_func=_KINDS.__getitem__,
-            key=KIND,
+            key=_KIND,
             help="What the file holds. A zip file may hold either: a Hugging Face folder is a network, pictures are "
             "data. Default Told by the file.",
         )
@@ -41,7 +41,7 @@ def draw(*, expanded: bool) -> None:
             _upload()
         with naming:
             _name()
-        if refusal := st.session_state.pop(REFUSED, ""):
+        if refusal := st.session_state.pop(_REFUSED, ""):
             st.error(refusal)
 
 
@@ -79,7 +79,7 @@ def _name() -> None:
         return
     st.text_input(
         "Or name a file or folder of this computer",
-        key=PATH,
+        key=_PATH,
         placeholder="/home/me/network.onnx",
         help=f"The whole path. The file stays where it is and is read from there. {_readable()} Default none.",
     )
@@ -93,12 +93,12 @@ def _take_upload(key: str) -> None:
     if given is None or visitor.uploads_refused():
         return
     st.session_state[_UPLOADER] = st.session_state.get(_UPLOADER, 0) + 1
-    kind = st.session_state[KIND]
+    kind = st.session_state[_KIND]
     try:
         kind = library.kind_of(given.name) if kind == "told" else kind
         _begin(library.add_upload(given, given.name, kind, owner=visitor.owner()))
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)
 
 
 def _take_path() -> None:
@@ -106,18 +106,18 @@ def _take_path() -> None:
 
     if visitor.paths_refused():
         return
-    path, kind = st.session_state[PATH].strip(), st.session_state[KIND]
+    path, kind = st.session_state[_PATH].strip(), st.session_state[_KIND]
     try:
         if kind == "told":
             folder = Path(path).expanduser() if path.startswith(("/", "~")) else None
             kind = library.kind_of(Path(path).name, folder if folder and folder.is_dir() else None)
         _begin(library.add_path(path, kind, owner=visitor.owner()))
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)
     except (OSError, RuntimeError, ValueError) as error:
-        st.session_state[REFUSED] = f"This path cannot be looked at: {literal(error)}."
+        st.session_state[_REFUSED] = f"This path cannot be looked at: {literal(error)}."
     else:
-        st.session_state[PATH] = ""
+        st.session_state[_PATH] = ""
 
 
 def _begin(entry: Entry) -> None:

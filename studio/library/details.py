@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import open_data
 from studio.library.entries import may_change, size
-from studio.library.explained import choose_explained
+from studio.library.network_settings import choose_settings
 from studio.library.preparing import choose_preparation
-from studio.library.scaling import choose_scaling
 from studio.library.work import Asked, ask, failure
 from studio.state import visitor
 from studio.text import literal
@@ -69,8 +69,7 @@ def _choose_data(entry: Entry) -> None:
     if fits is None:
         return
     _connect(entry, [name for name, reason in fits.items() if not reason])
-    choose_scaling(entry)
-    choose_explained(entry)
+    choose_settings(entry)
     if others := {name: reason for name, reason in fits.items() if reason}:
         with st.expander(f"Data that do not fit ({len(others)})"):
             labels = {name: data.label for name, data in visitor.datasets().items()}
@@ -91,7 +90,7 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
         tuple((name, candidate.edition) for name, candidate in candidates.items()),
     )
     try:
-        fitting: dict[str, str] = Waiting(1).get(
+        fitting = Waiting(1).get(
             _FITS, key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
         )
     except CancelledError:
@@ -150,7 +149,7 @@ def _connect(entry: Entry, names: list[str]) -> None:
         )
 
 
-def _draw_check(entry: Entry, kept: dict[str, Any]) -> None:
+def _draw_check(entry: Entry, kept: dict[str, object]) -> None:
     """Draw the result of the check: mistakes with their remedies, twelve predictions, layers."""
     from idc_core.analysis.checking.findings import NetworkCheck, said_shape
     from idc_core.guarded import typed
@@ -223,7 +222,7 @@ def _target(data: Dataset, place: int) -> str:
     return data.class_names[int(value)] if data.class_names else f"{value:.4g}"
 
 
-def _draw_inputs(data: Dataset, places: Any, captions: list[str]) -> None:
+def _draw_inputs(data: Dataset, places: NDArray[np.int64], captions: list[str]) -> None:
     """Draw inputs as pictures, or as words and numbers."""
     from idc_core.figures import input_images
     from studio.jobs.wording import features

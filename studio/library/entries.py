@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -260,7 +261,7 @@ def draw_damaged(id: str, reason: str) -> None:
         )
 
 
-def _try(do: Any) -> None:
+def _try(do: Callable[[], object]) -> None:
     """Do something to an entry; say why where it fails."""
     st.session_state.pop(_DELETING, None)
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from idc_core.figures.neurons import relevance_by_group
 from studio.jobs.results import View
 from studio.neurons.rankings import Ranked
 from studio.shell.pages import draw_link, open_neuron
-from studio.state.selection import select, selected
+from studio.state.selection import Point, carried, select, selected
 from studio.text import count, plural, signed
 from studio.widgets import layout
 
@@ -26,9 +27,15 @@ _EXAMPLES = 4
 """Tests shown that activate a neuron most, and least."""
 
 
-def told(points: list[dict[str, Any]]) -> int:
+def told(points: Sequence[Point]) -> int:
     """Return the number that the first clicked mark carries."""
-    return int(np.ravel(points[0]["customdata"])[0])
+    return int(carried(points[0])[0])
+
+
+def draw(view: View, found: Ranked, ranking: Ranking) -> None:
+    """Show the tests that activate one neuron most and least, and its relevance per class."""
+    _draw_neuron(view, found, _choose_neuron(view, ranking))
+    layout.computed(view, "A neuron's relevance per class is the mean over the training inputs of that class.")
 
 
 def inspected(view: View, ranking: Ranking) -> int:
@@ -37,7 +44,7 @@ def inspected(view: View, ranking: Ranking) -> int:
     return int(view.analysis.important[0]) if chosen is None or chosen >= len(ranking.values) else chosen
 
 
-def choose_neuron(view: View, ranking: Ranking) -> int:
+def _choose_neuron(view: View, ranking: Ranking) -> int:
     """Choose the neuron to inspect; the most important one where none is selected."""
     neuron, known = inspected(view, ranking), len(ranking.values)
     st.session_state["neuron-chosen"] = neuron
@@ -98,7 +105,7 @@ def _activations(view: View, neuron: int) -> NDArray[np.floating]:
     return activations
 
 
-def draw_neuron(view: View, found: Ranked, neuron: int) -> None:
+def _draw_neuron(view: View, found: Ranked, neuron: int) -> None:
     """Show which tests activate a neuron most and least, and its relevance per class."""
     _draw_classes(view, found, neuron)
     left, right = st.columns(2, gap="medium")

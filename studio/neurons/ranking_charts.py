@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -17,9 +15,10 @@ from studio.jobs.brushed import brushed
 from studio.jobs.explanations import ONE_PASS
 from studio.jobs.results import View
 from studio.neurons import rankings
-from studio.neurons.neuron import told
+from studio.neurons.neuron import draw_highest, inspected, told
 from studio.neurons.rankings import Ranked
 from studio.neurons.trials import first_neurons
+from studio.shell import pins, tabs
 from studio.state.choices import choose_one, choose_several
 from studio.state.selection import Selection, select, select_tests
 from studio.text import count, lower, percent, plural, signed
@@ -28,6 +27,9 @@ from studio.widgets.hover_pictures import hover_pictures
 
 _CORRELATED = 0.5
 """Correlation from which relevance is said to correlate with activation."""
+
+_RULE = "epsilon"
+"""The rule by which all training inputs were traced; the other methods run on a sample."""
 
 
 def carried(view: View) -> str:
@@ -48,7 +50,7 @@ _TEXT = "Relevance over all training inputs or those of one class; attribution m
 
 def choose_first(view: View, found: Ranked) -> Ranking:
     """Choose the ranking that orders the neurons in all tabs."""
-    choices = rankings.offered(found)
+    choices = _offered(found)
     usual = next(iter(choices))
     name = choose_one(
         st.selectbox, "Rank by", choices, usual, "rank", width=260, help=f"{_TEXT} Default {choices[usual]}."
@@ -56,10 +58,47 @@ def choose_first(view: View, found: Ranked) -> Ranking:
     return _take_ranking(view, found, name, "sum")
 
 
-def choose_second(view: View, found: Ranked) -> Ranking:
+def draw_ranking(view: View, found: Ranked, first: Ranking) -> None:
+    """Show the neurons by one measure beside another one, and the tests that activate the framed neuron."""
+    other = _choose_second(view, found)
+    framed = inspected(view, first)
+    _draw_ranking(view, found, first, other, framed)
+    draw_highest(view, framed)
+    st.button(
+        f"See neuron {framed} in detail",
+        key="neuron-detail",
+        type="tertiary",
+        icon=":material/arrow_forward:",
+        on_click=tabs.open_at,
+        args=("neurons", "neuron"),
+        help="Open the tab One neuron.",
+    )
+    pins.beside(view, _draw_side)
+    if (pin := pins.open_pinned()) is not None:
+        st.markdown(_compare(view, pin.view))
+    layout.computed(
+        view,
+        "Relevance starts at the predicted class's score before the softmax and is propagated back layer by layer. A "
+        "neuron's cumulative relevance is its sum over all training inputs; the m neurons with the largest sums are "
+        "the important ones (Algorithm 1 of the paper). The chart shows the mean per input, so that rankings over "
+        "different inputs share a unit; the order is the same.",
+        "  \n".join(f"{_over(ranking)}: {_measure_help(ranking.name)}" for ranking in dict.fromkeys((first, other))),
+        f"Other attribution methods use their default parameters and run on {rankings.SAMPLE} training inputs (seed 0; "
+        "equally many per class, or evenly spaced for regression).",
+    )
+
+
+def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
+    """Show how far other measures agree, and whether relevance correlates with activation."""
+    _draw_agreement(view, found, first)
+    _draw_activation_relevance(view)
+    layout.computed(view, "Rankings are compared by Spearman's rank correlation over all neurons of the layer.")
+
+
+def _choose_second(view: View, found: Ranked) -> Ranking:
     """Choose the ranking to compare with."""
-    choices = rankings.offered(found)
-    usual = rankings.default_second(view, found)
+    choices = _offered(found)
+    usual = _default_second(view, found)
     name = choose_one(
         st.selectbox,
         "Compare with",
@@ -82,7 +121,7 @@ def _take_ranking(view: View, found: Ranked, name: str, instead: str) -> Ranking
     return answers.get(name, found.rankings[instead])
 
 
-def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neuron: int) -> None:
+def _draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neuron: int) -> None:
     """Show the neurons by one measure, with another one and their activation below."""
     important, best = view.analysis.important, int(first.order[0])
     title = f"Neuron {best} ranks first by {lower(first.label)}"
@@ -109,7 +148,7 @@ def draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neur
     )
 
 
-def draw_activation_relevance(view: View) -> None:
+def _draw_activation_relevance(view: View) -> None:
     """Show relevance against activation over the tests, a panel per important neuron."""
     analysis, correct = view.analysis, view.correct
     activations, relevance = analysis.test_activations[view.chosen], analysis.test_relevance[view.chosen]
@@ -159,7 +198,7 @@ def draw_activation_relevance(view: View) -> None:
 
 def _activation_table(view: View, activations: NDArray[np.floating], relevance: NDArray[np.floating]) -> pd.DataFrame:
     """Return activation and relevance of every important neuron, a row per test."""
-    table: dict[str, NDArray[Any]] = {"test": view.test.ids[view.chosen]}
+    table: dict[str, NDArray[np.generic]] = {"test": view.test.ids[view.chosen]}
     for column, neuron in enumerate(view.analysis.important):
         table |= {
             f"activation_neuron_{neuron}": activations[:, column],
@@ -168,9 +207,9 @@ def _activation_table(view: View, activations: NDArray[np.floating], relevance: 
     return pd.DataFrame(table)
 
 
-def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
+def _draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
     """Show how far the measures agree."""
-    methods = rankings.methods()
+    methods = _methods()
     with layout.settings("compared", "agreement-classes"):
         chosen = choose_several(
             st.multiselect,
@@ -218,7 +257,7 @@ def draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
     )
 
 
-def draw_side(side: View, chosen: Selection, name: str) -> None:
+def _draw_side(side: View, chosen: Selection, name: str) -> None:
     """Show the ranking of one of two setups."""
     importance = side.analysis.importance / len(side.train)
     order = np.argsort(-importance, kind="stable")
@@ -235,7 +274,7 @@ def draw_side(side: View, chosen: Selection, name: str) -> None:
     )
 
 
-def compare(here: View, there: View) -> str:
+def _compare(here: View, there: View) -> str:
     """Say how far the rankings of two setups agree."""
     mine, theirs = here.analysis.importance, there.analysis.importance
     same = here.model.card.fingerprint == there.model.card.fingerprint and here.analysis.layer == there.analysis.layer
@@ -257,3 +296,41 @@ def _ranking_table(view: View, found: Ranked, first: Ranking, other: Ranking) ->
         {"neuron": order, **columns, "mean activation": found.activations[order]}
         | {"important": np.isin(order, view.analysis.important)}
     )
+
+
+def _default_second(view: View, found: Ranked) -> str:
+    """Return the ranking to compare with: the chosen classes, where there are any."""
+    if "chosen" in found.rankings:
+        return "chosen"
+    if len(view.setup.classes) == 1 and view.is_comparable:
+        return f"group-{found.labels.index(view.setup.classes[0])}"
+    return "absolute"
+
+
+def _offered(found: Ranked) -> dict[str, str]:
+    """Return every ranking that can be chosen: name and label."""
+    return {name: ranking.label for name, ranking in found.rankings.items()} | _methods()
+
+
+def _methods() -> dict[str, str]:
+    """Return the attribution methods that rank neurons beside the usual rule: name and label."""
+    from idc_core.attribution.methods import METHODS
+
+    return {name: entry.label for name, entry in METHODS.items() if entry.inside and name != _RULE}
+
+
+def _measure_help(name: str) -> str:
+    """Say what a ranking measures."""
+    from idc_core.attribution.methods import METHODS
+    from idc_core.importance.important_neurons import PRIORITIES
+
+    if name in PRIORITIES:
+        return PRIORITIES[name].help
+    if name in METHODS:
+        return METHODS[name].help
+    return "Cumulative relevance over these training inputs alone."
+
+
+def _over(ranking: Ranking) -> str:
+    """Name a ranking with its number of inputs."""
+    return f"{ranking.label}, {count(ranking.inputs)} training inputs"

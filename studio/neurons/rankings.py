@@ -12,15 +12,12 @@ from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.text import count, literal
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.importance.ranking import Ranking
 
 _RANKINGS = JobKind("rankings", kept=48)
-
-_RULE = "epsilon"
-"""The rule by which all training inputs were traced; the other methods run on a sample."""
 
 SAMPLE = 300
 """Training inputs that a method runs on."""
@@ -67,29 +64,7 @@ def ranked(view: View) -> Ranked:
         )
 
     key = (*view.learnt_key, layer, chosen)
-    result: Ranked = Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
-    return result
-
-
-def default_second(view: View, found: Ranked) -> str:
-    """Return the ranking to compare with: the chosen classes, where there are any."""
-    if "chosen" in found.rankings:
-        return "chosen"
-    if len(view.setup.classes) == 1 and view.is_comparable:
-        return f"group-{found.labels.index(view.setup.classes[0])}"
-    return "absolute"
-
-
-def offered(found: Ranked) -> dict[str, str]:
-    """Return every ranking that can be chosen: name and label."""
-    return {name: ranking.label for name, ranking in found.rankings.items()} | methods()
-
-
-def methods() -> dict[str, str]:
-    """Return the attribution methods that rank neurons beside the usual rule: name and label."""
-    from idc_core.attribution.methods import METHODS
-
-    return {name: entry.label for name, entry in METHODS.items() if entry.inside and name != _RULE}
+    return Waiting(1).get(_RANKINGS, key, "ranking the neurons", work)
 
 
 def by_methods(view: View, names: list[str]) -> tuple[dict[str, Ranking], list[str]]:
@@ -118,22 +93,4 @@ def _by_method(waiting: Waiting, view: View, name: str) -> Ranking | str:
             return f"{METHODS[name].label} is left out. {literal(error)}"
 
     key = (*view.learnt_key, view.setup.layer, name)
-    answer: Ranking | str = waiting.get(_RANKINGS, key, f"ranking by {METHODS[name].label}", work)
-    return answer
-
-
-def measure_help(name: str) -> str:
-    """Say what a ranking measures."""
-    from idc_core.attribution.methods import METHODS
-    from idc_core.importance.important_neurons import PRIORITIES
-
-    if name in PRIORITIES:
-        return PRIORITIES[name].help
-    if name in METHODS:
-        return METHODS[name].help
-    return "Cumulative relevance over these training inputs alone."
-
-
-def over(ranking: Ranking) -> str:
-    """Name a ranking with its number of inputs."""
-    return f"{ranking.label}, {count(ranking.inputs)} training inputs"
+    return waiting.get(_RANKINGS, key, f"ranking by {METHODS[name].label}", work)

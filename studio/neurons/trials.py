@@ -11,12 +11,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
+from idc_core.errors import IdcError
 from idc_core.figures import experiments
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
 from studio.state.choices import choose_one
-from studio.text import count, lower, signed
+from studio.text import count, literal, lower, signed
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 _TRIALS = JobKind("trials", is_long=True)
 
-TESTS, ALL = (100, 500, 2000), "all"
+_TESTS, _ALL = (100, 500, 2000), "all"
 """Numbers of tests that can be chosen, besides all."""
 
-USUAL = 500
+_USUAL = 500
 """The default number of tests."""
 
 _SHARES = (1, 2, 5, 10)
@@ -43,7 +44,27 @@ _WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
 
 
-def comparable(m: int, neurons: int) -> int:
+def draw(view: View, first: Ranking) -> None:
+    """Show what silencing the first neurons costs, and how far they move when the input changes."""
+    try:
+        _draw_trials(view, first)
+    except IdcError as error:
+        st.error(literal(error))
+    part = input_parts(view.test)
+    change = "inverted" if part == "pixels" else "replaced by unknown ones"
+    moved = (
+        f" The second experiment is the paper's RQ1: the {part} with the largest absolute relevance are {change}, and "
+        "the L2 distance between the neurons' activations before and after is measured."
+    )
+    layout.computed(
+        view,
+        "Silencing sets a neuron to zero after its activation function."
+        + (moved if part in ("pixels", "words", "characters") else "")
+        + " Random neurons are drawn from the others, with seeds 0 to 4.",
+    )
+
+
+def _comparable(m: int, neurons: int) -> int:
     """Return how many neurons of a layer can be compared with as many others; 0 where none can."""
     return min(m, neurons // 2)
 
@@ -68,7 +89,7 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
 
     `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all.
     """
-    m, most = comparable(view.analysis.m, len(order)), len(order) // 2
+    m, most = _comparable(view.analysis.m, len(order)), len(order) // 2
     counts = np.union1d(np.linspace(0, most, min(most, _STEPS) + 1).round().astype(np.int64), [m])
 
     def work(report: Progress) -> Ablation:
@@ -87,8 +108,7 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
         )
 
     key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
-    ablation: Ablation = Waiting(1).get(_TRIALS, key, "silencing neurons", work)
-    return ablation
+    return Waiting(1).get(_TRIALS, key, "silencing neurons", work)
 
 
 def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
@@ -104,16 +124,16 @@ def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
         return measure(view.model, _some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
 
     changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
-    return compare_neurons(changes, order[: comparable(view.analysis.m, len(order))])
+    return compare_neurons(changes, order[: _comparable(view.analysis.m, len(order))])
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
     return *view.key, view.setup.layer, view.chosen_key, number
 
 
-def draw_trials(view: View, first: Ranking) -> None:
+def _draw_trials(view: View, first: Ranking) -> None:
     """Silence the first neurons of a ranking, change the most relevant pixels, and show both results."""
-    layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
+    layer, m, neurons = view.analysis.layer, _comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:
         st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")
         return
@@ -137,16 +157,16 @@ def draw_trials(view: View, first: Ranking) -> None:
 
 def _choose(view: View, part: str) -> tuple[int, int, bool]:
     """Choose the number of tests, the share of each that is changed, and the unit of the distances."""
-    sizes = [number for number in TESTS if number < len(view.chosen)]
+    sizes = [number for number in _TESTS if number < len(view.chosen)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = choose_one(
             st.segmented_control,
             "Number of tests",
-            {**{str(size): count(size) for size in sizes}, ALL: f"all {count(len(view.chosen))}"},
-            str(USUAL) if USUAL in sizes else ALL,
+            {**{str(size): count(size) for size in sizes}, _ALL: f"all {count(len(view.chosen))}"},
+            str(_USUAL) if _USUAL in sizes else _ALL,
             "tried",
             required=True,
-            help=f"Evenly spaced tests of the setup, from {TESTS[0]} to all; default {USUAL}, or all where there are "
+            help=f"Evenly spaced tests of the setup, from {_TESTS[0]} to all; default {_USUAL}, or all where there are "
             "fewer.",
         )
         with layout.settings("changed", "scaled"):
@@ -166,7 +186,7 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
                 help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do "
                 "not dominate. Default off.",
             )
-    return 0 if number == ALL else int(number), share, scaled
+    return 0 if number == _ALL else int(number), share, scaled
 
 
 def first_neurons(m: int) -> str:

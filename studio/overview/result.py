@@ -15,7 +15,7 @@ from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.report import sentences
 from studio.jobs.overview import summarise
 from studio.jobs.results import View
-from studio.shell import tabs
+from studio.shell import pins, tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select
 from studio.text import cell_name, count, percent, plural
@@ -27,7 +27,7 @@ _SMALL = 1024
 
 
 @dataclass(frozen=True)
-class Finding:
+class _Finding:
     """A finding in words, and where it is shown: the page, and what its address says."""
 
     sentence: str
@@ -35,12 +35,31 @@ class Finding:
     query: dict[str, str]
 
 
-def headline(result: Overview) -> str:
+def draw(result: Overview, line: str, view: View | None) -> None:
+    """Show a result of a setup, which `line` names; of a live one, its view, cells can be selected."""
+    st.markdown(_headline(result))
+    _draw_numbers(result)
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        _draw_small(result, line, view)
+    with right:
+        st.header("Findings", anchor=False)
+        for found in _findings(result):
+            entry = PAGES[found.page]
+            st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
+
+
+def draw_pinned(view: View) -> None:
+    """Show the small grids of this and of the pinned setup."""
+    pins.beside(view, _draw_side)
+
+
+def _headline(result: Overview) -> str:
     """Say how many combinations the tests miss, and how many of these occur in training."""
     return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
 
 
-def findings(result: Overview) -> list[Finding]:
+def _findings(result: Overview) -> list[_Finding]:
     """Return the findings in words, each with the page that shows its subject."""
     table, listed = result.table, []
     if sentence := sentences.only_errors(result):
@@ -57,13 +76,13 @@ def findings(result: Overview) -> list[Finding]:
     return listed
 
 
-def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> Finding:
+def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> _Finding:
     """Return a finding that is shown on a tab of a page, by default its first."""
     tab = tab or next(iter(PAGES[page].tabs), "")
-    return Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
+    return _Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
 
 
-def numbers(result: Overview) -> None:
+def _draw_numbers(result: Overview) -> None:
     """Show the three numbers."""
     quality, idc, lonely = st.columns(3)
     if result.accuracy is not None:
@@ -82,7 +101,7 @@ def numbers(result: Overview) -> None:
     lonely.metric("Cells reached only by misclassified tests", cells, border=True, help=text)
 
 
-def small_grid(result: Overview, line: str, view: View | None = None) -> None:
+def _draw_small(result: Overview, line: str, view: View | None = None) -> None:
     """Show the grid of combinations; a click opens its cell on the Coverage page."""
     grid = _laid_out(result)
     _draw_grid(result, grid, line, lambda tile: _open(grid, view, tile))
@@ -132,8 +151,8 @@ def _open(grid: Grid, view: View | None, tile: int) -> None:
     go_to("coverage")
 
 
-def draw_side(shown: View, chosen: Selection, key: str) -> None:
+def _draw_side(shown: View, chosen: Selection, key: str) -> None:
     """Show the numbers and the grid of one of two setups."""
     result = summarise(shown)
-    numbers(result)
+    _draw_numbers(result)
     _draw_grid(result, _laid_out(result), shown.line, None, f"grid-{key}")

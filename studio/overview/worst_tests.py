@@ -4,49 +4,59 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
-from idc_core.analysis.overview import Overview
+from idc_core.analysis.overview import Overview, worst_tests
 from idc_core.base.files import SHIPPED
-from studio.jobs.overview import misclassified
+from idc_core.coverage.cell_table import among
+from idc_core.coverage.cells import encode
 from studio.jobs.results import View
 from studio.widgets.gallery import draw_tiles, make_tiles, note
 
-KEPT = SHIPPED / "assets" / "overview-tests.json"
+_KEPT = SHIPPED / "assets" / "overview-tests.json"
 """The default setup's, beside the numbers of the Overview."""
 
-SHOWN, SHOWN_TEXTS = 10, 3
+_SHOWN, _SHOWN_TEXTS = 10, 3
 """Tests shown, and the same for texts."""
 
 
 @dataclass(frozen=True)
-class WorstTests:
+class _WorstTests:
     """A gallery of misclassified tests, and what is said below it."""
 
-    tiles: list[dict[str, Any]]
-    sheet: dict[str, Any] | None
+    tiles: list[dict[str, object]]
+    sheet: dict[str, object] | None
     note: str
 
 
-def find(view: View) -> WorstTests | None:
+def _find(view: View) -> _WorstTests | None:
     """Return the misclassified tests of a setup; None if there are none."""
-    positions = misclassified(view)
+    positions = _misclassified(view)
     if not len(positions):
         return None
-    shown = positions[: SHOWN if view.test.inputs.ndim == 4 else SHOWN_TEXTS]
-    return WorstTests(*make_tiles(view, shown), note(view, len(shown), len(positions)))
+    shown = positions[: _SHOWN if view.has_pictures else _SHOWN_TEXTS]
+    return _WorstTests(*make_tiles(view, shown), note(view, len(shown), len(positions)))
+
+
+def _misclassified(view: View) -> NDArray[np.int64]:
+    """Return the positions of the misclassified tests, the most telling first; none where none can be misclassified."""
+    if view.correct is None:
+        return view.chosen[:0]
+    lonely = among(view.analysis.codes, encode(view.table.cells[view.errors_only], view.sizes))
+    return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)
 
 
 def write(view: View) -> None:
     """Keep those of the default setup for the Overview's first second."""
-    KEPT.write_text(json.dumps(asdict(find(view) or WorstTests([], None, ""))) + "\n", encoding="utf-8")
+    _KEPT.write_text(json.dumps(asdict(_find(view) or _WorstTests([], None, ""))) + "\n", encoding="utf-8")
 
 
 def draw(shown: View | Overview) -> None:
     """Show the misclassified tests; a click selects one."""
-    worst = find(shown) if isinstance(shown, View) else WorstTests(**json.loads(KEPT.read_text(encoding="utf-8")))
+    worst = _find(shown) if isinstance(shown, View) else _WorstTests(**json.loads(_KEPT.read_text(encoding="utf-8")))
     if worst is None or not worst.tiles:
         return
     order = "First those in a cell that no correctly classified test reaches; then the most confident."

@@ -17,22 +17,15 @@ from idc_core.base.parameters import Parameter
 from idc_core.errors import IdcError
 from idc_core.figures import heatmaps
 from idc_core.figures.palette import SCHEMES
-from idc_core.lrp.rules import BIAS, RULES
-from studio.jobs.explanations import INPUT, Explanation, explain
-from studio.jobs.results import PICKS, View, pick
-from studio.jobs.wording import input_parts, tests_name
-from studio.state import address
+from studio.jobs.explanations import Explanation, explain
+from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.state.selection import EXPLAINED, NEURON, select, selected
 from studio.text import literal
 from studio.widgets import layout
-from studio.widgets.stepping import draw_steps
 
-WAYS = {**PICKS, "first": "all tests", "missed": "largest errors"}
-NOTHING, _NEXT = "nothing", "next"
-_RULE = "epsilon"
-SPREAD = "redistribute"
-"""How biases are treated where every layer is to sum to the score."""
+_NOTHING, _NEXT = "nothing", "next"
+RULE = "epsilon"
 
 _PREDICTED = "predicted"
 
@@ -44,7 +37,7 @@ _SCORE = "score"
 class Asked:
     """What the reader wants to be explained: a class (None for the predicted one) by a key of `METHODS`.
 
-    `second` is what to compare with: `NOTHING`, `_NEXT`, or a class or a method; `settings` are those of both methods.
+    `second` is what to compare with: `_NOTHING`, `_NEXT`, or a class or a method; `settings` are those of both methods.
     With a `neuron` of the setup's layer its activation is to be explained, and `_NEXT` is the prediction.
     """
 
@@ -55,64 +48,14 @@ class Asked:
     neuron: int | None = None
 
 
-def _orders(view: View) -> dict[str, NDArray[np.int64]]:
-    """Return the tests to step through, by a key of `WAYS`."""
-    ways = ["first", "misclassified", "uncertain"] if view.is_classifier else ["first"]
-    tests_by_way = {way: pick(view, way) for way in ways if way != "misclassified" or view.correct is not None}
-    if not view.is_classifier:
-        missed = np.abs(view.test.targets - view.analysis.confidence)[view.chosen]
-        tests_by_way["missed"] = view.chosen[np.argsort(-missed, kind="stable")]
-    return {way: tests for way, tests in tests_by_way.items() if len(tests)}
-
-
-def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
-    """Choose a test by its number, by stepping, or by the address.
-
-    Return its position, a key of `WAYS`, and the tests to step through.
-    """
-    offered, ids = _orders(view), view.test.ids
-    # The second one tells most: errors, where there are any.
-    telling = list(offered)[1]
-    default = int(offered[telling][0])
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        how = choose_one(
-            st.segmented_control,
-            "Step through",
-            {way: WAYS[way] for way in offered},
-            telling,
-            "step",
-            required=True,
-            help=f"Tests that Previous, Next and the gallery of all tests go through. Default {WAYS[telling]}.",
-        )
-        order = offered[how]
-        typed = st.session_state["test-number"] = address.read("input")
-        st.text_input(
-            "Test",
-            key="test-number",
-            on_change=lambda: select(input=st.session_state["test-number"]),
-            placeholder=str(ids[default]),
-            width=120,
-            help=f"Number of the test in its test set, from {ids.min()} to {ids.max()}. Default: the first one to step "
-            "through.",
-        )
-        position = default if view.position is None else view.position
-        draw_steps(ids[order], int(ids[position]))
-    if typed and view.position is None:
-        st.warning(
-            f"{literal(repr(typed))} is no test of {tests_name(view.test)}. Expected a number from {ids.min()} to "
-            f"{ids.max()}; shown is test {ids[position]}."
-        )
-    return position, how, order
-
-
 def _seconds(view: View, neuron: int | None) -> dict[str, str]:
     """Return what the first heatmap can be compared with: key and label."""
     methods = {f"method {name}": entry.label for name, entry in METHODS.items()}
     if neuron is not None:
-        return {_NEXT: "the prediction", **methods, NOTHING: NOTHING}
+        return {_NEXT: "the prediction", **methods, _NOTHING: _NOTHING}
     choices = {_NEXT: "the true class or runner-up"} if view.is_classifier else {}
     choices |= {f"class {index}": f"class {name}" for index, name in enumerate(view.train.class_names)}
-    return {**choices, **methods, NOTHING: NOTHING}
+    return {**choices, **methods, _NOTHING: _NOTHING}
 
 
 def choose_neuron(view: View) -> int | None:
@@ -170,10 +113,10 @@ def choose_method() -> str:
         st.selectbox,
         "Method",
         {name: entry.label for name, entry in METHODS.items()},
-        _RULE,
+        RULE,
         "method",
         width=200,
-        help="  \n".join([*lines, f"Default {METHODS[_RULE].label}."]),
+        help="  \n".join([*lines, f"Default {METHODS[RULE].label}."]),
     )
 
 
@@ -234,15 +177,6 @@ def _choose_parameter(parameter: Parameter) -> float | str:
     return value
 
 
-def conserve() -> None:
-    """Explain by the usual rule where the method has no such choice, and spread what biases keep; for callbacks."""
-    if st.session_state["method"] not in RULES:
-        address.keep("method", "")
-        st.session_state["method"] = _RULE
-    address.keep(BIAS.name, SPREAD)
-    st.session_state[BIAS.name] = SPREAD
-
-
 def _written(value: float | str) -> str:
     """Write a parameter's value, small numbers without powers of ten."""
     return value if isinstance(value, str) else f"{Decimal(f'{value:g}'):f}"
@@ -269,10 +203,10 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     try:
         first = by(asked.method, target)
     except IdcError as error:
-        if asked.method == _RULE:
+        if asked.method == RULE:
             raise
         st.error(literal(error))
-        first = by(_RULE, target)
+        first = by(RULE, target)
     second_target, method, neuron = target, first.method.name, asked.neuron
     if asked.neuron is not None and asked.second == _NEXT:
         neuron = None
@@ -283,7 +217,7 @@ def explain_twice(view: View, position: int, asked: Asked, scores: NDArray[np.fl
     elif asked.second.startswith("method "):
         method = asked.second.removeprefix("method ")
     if (second_target, method, neuron) == (target, first.method.name, asked.neuron):
-        if asked.second != NOTHING:
+        if asked.second != _NOTHING:
             st.caption("Both explanations are the same. Compare with another class or method.")
         return [first]
     try:
@@ -298,28 +232,6 @@ def _runner_up(view: View, position: int, target: int, scores: NDArray[np.float3
     if view.is_comparable and view.test.targets[position] != target:
         return int(view.test.targets[position])
     return int(next(index for index in np.argsort(-scores, kind="stable") if index != target))
-
-
-def choose_place(view: View, explanations: list[Explanation]) -> str:
-    """Choose where relevance is looked at: the input, or a layer whose tokens lie over it."""
-    units = input_parts(view.test)
-    over = [
-        layer
-        for layer in explanations[0].over_input
-        if all(layer in explanation.over_input for explanation in explanations)
-    ]
-    if not over:
-        return INPUT
-    tokens = "patches" if view.test.inputs.ndim == 4 else "tokens"
-    return choose_one(
-        st.selectbox,
-        "Relevance of",
-        {INPUT: units, **{layer: f"{tokens} at {layer}" for layer in reversed(over)}},
-        INPUT,
-        "at",
-        help=f"The {units} of the input, or the {tokens} of a layer: the relevance of all features of a token, summed. "
-        f"Tokens that are none of the {tokens}, such as the class token, are left out. Default {units}.",
-    )
 
 
 def choose_colours() -> tuple[str, str]:
@@ -344,20 +256,3 @@ def choose_colours() -> tuple[str, str]:
         f"{SCHEMES['red-blue'].label}.",
     )
     return scale, scheme
-
-
-def choose_strength() -> float:
-    """Choose how strongly relevance covers its picture, in 0..1."""
-    return (
-        st.slider(
-            "Overlay (%)",
-            0,
-            100,
-            60,
-            5,
-            key="overlay",
-            bind="query-params",
-            help="Opacity of the most relevant pixels over the image. From 0 to 100; default 60.",
-        )
-        / 100
-    )

@@ -17,7 +17,6 @@ from studio.jobs.results import View
 from studio.jobs.wording import input_parts
 from studio.relevance import choices
 from studio.relevance.findings import activation
-from studio.relevance.one_test import is_image
 from studio.state.choices import choose_several
 from studio.text import count, literal, signed
 from studio.widgets import layout, relevance_view
@@ -28,6 +27,14 @@ _MOST = 5
 
 
 def draw(view: View, position: int) -> None:
+    """Show what several methods say of the test."""
+    _draw_compared(view, position)
+    layout.computed(
+        view, "Every method runs with its default parameters. Methods are compared by Spearman's rank correlation."
+    )
+
+
+def _draw_compared(view: View, position: int) -> None:
     """Show one test explained by several methods, and how far they agree."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         neuron = choices.choose_neuron(view)
@@ -52,7 +59,7 @@ def draw(view: View, position: int) -> None:
         return
     st.markdown(f"**{_sums(view, position, score, explanations)}**")
     display = Display(view, position, explanations, scale, scheme)
-    if is_image(view):
+    if view.has_pictures:
         relevance_view.draw_pictures([display.image, *display.heatmaps])
         layout.how_to_read("Each heatmap is one method; its sum is what it explains of the score or activation.")
     else:
@@ -89,7 +96,7 @@ def _sums(view: View, position: int, score: NDArray[np.float32], found: list[Exp
 
 def _parts(view: View, position: int, one: Explanation) -> NDArray[np.float64]:
     """Return the relevance of every pixel, or of every part of an input that is no picture, without padding."""
-    if is_image(view):
+    if view.has_pictures:
         return one.maps[INPUT].ravel()
     return one.parts[: len(read_tokens(view.test, position))]
 

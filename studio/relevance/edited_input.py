@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from idc_core.base.progress import Progress
 from idc_core.datasets.editing import paint_over, token_ids
 from idc_core.figures.heatmaps import heatmap
 from idc_core.figures.input_images import pictures
-from studio.jobs.explanations import EXPLANATIONS, INPUT, explain, read_tokens, scores
+from studio.jobs.explanations import EXPLANATIONS, INPUT, Explanation, explain, read_tokens, scores
 from studio.jobs.jobs import Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import amount, feature_names, is_series
@@ -34,6 +33,14 @@ _paint = component("idc_paint", "paint", "paint")
 
 
 def draw(view: View, position: int) -> None:
+    """Let the test be changed, and show what follows."""
+    _draw_edited(view, position)
+    layout.computed(
+        view, "The changed test runs through the network as tests do; relevance is that of the class predicted now."
+    )
+
+
+def _draw_edited(view: View, position: int) -> None:
     """Let a person change one test, and show what the network makes of it beside what it made of the original."""
     test = view.test.inputs[position]
     if is_series(view.test) or view.test.is_pieces:
@@ -48,7 +55,7 @@ def draw(view: View, position: int) -> None:
             changed = _typed(view, position)
         else:
             changed = _written(view, position)
-    edited = of_input(view, position, changed)
+    edited = _of_input(view, position, changed)
     score = scores(edited, 0)
     with right:
         st.markdown(_sentence(view, edited, position, score))
@@ -58,7 +65,7 @@ def draw(view: View, position: int) -> None:
         _relevance(edited, explained)
 
 
-def of_input(view: View, position: int, changed: NDArray[Any]) -> View:
+def _of_input(view: View, position: int, changed: NDArray[np.generic]) -> View:
     """Return a view of one test alone, with another input in its place, as its number says."""
     test = view.test.only(np.array([position]))
     inputs = np.ascontiguousarray(changed[None], test.inputs.dtype)
@@ -67,7 +74,7 @@ def of_input(view: View, position: int, changed: NDArray[Any]) -> View:
     return replace(view, test=replace(other, fingerprint=other.only(np.array([0])).fingerprint))
 
 
-def _painted(view: View, position: int) -> NDArray[Any]:
+def _painted(view: View, position: int) -> NDArray[np.generic]:
     image, key = view.test.inputs[position], f"paint-{view.test.ids[position]}"
     shown = pictures(image[None], 1)[0]
     painted = (st.session_state.get(key) or {}).get("painted") or []
@@ -87,7 +94,7 @@ def _painted(view: View, position: int) -> NDArray[Any]:
     return paint_over(image, painted)
 
 
-def _written(view: View, position: int) -> NDArray[Any]:
+def _written(view: View, position: int) -> NDArray[np.generic]:
     test = view.test
     ids = test.inputs[position]
     words = test.words(ids[ids != test.padding])
@@ -102,7 +109,7 @@ def _written(view: View, position: int) -> NDArray[Any]:
     return token_ids(test, text)
 
 
-def _typed(view: View, position: int) -> NDArray[Any]:
+def _typed(view: View, position: int) -> NDArray[np.generic]:
     test = view.test.inputs[position]
     table = pd.DataFrame({"feature": feature_names(view.test), "value": test.reshape(-1).astype(np.float64)})
     edited = st.data_editor(
@@ -116,7 +123,7 @@ def _typed(view: View, position: int) -> NDArray[Any]:
     return np.asarray(edited["value"].fillna(0.0), test.dtype).reshape(test.shape)
 
 
-def cell_of(edited: View) -> tuple[int, ...]:
+def _cell_of(edited: View) -> tuple[int, ...]:
     """Return the cell that the one test of a view falls into."""
 
     def work(report: Progress) -> tuple[int, ...]:
@@ -127,14 +134,13 @@ def cell_of(edited: View) -> tuple[int, ...]:
         return tuple(int(cluster) for cluster in edited.analysis.assign(found)[0])
 
     key = (*edited.key, edited.setup, "cell")
-    found: tuple[int, ...] = Waiting(1).get(EXPLANATIONS, key, "running the test", work)
-    return found
+    return Waiting(1).get(EXPLANATIONS, key, "running the test", work)
 
 
 def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32]) -> str:
     """Say what is predicted now and before, and which cell the test falls into."""
     number = view.test.ids[position]
-    before_cell, cell = tuple(view.analysis.assignments[position].tolist()), cell_of(edited)
+    before_cell, cell = tuple(view.analysis.assignments[position].tolist()), _cell_of(edited)
     if np.array_equal(edited.test.inputs[0], view.test.inputs[position]):
         return f"**Test {number} is unchanged. Change it, and prediction, cell and relevance follow.**"
     if view.is_classifier:
@@ -152,7 +158,7 @@ def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32
     return f"**Test {number}, changed, is {answer}. It falls into {where}{fresh}.**"
 
 
-def _relevance(edited: View, found: Any) -> None:
+def _relevance(edited: View, found: Explanation) -> None:
     """Draw the relevance of the changed test."""
     test = edited.test
     if test.inputs.ndim == 4:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,8 @@ from idc_core.figures import robustness as figures
 from idc_core.models.registry import find_entry
 from idc_core.suites import SUITES
 from studio.jobs.results import View, idc_settings
-from studio.robustness.controls import usual_settings
-from studio.robustness.retraining import RQ6Run, rq6_run
+from studio.robustness.retraining import RQ6Run, rq6_run, usual_settings
+from studio.shell import pins
 from studio.state.selection import Selection
 from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
@@ -28,7 +29,7 @@ _COLUMNS = 6
 _QUICK = 150_000_000
 """Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
-SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
+_SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
 
 _PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
@@ -55,6 +56,8 @@ def _significant(run: RQ6Run, pair: Difference) -> str:
 def sentence(run: RQ6Run) -> str:
     """Put the finding into words."""
     result = run.result
+    if not result.networks:
+        return _before_first_result(run)
     seeds = len(result.finished(*ADDITIONS))
     if seeds < 2:
         done = f"{len(result.networks)} of {run.total} networks are retrained"
@@ -73,6 +76,34 @@ def _added(run: RQ6Run) -> str:
     return f"{plural(round(np.mean(run.result.added(RAISING))), 'input')} that raise IDC"
 
 
+def draw_accuracy(run: RQ6Run) -> None:
+    """Show accuracy after every epoch, and after the last one; before that, what will be done."""
+    if run.result.networks:
+        _draw_curves(run, "curves")
+        _draw_means(run)
+    else:
+        _draw_command(run)
+    pins.beside(run.view, partial(_draw_side, run), partial(_compare_setups, run))
+    layout.computed(run.view, *_on_training(run))
+
+
+def draw_differences(run: RQ6Run) -> None:
+    """Show which additions differ significantly."""
+    _draw_intervals(run)
+    layout.computed(
+        run.view,
+        "Intervals are over the seeds: the order of training and the noise, not other tests or other networks.",
+    )
+
+
+def draw_added(run: RQ6Run) -> None:
+    """Show what was added, and offer the retrained networks."""
+    _draw_inputs(run)
+    layout.computed(run.view, f"Shown are additions of seed {run.seeds[0]}. {_on_additions(run)}")
+    if run.result.networks:
+        layout.take_away({}, _files(run))
+
+
 def _curves_title(run: RQ6Run) -> str:
     """Say how inputs that raise IDC compare with nothing added."""
     result = run.result
@@ -83,13 +114,13 @@ def _curves_title(run: RQ6Run) -> str:
     return f"Raising IDC, compared with nothing added: {nothing or 'no significant difference'}"
 
 
-def draw_curves(run: RQ6Run, key: str) -> None:
+def _draw_curves(run: RQ6Run, key: str) -> None:
     """Draw accuracy after every epoch."""
     result, title = run.result, _curves_title(run)
     layout.chart(
         run.view,
         key,
-        lambda dark: figures.curves(result, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.curves(result, _SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each panel is a test set with its own scale; brackets name the attacked network. Line: mean over the "
         "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
@@ -99,7 +130,7 @@ def draw_curves(run: RQ6Run, key: str) -> None:
     )
 
 
-def draw_differences(run: RQ6Run) -> None:
+def _draw_intervals(run: RQ6Run) -> None:
     """Draw the differences of the additions at the end, and list them."""
     result = run.result
     seeds = len(result.finished(*ADDITIONS))
@@ -115,7 +146,7 @@ def draw_differences(run: RQ6Run) -> None:
     layout.chart(
         run.view,
         "differences",
-        lambda dark: figures.differences(result, pairs, SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.differences(result, pairs, _SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
         f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t). Intervals that "
@@ -146,12 +177,12 @@ def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
-            row[f"{SHORT[first]} \u2212 {SHORT[other]}"] = text
+            row[f"{_SHORT[first]} \u2212 {_SHORT[other]}"] = text
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
 
-def draw_means(run: RQ6Run) -> None:
+def _draw_means(run: RQ6Run) -> None:
     """List the accuracy on every test at the end."""
     _draw_table(_tables(run)[0], "Every test with the accuracy of each addition: mean ± standard deviation over seeds")
 
@@ -164,7 +195,7 @@ def _draw_table(table: pd.DataFrame, alt: str) -> None:
     )
 
 
-def before_first_result(run: RQ6Run) -> str:
+def _before_first_result(run: RQ6Run) -> str:
     """Say what is done, or would be, where nothing is finished yet."""
     if run.going:
         return f"**{run.total} networks are being retrained; none is finished yet.** Significance needs two seeds."
@@ -174,7 +205,7 @@ def before_first_result(run: RQ6Run) -> str:
     return f"**No network is retrained yet.** Start trains {run.total} copies for {epochs} each: {duration}."
 
 
-def draw_command(run: RQ6Run) -> None:
+def _draw_command(run: RQ6Run) -> None:
     """Show the command line that makes this run, where there is one."""
     if run.going or not _is_usual(run):
         return
@@ -191,7 +222,7 @@ def _is_usual(run: RQ6Run) -> bool:
     return whole and run.settings == usual_settings(run.view)
 
 
-def draw_added(run: RQ6Run) -> None:
+def _draw_inputs(run: RQ6Run) -> None:
     """Show some of the inputs that were added with the first seed, once there are any."""
     if not run.result.networks:
         return
@@ -216,16 +247,16 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def draw_side(run: RQ6Run, side: View, chosen: Selection, key: str) -> None:
+def _draw_side(run: RQ6Run, side: View, chosen: Selection, key: str) -> None:
     """Draw the curves of one of two setups, as far as they are finished."""
     there = _run_of(run, side)
     if there.result.networks:
-        draw_curves(there, f"curves-{key}")
+        _draw_curves(there, f"curves-{key}")
     else:
         st.caption("No network is retrained for this setup yet. Open it (Swap in the sidebar) and press Start.")
 
 
-def compare_setups(run: RQ6Run, here: View, there: View) -> str:
+def _compare_setups(run: RQ6Run, here: View, there: View) -> str:
     """Say how many networks are retrained on both setups."""
     numbers = [len(_run_of(run, side).result.networks) for side in (here, there)]
     return f"Retrained networks: {numbers[0]} here, {numbers[1]} on the pinned setup."
@@ -240,24 +271,6 @@ def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
     neurons = side.train_traces.activations[side.setup.layer].shape[1]
     options = idc_settings(side.setup).options
     return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **options)
-
-
-def explain_curves(run: RQ6Run) -> None:
-    """Say how networks were trained, and on what they are measured."""
-    layout.computed(run.view, *_on_training(run))
-
-
-def explain_differences(run: RQ6Run) -> None:
-    """Say what the intervals are over."""
-    layout.computed(
-        run.view,
-        "Intervals are over the seeds: the order of training and the noise, not other tests or other networks.",
-    )
-
-
-def explain_added(run: RQ6Run) -> None:
-    """Say how additions were chosen."""
-    layout.computed(run.view, f"Shown are additions of seed {run.seeds[0]}. {_on_additions(run)}")
 
 
 def _on_additions(run: RQ6Run) -> str:
@@ -318,7 +331,7 @@ def _weights(network: RetrainedNetwork) -> bytes:
     return save(network.weights)
 
 
-def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
+def _files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the retrained weights of the first seed."""
     seed, name = run.seeds[0], run.view.card.name
 
@@ -327,7 +340,7 @@ def files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
         return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
 
     return {
-        f"Weights: {SHORT[addition]}": file(addition)
+        f"Weights: {_SHORT[addition]}": file(addition)
         for addition in ADDITIONS
         if (addition, seed) in run.result.networks
     }

@@ -1,20 +1,31 @@
-"""RQ6 on the page: what is retrained for a setup, and what is finished of it."""
+"""RQ6 on the page: what is chosen for a setup, what is retrained, and what is finished of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+import streamlit as st
 
 from idc_core.base.progress import Progress
-from studio.jobs.results import View
+from idc_core.experiments.rq6 import RQ6Settings, usual
+from idc_core.suites import SUITES
+from studio.jobs.results import View, idc_settings
+from studio.state.choices import choose_one, choose_several
+from studio.widgets import layout
 from studio.widgets.retraining import RetrainingRun
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
-    from idc_core.experiments.rq6 import RQ6Settings
+
+_MS, _ADDED, _SHARES, _SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
+_EPOCHS, _SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
+_STARTS = {"trained": "its own weights", "scratch": "fresh weights"}
+_V = TypeVar("_V", int, float, str)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,3 +68,77 @@ def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run
 
     path = run_store(view.model, view.train, tests, settings).path
     return RQ6Run(path, tuple(ADDITIONS), seeds, prepare, starts=False, view=view, settings=settings, tests=tests)
+
+
+def usual_settings(view: View) -> RQ6Settings:
+    """Return the default settings for a setup."""
+    neurons = view.train_traces.activations[view.setup.layer].shape[1]
+    return usual(view.train, view.setup.layer, neurons)
+
+
+def choose(view: View) -> RQ6Run:
+    """Choose additions, training and tests; return what is finished with them."""
+    return rq6_run(view, *_choose_settings(view))
+
+
+def _choose_settings(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
+    """Choose additions, training and tests."""
+    start = replace(usual_settings(view), **idc_settings(view.setup).options)
+    neurons = view.train_traces.activations[view.setup.layer].shape[1]
+    ms = sorted({m for m in _MS if m <= neurons} | {start.m})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        epochs = _one_of("Epochs", _EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
+        seeds = _one_of("Seeds", _SEEDS, 5, "seeds", "Repetitions with other random choices")
+        with layout.settings("added", "combined", "perturbed-by", "noisy-pixels", "attack-size", "begin"):
+            share = "Share of the training inputs; fewer where not as many raise IDC"
+            added = _one_of("Inputs added (%)", _ADDED, round(100 * start.added), "added", share)
+            m = _one_of(
+                "Important neurons (m)", ms, start.m, "combined", "Neurons whose cells decide which inputs raise IDC"
+            )
+            kinds = choose_several(
+                partial(st.pills, selection_mode="multi"),
+                "Perturbations of training inputs",
+                {name: kind.label for name, kind in SUITES.items() if kind.family in ("noise", "transform")},
+                start.kinds,
+                "perturbed-by",
+                help="Perturbations that make the candidates. Default Random noise and Relevance-guided noise.",
+            )
+            noisy = "Share of a picture's pixels with noise, in additions and tests"
+            share_noisy = _one_of("Pixels with noise (%)", _SHARES, round(100 * start.share), "noisy-pixels", noisy)
+            size = "Largest change of a pixel by FGSM and BIM, as a share of its range"
+            epsilon = _one_of("Size of attacks (epsilon)", _SIZES, start.epsilon, "attack-size", size)
+            begin = _one_of(
+                "Initial weights",
+                tuple(_STARTS),
+                "trained",
+                "begin",
+                "Weights that training starts from",
+                _STARTS.__getitem__,
+            )
+    chosen = replace(
+        start,
+        m=m,
+        kinds=tuple(kinds) or start.kinds,
+        share=share_noisy / 100,
+        added=added / 100,
+        epsilon=epsilon,
+        epochs=epochs,
+        start="scratch" if begin == "scratch" else "trained",
+    )
+    return chosen, tuple(range(seeds))
+
+
+def _one_of(
+    label: str, options: Sequence[_V], default: _V, key: str, what: str, written: Callable[[_V], str] = str
+) -> _V:
+    """Choose one of a few values."""
+    ends = "" if isinstance(default, str) else f" {written(options[0])} to {written(options[-1])},"
+    return choose_one(
+        st.segmented_control,
+        label,
+        {option: written(option) for option in options},
+        default,
+        key,
+        required=True,
+        help=f"{what};{ends} default {written(default)}.",
+    )

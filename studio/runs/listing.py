@@ -8,12 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.runs import RUN_KINDS, Run, find_runs, main_text
+from studio.runs import one_run
+from studio.runs.side_by_side import COMPARED, MOST
+from studio.shell import tabs
 from studio.state import address, visitor
 from studio.state.choices import choose_one
-from studio.text import literal, plural
-
-RUN, COMPARED = "run", "compared-runs"
-"""Names in the address: the run that is looked at, and those that are compared."""
+from studio.text import count, literal, plural
+from studio.widgets import layout
 
 _EVERY = "all"
 _TABLE = "runs-table"
@@ -36,13 +37,37 @@ def sentence(runs: Sequence[Run]) -> str:
     )
 
 
-def title(run: Run) -> str:
-    """Name a run in a line, for menus."""
-    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
-    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))
+def draw(runs: Sequence[Run]) -> None:
+    """List the runs, and show one of them."""
+    kept = _filtered(runs)
+    if not kept:
+        st.caption("No run passes these filters.")
+        return
+    selected = _draw_table(kept)
+    if len(selected) > 1:
+        together = [run.id for run in selected if run.facts.kind == selected[0].facts.kind][:MOST]
+        st.button(
+            f"Compare the {count(len(together))} selected runs",
+            key="runs-compare",
+            disabled=len(together) < 2,
+            on_click=_compare,
+            args=(together,),
+            help="Runs of one kind are compared.",
+        )
+    titles = {run.id: one_run.title(run) for run in kept}
+    text = f"The run that is shown below. Default {titles[kept[0].id]}."
+    id = choose_one(st.selectbox, "Run", titles, kept[0].id, one_run.RUN, help=text)
+    one_run.draw(next(run for run in kept if run.id == id))
+    layout.take_away({"runs": _table(kept)})
 
 
-def filtered(runs: Sequence[Run]) -> list[Run]:
+def _compare(ids: list[str]) -> None:
+    st.session_state.pop(COMPARED, None)
+    address.keep(COMPARED, ",".join(ids))
+    tabs.open_at("runs", "compare")
+
+
+def _filtered(runs: Sequence[Run]) -> list[Run]:
     """Draw the filters; return the runs that pass."""
     kinds = {run.facts.kind: run.kind for run in runs}
     networks = {run.said("network"): run.network for run in runs}
@@ -80,9 +105,9 @@ def filtered(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
-def draw_table(runs: Sequence[Run]) -> list[Run]:
+def _draw_table(runs: Sequence[Run]) -> list[Run]:
     """Draw the table of runs; a selected row is the run that is looked at. Return the selected ones."""
-    frame = table(runs)
+    frame = _table(runs)
     chosen = st.dataframe(
         frame,
         key=_TABLE,
@@ -103,7 +128,7 @@ def draw_table(runs: Sequence[Run]) -> list[Run]:
     return [runs[row] for row in chosen["selection"]["rows"] if row < len(runs)]
 
 
-def table(runs: Sequence[Run]) -> pd.DataFrame:
+def _table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the runs as a table, also for download."""
     return pd.DataFrame(
         {
@@ -130,5 +155,5 @@ def _take(runs: Sequence[Run]) -> None:
 
 def _look_at(id: str) -> None:
     """Look at a run; for callbacks."""
-    st.session_state[RUN] = id
-    address.keep(RUN, id)
+    st.session_state[one_run.RUN] = id
+    address.keep(one_run.RUN, id)

@@ -11,22 +11,24 @@ import streamlit as st
 
 from idc_core import store
 from idc_core.errors import IdcError, SettingError
-from idc_core.runs import Run, figure_text, score_of
+from idc_core.runs import Run, figure_text, main_text, score_of
 from idc_core.store import Mark
 from studio.jobs.runs import ADDRESS
-from studio.runs.listing import RUN
 from studio.runs.opening import page_of, parameters_of
 from studio.shell.pages import PAGES, go_to_address
 from studio.state import address, visitor
 from studio.text import literal
 
-_DELETING, REFUSED = "run-deleting", "run-refused"
+RUN = "run"
+"""Name in the address: the run that is looked at."""
+
+_DELETING, _REFUSED = "run-deleting", "run-refused"
 
 
 def draw(run: Run) -> None:
     """Draw a run as a card."""
     with st.container(border=True):
-        if refusal := st.session_state.pop(REFUSED, ""):
+        if refusal := st.session_state.pop(_REFUSED, ""):
             st.error(refusal)
         _draw_buttons(run)
         if not run.is_current:
@@ -41,6 +43,12 @@ def draw(run: Run) -> None:
         with figures:
             st.header("Results", anchor=False)
             st.dataframe(_figures(run), hide_index=True, key="run-figures")
+
+
+def title(run: Run) -> str:
+    """Name a run in a line, for menus."""
+    parts = (run.name or run.kind, run.network, f"layer {run.said('layer')}", f"m = {run.said('m')}", main_text(run))
+    return " · ".join((*(part for part in parts if part), run.facts.made[:16].replace("T", " "), run.id[:6]))
 
 
 def _settings(run: Run) -> pd.DataFrame:
@@ -193,4 +201,4 @@ def _try(do: Callable[[], None]) -> None:
     try:
         do()
     except IdcError as error:
-        st.session_state[REFUSED] = literal(error)
+        st.session_state[_REFUSED] = literal(error)

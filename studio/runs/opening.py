@@ -37,7 +37,7 @@ def parameters_of(run: Run) -> dict[str, str]:
     return {name: value for name, value in parts.items() if value}
 
 
-def _of_analysis(settings: Mapping[str, Any]) -> dict[str, str] | None:
+def _of_analysis(settings: Mapping[str, object]) -> dict[str, str] | None:
     values = {name: tuple(one) if isinstance(one, list) else one for name, one in settings.items()}
     parts = {one.name: one.text(values[name]) for name, one in _CONTROLLED.items() if name in values}
     m = settings.get("m")  # of an imported run it may be anything

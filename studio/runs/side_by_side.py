@@ -13,18 +13,29 @@ from numpy.typing import NDArray
 from idc_core.errors import IdcError
 from idc_core.runs import RUN_KINDS, Run, cell_change, differing_settings, figure_text, figures, main_text, score_of
 from studio.jobs.runs import ADDRESS
-from studio.runs.listing import COMPARED, title
-from studio.runs.one_run import words, written
+from studio.runs.one_run import title, words, written
 from studio.state import address
 from studio.state.choices import choose_one, choose_several
 from studio.text import cell_name, literal, plural
+
+COMPARED = "compared-runs"
+"""Name in the address: the runs that are compared."""
 
 MOST = 5
 _SHOWN = 200
 """Cells that are listed at most."""
 
 
-def choose(runs: Sequence[Run]) -> list[Run]:
+def draw(runs: Sequence[Run]) -> None:
+    """Show runs of one kind side by side."""
+    chosen = _choose(runs)
+    if len(chosen) < 2:
+        st.caption("Two runs of one kind are needed: choose them above, or make a second one with other settings.")
+        return
+    _draw_compared(chosen)
+
+
+def _choose(runs: Sequence[Run]) -> list[Run]:
     """Choose runs of one kind; the newest two unless others are named."""
     kinds = {name: kind.label for name, kind in RUN_KINDS.items() if sum(run.facts.kind == name for run in runs) > 1}
     if not kinds:
@@ -57,7 +68,7 @@ def choose(runs: Sequence[Run]) -> list[Run]:
     return [some[id] for id in chosen]
 
 
-def draw(runs: Sequence[Run]) -> None:
+def _draw_compared(runs: Sequence[Run]) -> None:
     """Draw what differs: settings first, then figures, then cells."""
     letters = dict(zip(ascii_uppercase, runs, strict=False))
     settings = differing_settings(runs, [ADDRESS])

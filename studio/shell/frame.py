@@ -18,8 +18,7 @@ from studio.jobs import jobs
 from studio.jobs.overview import snapshot
 from studio.jobs.results import View, neuron_said, open_view, warm
 from studio.jobs.wording import tests_name
-from studio.shell import account, own_setup, pins, presenting, search, test_filter, tour
-from studio.shell.history import keep_choices
+from studio.shell import account, own_setup, pins, presenting, search, tabs, test_filter, tour
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address, device, visitor
 from studio.state.selection import Selection
@@ -39,6 +38,8 @@ _FORMER = '<span class="former-setup"></span>'
 
 # Of the thread that runs the script: nothing of it stays in the session.
 _opened: ContextVar[View | Overview | None] = ContextVar("opened")
+
+_history = st.components.v2.component("idc_history", js=(ASSETS / "history" / "steps.js").read_text(encoding="utf-8"))
 
 
 def run() -> None:
@@ -67,7 +68,7 @@ def run() -> None:
     line, former = st.empty(), st.empty()
     st.title(entry.question, anchor=False)
     follow_theme()
-    keep_choices()
+    _keep_history()
     own_setup.follow()
     if entry.setup != "none":
         for sentence in not_found(entry.name):
@@ -240,3 +241,15 @@ def _note(view: View) -> None:
         st.warning(f"None of the {plural(len(view.test), 'test')} is {literal(view.setup.filter_words)}.")
         test_filter.draw_clear("filter-way-back")
         st.stop()
+
+
+def _history_names() -> list[str]:
+    """Return the names in the address whose change is a step in the browser's history, as a change of page is."""
+    setup = [name for name in vars(DEFAULT) if name != "m"]
+    frame = [tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT]
+    return [*setup, *vars(Selection()), *frame, *(name for page in PAGES.values() for name in page.selects)]
+
+
+def _keep_history() -> None:
+    """Make choices alone steps in the browser's history; other changes of the address replace the one before."""
+    _history(key="history", data={"names": _history_names()})

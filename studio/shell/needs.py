@@ -11,7 +11,7 @@ from studio.state.setup import Setup
 if TYPE_CHECKING:
     from idc_core.datasets.entry import DatasetEntry
 
-Test = Callable[["DatasetEntry", "DatasetEntry"], bool]
+_Test = Callable[["DatasetEntry", "DatasetEntry"], bool]
 """Called with the tests, and the data that the network was trained on."""
 
 
@@ -27,7 +27,7 @@ class Need:
     reason: str
     instead: str
     more: str
-    is_met: Test
+    is_met: _Test
 
 
 def pictures(reason: str, instead: str, more: str) -> Need:

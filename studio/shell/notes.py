@@ -15,7 +15,7 @@ from studio.state.selection import Selection
 from studio.state.setup import Setup
 from studio.text import literal, plural
 
-TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
+_TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
 """In the session: the text that is being written, what it is about, and why something failed."""
 
 _PAIR = "pair"
@@ -82,7 +82,10 @@ def _draw_writing(chosen: Setup, offered: dict[str, str]) -> None:
     )
     readers = "Only you can read it." if visitor.person() else "Everybody who opens this studio can read it."
     st.text_area(
-        "Note", key=TEXT, max_chars=notes.LONGEST, help=f"Kept on this computer as plain text. {readers} Default empty."
+        "Note",
+        key=_TEXT,
+        max_chars=notes.LONGEST,
+        help=f"Kept on this computer as plain text. {readers} Default empty.",
     )
     st.button("Keep note", key="note-keep", on_click=_keep, args=(chosen, offered))
 
@@ -93,11 +96,11 @@ def _keep(chosen: Setup, offered: dict[str, str]) -> None:
     parts = {about: address.read(about)} | ({"cluster": address.read("cluster")} if about == "neuron" else {})
     place = {name: text for name, text in (chosen.texts | parts).items() if text}
     try:
-        notes.write_note(st.session_state[TEXT], offered[about], chosen.line, place, visitor.owner())
+        notes.write_note(st.session_state[_TEXT], offered[about], chosen.line, place, visitor.owner())
     except IdcError as error:
         st.session_state[_SAID] = literal(error)
         return
-    st.session_state[TEXT] = ""
+    st.session_state[_TEXT] = ""
 
 
 def _draw_note(note: Note) -> None:

@@ -18,7 +18,6 @@ from studio.state.setup import untouched
 if TYPE_CHECKING:
     from idc_core.base.progress import Progress
 
-
 _VISITED = "own-setup-visited"
 
 

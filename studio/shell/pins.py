@@ -26,7 +26,7 @@ _NOTHING_ELSE = "default"
 
 
 @dataclass(frozen=True)
-class Pinned:
+class _Pinned:
     """A setup with its results and what is selected on it, or was when it was pinned."""
 
     view: View
@@ -38,7 +38,7 @@ class Pinned:
         return " · ".join((self.view.line, *self.selection.words.values()))
 
 
-def pin(chosen: Setup, chosen_selection: Selection) -> None:
+def _pin(chosen: Setup, chosen_selection: Selection) -> None:
     """Pin a setup and a selection; for callbacks."""
     texts = {name: text for name, text in (chosen.texts | chosen_selection.texts).items() if text}
     address.keep(PIN, urlencode(texts) or _NOTHING_ELSE)
@@ -65,10 +65,10 @@ def _swap(present: Setup, present_selection: Selection) -> None:
         return
     for name, text in (kept[0].texts | kept[1].texts).items():
         address.keep(name, text)
-    pin(present, present_selection)
+    _pin(present, present_selection)
 
 
-def open_pinned() -> Pinned | None:
+def open_pinned() -> _Pinned | None:
     """Return the pinned setup with its results; None where there is none, or where it fails, which is said."""
     kept = pinned()
     if kept is None:
@@ -81,7 +81,7 @@ def open_pinned() -> Pinned | None:
     if not len(view.chosen):
         st.warning("The pinned setup cannot be shown: no test passes its filter. Unpin it, or pin another.")
         return None
-    return Pinned(view, kept[1])
+    return _Pinned(view, kept[1])
 
 
 def beside(
@@ -90,21 +90,21 @@ def beside(
     """Show the page's main chart for the present and for the pinned setup side by side.
 
     `draw` draws the picture of a view with its selection; the third value goes into the keys of its elements.
-    `sentence` says how the two differ; by default `compare`.
+    `sentence` says how the two differ; by default `_compare`.
     """
     kept = open_pinned()
     if kept is None:
         return
     st.header("Compared with the pinned setup", anchor=False)
-    st.markdown((sentence or compare)(view, kept.view))
-    sides = {"This setup": Pinned(view, selection.selected()), "Pinned": kept}
+    st.markdown((sentence or _compare)(view, kept.view))
+    sides = {"This setup": _Pinned(view, selection.selected()), "Pinned": kept}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
             st.caption(f"**{name}**: {side.line}")
             draw(side.view, side.selection, name.partition(" ")[0].lower())
 
 
-def compare(here: View, there: View) -> str:
+def _compare(here: View, there: View) -> str:
     """Say in a sentence or two how two setups differ."""
     mine, theirs = here.table, there.table
     score, other_score = mine.covered / mine.total, theirs.covered / theirs.total
@@ -172,7 +172,7 @@ def _draw_pinned(chosen: Setup, present: Selection) -> None:
         st.button(
             "Pin for comparison",
             key="pin-this",
-            on_click=pin,
+            on_click=_pin,
             args=(chosen, present),
             width="stretch",
             help="Keep this setup and selection, to compare it with another input, test set, network or layer.",

@@ -6,7 +6,6 @@ Tests are found by their classes and words too, by the server, and only when tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
@@ -75,11 +74,11 @@ _search = component("idc_search", "search", "search")
 
 def draw(setup: Setup | None, *, parts: bool = True) -> None:
     """Draw the buttons that search and copy the address; with `parts`, those of a setup are found."""
-    tests = find_tests(setup) if setup is not None and parts else None
+    tests = _find_tests(setup) if setup is not None and parts else None
     _search(
         key=_KEY,
         data={
-            "entries": entries(setup, parts=parts),
+            "entries": _entries(setup, parts=parts),
             "keys": _SHORTCUTS,
             "tests": tests,
             "searchable": setup is not None and parts,
@@ -94,7 +93,7 @@ def _seek() -> None:
     st.session_state[_SOUGHT] = str(st.session_state[_KEY].sought)
 
 
-def find_tests(setup: Setup) -> dict[str, Any] | None:
+def _find_tests(setup: Setup) -> dict[str, object] | None:
     """Return the tests whose classes or text hold every word that was asked for; None where nothing was.
 
     The filter of the tests counts. Nothing is found while the setup cannot be opened: the page says why.
@@ -110,7 +109,7 @@ def find_tests(setup: Setup) -> dict[str, Any] | None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _held(key: tuple[Any, ...], setup: Setup, text: str, _view: View) -> dict[str, Any]:
+def _held(key: tuple[object, ...], setup: Setup, text: str, _view: View) -> dict[str, object]:
     """Return the tests of a view that hold every word of a text, looked for once: pages run again at every click."""
     words, texts = text.lower().split(), _view.test.texts
     lines = {int(place): f"{answer(_view, place)} {texts[place] if texts else ''}".lower() for place in _view.chosen}
@@ -125,7 +124,7 @@ def _shown(view: View, place: int) -> str:
     return " ".join((f"Test {caption(view, place)}", *words[:_WORDS_SHOWN]))
 
 
-def entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
+def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]:
     """Return all that can be found by its name: its kind, what is shown, and what is opened or said."""
     listed = [_entry("page", page.title, page.name) | _lack(page.name, setup) for page in PAGES.values()]
     for page in PAGES.values():
@@ -168,7 +167,7 @@ def _lack(page: str, setup: Setup | None) -> dict[str, str]:
 
 def _open() -> None:
     """Open what was chosen."""
-    chosen: dict[str, Any] = st.session_state[_KEY].chosen
+    chosen = st.session_state[_KEY].chosen
     _OPENED[chosen["kind"]](str(chosen["value"]))
 
 

@@ -13,10 +13,9 @@ from studio.state.selection import change_setup, selected
 from studio.state.setup import ANSWERS, FILTER, Setup, take
 from studio.text import cell_name, count, plural
 
-KEY = "test-filter"
+_KEY = "test-filter"
 Places = tuple[PopoverContainer, DeltaGenerator]
 """The button's controls, and what is shown below it."""
-
 
 _MOST_CELLS = 200
 """Cells that are offered, those with most tests first."""
@@ -24,13 +23,13 @@ _MOST_CELLS = 200
 
 def is_open() -> bool:
     """Whether the filter's controls are shown."""
-    return bool(st.session_state.get(KEY))
+    return bool(st.session_state.get(_KEY))
 
 
 def draw(place: DeltaGenerator) -> Places:
     """Draw the button of the filter at a place; return the places of what needs the setup's results."""
     with place:
-        return st.popover("Filter tests", key=KEY, width="stretch", on_change="rerun"), st.container()
+        return st.popover("Filter tests", key=_KEY, width="stretch", on_change="rerun"), st.container()
 
 
 def fill(places: Places, view: View) -> None:

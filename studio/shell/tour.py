@@ -39,7 +39,7 @@ _offer = component("idc_tour_offer", "tour", "offer")
 _memory = st.components.v2.component("idc_tour_memory", js=(ASSETS / "tour" / "memory.js").read_text(encoding="utf-8"))
 
 
-def number() -> int:
+def _number() -> int:
     """Return the number of the present step, 0 where the tour is closed."""
     text = address.read(STEP)
     return int(text) if text in map(str, range(1, len(STEPS) + 1)) else 0
@@ -74,7 +74,7 @@ def _end(how: str) -> None:
 
 def begin(page: str) -> DeltaGenerator:
     """Go to the page of the present step where a callback asked for it; return the place of the panel on this one."""
-    now = number()
+    now = _number()
     # An address without a page, passed on with a step in it.
     sent = page == STEPS[0].page and _ARRIVED not in st.session_state
     if sent and now and STEPS[now - 1].page != page:
@@ -90,7 +90,7 @@ def begin(page: str) -> DeltaGenerator:
 
 def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
     """Show the present step's panel, at the place from `begin`, where this is its page; offer the tour on the first."""
-    now = number()
+    now = _number()
     if not now and page == STEPS[0].page and _ENDED not in st.session_state:
         # Only the browser knows who has taken or declined it, so it decides.
         with place:

@@ -139,7 +139,7 @@ def overview(result: Overview) -> Words:
     )
 
 
-def relevance(story: Story) -> Words:
+def _relevance(story: Story) -> Words:
     """Step 2."""
     analysis, chosen = story.view.analysis, story.view.chosen
     own = float(analysis.confidence[story.position])
@@ -156,7 +156,7 @@ def relevance(story: Story) -> Words:
     )
 
 
-def neurons(story: Story) -> Words:
+def _neurons(story: Story) -> Words:
     """Step 3."""
     analysis, view = story.view.analysis, story.view
     first, together = shares(analysis.importance, analysis.important)
@@ -173,7 +173,7 @@ def neurons(story: Story) -> Words:
     )
 
 
-def clusters(story: Story) -> Words:
+def _clusters(story: Story) -> Words:
     """Step 4."""
     view, rank = story.view, story.rank
     reached, size = story.reached[rank], view.sizes[rank]
@@ -190,7 +190,7 @@ def clusters(story: Story) -> Words:
     )
 
 
-def coverage(story: Story) -> Words:
+def _coverage(story: Story) -> Words:
     """Step 5."""
     view, table = story.view, story.view.table
     wrong = len(story.inside) if view.correct is None else int((~view.correct[story.inside]).sum())
@@ -205,7 +205,7 @@ def coverage(story: Story) -> Words:
     )
 
 
-def layers(story: Story) -> Words:
+def _layers(story: Story) -> Words:
     """Step 6."""
     table, analysis = story.view.table, story.view.analysis
     return Words(
@@ -255,16 +255,16 @@ def _cell(story: Story) -> Selection:
 
 STEPS: tuple[Step, ...] = (
     Step("overview", "what accuracy does not show", overview, lambda _: Selection()),
-    Step("relevance", "where the network looked", relevance, lambda story: Selection(story.test)),
-    Step("neurons", "which neurons decide", neurons, lambda story: Selection(story.test, story.neuron)),
+    Step("relevance", "where the network looked", _relevance, lambda story: Selection(story.test)),
+    Step("neurons", "which neurons decide", _neurons, lambda story: Selection(story.test, story.neuron)),
     Step(
         "clusters",
         "what clusters they have",
-        clusters,
+        _clusters,
         lambda story: Selection(story.test, story.neuron, story.cell[story.rank]),
     ),
-    Step("coverage", "a cell reached only by a misclassified test", coverage, _cell),
-    Step("layers", "is it only this layer?", layers, _cell),
+    Step("coverage", "a cell reached only by a misclassified test", _coverage, _cell),
+    Step("layers", "is it only this layer?", _layers, _cell),
     Step(
         "coverage",
         "the finding, and the next step",

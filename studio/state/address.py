@@ -15,7 +15,7 @@ from idc_core.base.parameters import Parameter
 
 KEPT = "kept-"
 
-LONGEST = 8_000
+_LONGEST = 8_000
 """Characters of a value at most; browsers and servers cut longer addresses."""
 
 _POSITION = Parameter("number", "Number", "Of a test, neuron, class or input.", 0, 0, 999_999_999)
@@ -54,7 +54,7 @@ def replace(values: Mapping[str, str]) -> None:
 
 def clean(text: str) -> str:
     """Return a value that came with an address; empty where it is too long, or holds what no address of ours does."""
-    return "" if len(text) > LONGEST or "\0" in text else text.encode(errors="replace").decode()
+    return "" if len(text) > _LONGEST or "\0" in text else text.encode(errors="replace").decode()
 
 
 def position(text: str) -> int | None:

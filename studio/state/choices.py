@@ -13,15 +13,15 @@ import streamlit as st
 
 from studio.state import address
 
-T = TypeVar("T", bound=str | int | float)
+_T = TypeVar("_T", bound=str | int | float)
 
 _NONE = "none"
 """In the address: nothing is chosen of several options."""
 
 
 def choose_one(
-    draw: Callable[..., T | None], label: str, options: Mapping[T, str], default: T, key: str, **how: Any
-) -> T:
+    draw: Callable[..., _T | None], label: str, options: Mapping[_T, str], default: _T, key: str, **how: Any
+) -> _T:
     """Draw a choice of one option; the address holds its name, and nothing where it is the default.
 
     Parameters
@@ -47,8 +47,8 @@ def choose_one(
 
 
 def choose_several(
-    draw: Callable[..., list[T]], label: str, options: Mapping[T, str], default: Sequence[T], key: str, **how: Any
-) -> list[T]:
+    draw: Callable[..., list[_T]], label: str, options: Mapping[_T, str], default: Sequence[_T], key: str, **how: Any
+) -> list[_T]:
     """Draw a choice of several options, as `choose_one` does; ``draw`` is ``st.multiselect`` or ``st.pills``."""
     before = st.session_state.get(key)
     # Streamlit itself wrote an empty value where nothing was chosen.
@@ -62,7 +62,20 @@ def choose_several(
     return list(chosen)
 
 
-def named(text: str, options: Mapping[T, str]) -> T | None:
+def choose_or_usual(
+    draw: Callable[..., list[_T]], label: str, options: Mapping[_T, str], usual: Sequence[_T], key: str, **how: Any
+) -> list[_T]:
+    """Draw a choice of several options, the usual ones where none is chosen; the address holds what a person chose."""
+    names = address.read(key).split(",")
+    st.session_state[key] = [option for option in options if str(option) in names] or list(usual)
+
+    def keep() -> None:
+        address.keep(key, ",".join(map(str, st.session_state[key])))
+
+    return draw(label, list(options), format_func=options.__getitem__, key=key, on_change=keep, **how)
+
+
+def named(text: str, options: Mapping[_T, str]) -> _T | None:
     """Return the option that an address means by its name, or by its text of today; None if none."""
     names = {str(option): option for option in options}
     return names.get(text, {shown: option for option, shown in options.items()}.get(text))

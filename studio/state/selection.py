@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -21,7 +20,6 @@ _CLEARS = {
 }
 """What loses its meaning when something else is chosen."""
 
-
 _SETUP_PARTS = {
     "model": "network",
     "layer": "layer",
@@ -37,7 +35,7 @@ EXPLAINED, NEURON = "of", "neuron"
 _AROUND = "drawn-around"
 """In the session: the test set, and the numbers of its tests that were selected in a chart."""
 
-LAST = "selected-together"
+_LAST = "selected-together"
 """In the session: what many tests were last selected by: "tests" in a chart, "cell" or "cluster"."""
 
 
@@ -101,7 +99,7 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
     cleared = {name: None for change in changes for name in _CLEARS.get(change, ())}
     for name in ("cell", "cluster"):
         if changes.get(name) not in (None, ""):
-            st.session_state[LAST] = name
+            st.session_state[_LAST] = name
     for name, value in (cleared | changes).items():
         parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
         address.keep(name, ",".join(parts))
@@ -120,17 +118,28 @@ def change_setup(**changes: int | str | Sequence[str]) -> None:
         st.toast(f"No longer selected: {', '.join(lost)}. {belong} to the former {parts}.")
 
 
-def select_tests(data: str, points: Sequence[Mapping[str, Any]]) -> None:
+Point = Mapping[str, object]
+"""A mark of a chart that was clicked or drawn around."""
+
+
+def carried(point: Point) -> tuple[str | float, ...]:
+    """Return what a mark carries as its `customdata`, one thing or several; nothing where it carries none."""
+    values = point.get("customdata")
+    if isinstance(values, str | int | float):
+        return (values,)
+    return tuple(values) if isinstance(values, list | tuple) else ()
+
+
+def select_tests(data: str, points: Sequence[Point]) -> None:
     """Select tests of a test set by the marks that were clicked or drawn around; a single one as the input.
 
     Marks carry the number of their test as `customdata`; others are passed over.
     """
-    carried = [point["customdata"] for point in points if point.get("customdata") is not None]
-    numbers = sorted({int(number[0] if isinstance(number, list | tuple) else number) for number in carried})
+    numbers = sorted({int(values[0]) for point in points if (values := carried(point))})
     if numbers:
         st.session_state[_AROUND] = data, numbers
     if len(numbers) > 1:
-        st.session_state[LAST] = "tests"
+        st.session_state[_LAST] = "tests"
     elif numbers:
         select(input=numbers[0])
 
@@ -144,7 +153,7 @@ def drawn_around(data: str) -> list[int]:
 def forget_tests() -> None:
     """Select no tests in charts; for callbacks."""
     st.session_state.pop(_AROUND, None)
-    st.session_state.pop(LAST, None)
+    st.session_state.pop(_LAST, None)
 
 
 def last_of_many() -> str:
@@ -154,7 +163,7 @@ def last_of_many() -> str:
         "cell": bool(address.read("cell")),
         "cluster": True,
     }
-    last = str(st.session_state.get(LAST, ""))
+    last = str(st.session_state.get(_LAST, ""))
     return last if known.get(last) else next(name for name, there in known.items() if there)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_NEURONS = 12
 
-M = replace(ranges.M, high=MOST_NEURONS)
+_M = replace(ranges.M, high=MOST_NEURONS)
 """The number of important neurons, as far as the studio shows it."""
 
 _CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the predicted class.", 1.0, 0.0, 1.0)
@@ -42,11 +42,10 @@ _ARRIVED, _NOT_FOUND = "setup-arrived", "setup-not-found"
 _LONGEST_NAME = 60
 """Characters of a name that is quoted."""
 
+_T = TypeVar("_T")
 
-T = TypeVar("T")
 
-
-def _with_options(setup: type[T]) -> type[T]:
+def _with_options(setup: type[_T]) -> type[_T]:
     """Add a part for every option of IDC that has a control, before the parts that have a default."""
     own = setup.__annotations__
     needed = {name: kind for name, kind in own.items() if not hasattr(setup, name)}
@@ -124,7 +123,6 @@ class Setup:
 DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
-
 _PARTS_HELP = (
     f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
     "attention head. "
@@ -166,7 +164,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
     fitting = fitting_data(entry)
     names = entry.layers
     layer = texts.get("layer", "")
-    m = M.said(texts.get("m", ""))
+    m = _M.said(texts.get("m", ""))
     data = _find(texts.get("data", ""), {name: DATASETS[name].label for name in fitting}, entry.dataset)
     known = DATASETS[data].class_names
     predictable = DATASETS[entry.dataset].class_names if known else ()
@@ -231,7 +229,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
         "data": (texts.get("data") in (setup.data, tests.label), f"No tests named {{}} fit {entry.label}", tests.label),
         "layer": (texts.get("layer") == setup.layer, f"{entry.label} has no layer {{}}", setup.layer),
         "m": (
-            M.said(texts.get("m", "")) == setup.m,
+            _M.said(texts.get("m", "")) == setup.m,
             f"The number of neurons is from 1 to {_neurons_allowed()}, not {{}}",
             str(setup.m),
         ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
 
 _KEY = "visitor-key"
-_PLACE, PLACES = "visitor-place", "visitor-places"
+_PLACE, _PLACES = "visitor-place", "visitor-places"
 """In the session: where the visitor is, and everywhere they were."""
 NOBODY = "nobody"
 """Who asks without having logged in, on a server with a login."""
@@ -91,7 +91,7 @@ def paths_refused() -> str:
 def arrive(*place: str) -> None:
     """Note where the visitor is now: a page, or one of its tabs."""
     if st.session_state.get(_PLACE, ("",))[0] != place:
-        been = st.session_state.setdefault(PLACES, set())
+        been = st.session_state.setdefault(_PLACES, set())
         st.session_state[_PLACE] = (place, place not in been)
         been.add(place)
 

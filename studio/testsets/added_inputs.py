@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError
 from idc_core.figures import input_images
 from idc_core.figures.adversarial import magnification, magnified
+from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
-from studio.testsets import suite_comparison
-from studio.testsets.suite_comparison import ComparedSuites
+from studio.testsets.comparison_charts import CELLS, SHOWN, headline
+from studio.testsets.suite_comparison import ComparedSuites, compare
 from studio.text import cell_name, literal, lower, percent, plural, times
-from studio.widgets import gallery
+from studio.widgets import gallery, layout
 from studio.widgets.downloads import MOST_PICTURES
 from studio.widgets.keep_suite import Keepable, keep_row, keep_several
 from studio.widgets.picture import draw_picture
@@ -26,13 +29,32 @@ from studio.widgets.picture import draw_picture
 if TYPE_CHECKING:
     from idc_core.suites import Suite
 
-SHOWN, CELLS, _PICK = "shown", "cells-m", "pick"  # names in the address
+_PICK = "pick"
+"""Name in the address: the input that is looked at."""
 _MOST_SHOWN = 30
 _LARGE = 224
 """Width of the large pictures in pixels, at least."""
 
 
-def choose(found: ComparedSuites) -> tuple[int, int]:
+def draw(view: View, names: list[str]) -> None:
+    """Show the inputs that add cells, and one of them beside its source."""
+    found = compare(view, names)
+    if not found.additions:
+        st.markdown(headline(found))
+        return
+    number, m = _choose_suite(found)
+    _draw_added(found, number, m)
+    _draw_save(found, number, m)
+    layout.computed(
+        view,
+        "Inputs are made block by block when they are needed; random numbers depend only on the seed and the test's "
+        "number.",
+        found.provenance,
+    )
+    layout.take_away({}, _downloads(found, number, m))
+
+
+def _choose_suite(found: ComparedSuites) -> tuple[int, int]:
     """Choose the suite whose inputs are shown, and the number of neurons: the suite's place, and m."""
     places = {found.options[place].name: place for place in found.additions}
     names, ms = list(places), list(found.comparison.ms)
@@ -63,7 +85,7 @@ def choose(found: ComparedSuites) -> tuple[int, int]:
     return places[st.session_state[SHOWN]], int(st.session_state[CELLS])
 
 
-def draw(found: ComparedSuites, number: int, m: int) -> None:
+def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
     """Show the inputs that add cells, and one of them beside the test that it was made of."""
     view, suite, cells = found.view, found.suites[number], found.results[number].cells[m]
     label = literal(lower(found.options[number].label))
@@ -73,7 +95,7 @@ def draw(found: ComparedSuites, number: int, m: int) -> None:
     order = np.argsort(cells.first, kind="stable")[:_MOST_SHOWN]
     positions = cells.first[order]
     try:
-        inputs = suite_comparison.take(view, suite, positions)
+        inputs = _make_inputs(view, suite, positions)
     except CancelledError:
         st.caption("Stopped before these inputs were made.")
         return
@@ -144,7 +166,7 @@ def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one:
     """Show an input beside its source, with the difference, and say which cell it reaches."""
     view, suite = found.view, found.suites[number]
     st.subheader("What changed", anchor=False)
-    source = int(suite_comparison.source_places(view, suite, np.array([position]))[0])
+    source = int(_source_places(view, suite, np.array([position]))[0])
     st.markdown(_change_sentence(found, number, m, position, source))
     if one.ndim != 4:
         st.text(gallery.written(view, one[0]) or "(no known words)")
@@ -198,13 +220,13 @@ def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, 
     return text
 
 
-def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Any]]:
+def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Return files of a suite: all of it, and the inputs that add cells."""
     from idc_core.suites import pack_suite, select_tests
 
     suite, cells, name = found.suites[number], found.results[number].cells[m], found.options[number].label
     binary = "application/octet-stream"
-    files: dict[str, tuple[str, str, object]] = {
+    files: dict[str, tuple[str, str, Callable[[], bytes]]] = {
         f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):
@@ -225,7 +247,7 @@ def downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[str
     return files
 
 
-def draw_save(found: ComparedSuites, number: int, m: int) -> None:
+def _draw_save(found: ComparedSuites, number: int, m: int) -> None:
     """Offer to save the inputs that add cells, of this suite or of all, as suites."""
     every = {place: _adding(found, place, m) for place in found.additions if len(found.results[place].cells[m].first)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -243,3 +265,27 @@ def _adding(found: ComparedSuites, number: int, m: int) -> Keepable:
     first = found.results[number].cells[m].first
     name = f"{found.options[number].label}, adding cells"
     return Keepable(name, len(first), lambda: select_tests(found.suites[number], first))
+
+
+def _make_inputs(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.generic]:
+    """Make some inputs of a suite."""
+
+    def work(report: Progress) -> NDArray[np.generic]:
+        return suite.take(positions, report)
+
+    key = (suite.fingerprint, tuple(positions.tolist()))
+    return Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
+
+
+def _source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return at which position among the setup's tests the source of each input is; -1 where it is none of them."""
+    own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
+    places = np.full(len(positions), -1, np.int64)
+    if not own:
+        return places
+    order = np.argsort(view.test.ids, kind="stable")
+    ids, origin = view.test.ids[order], suite.origin[positions]
+    near = np.minimum(np.searchsorted(ids, origin), len(ids) - 1)
+    there = (ids[near] == origin) & (origin >= 0)
+    places[there] = order[near[there]]
+    return places

@@ -22,7 +22,17 @@ _MOST_UPLOAD = 20
 _REFUSED = "suite-refused"
 
 
-def draw_saved(view: View, names: list[str]) -> None:
+def draw(view: View, names: list[str]) -> None:
+    """Show what was saved, and how more suites are had: from a file, or from several others."""
+    _draw_saved(view, names)
+    file, together = st.columns(2, gap="large")
+    with file:
+        _draw_upload(view, names)
+    with together:
+        _draw_combine(view, names)
+
+
+def _draw_saved(view: View, names: list[str]) -> None:
     """List the saved suites that fit: to be compared, opened as the tests of all pages, or deleted."""
     from idc_core.suites import SAVED, saved_suites
 
@@ -85,7 +95,7 @@ def _delete(name: str) -> None:
         st.session_state[_REFUSED] = literal(error)
 
 
-def draw_upload(view: View, names: list[str]) -> None:
+def _draw_upload(view: View, names: list[str]) -> None:
     """Offer to upload a file with tests."""
     key = "own-file"
 
@@ -119,14 +129,14 @@ def draw_upload(view: View, names: list[str]) -> None:
 
 def _form(view: View) -> str:
     """Say what values an uploaded file holds."""
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         return "images in 0..1 or uint8"
     if view.test.inputs.dtype.kind == "f":
         return "numbers, scaled as the network's training inputs"
     return "token ids, 0 for padding"
 
 
-def draw_combine(view: View, names: list[str]) -> None:
+def _draw_combine(view: View, names: list[str]) -> None:
     """Offer to make one suite of several."""
     known, key = suite_catalog.suite_options(view), "union-of"
     parts = [name for name in known if len(suite_addresses.split(name)) == 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -72,6 +72,26 @@ class ComparedSuites:
     def judged(self, number: int) -> bool:
         """Whether a suite's answers can be right or wrong."""
         return self.options[number].judged and (self.view.correct is not None or not self.view.is_classifier)
+
+    @property
+    def provenance(self) -> str:
+        """How every suite was made, as a list."""
+        return "\n".join(
+            f"* {option.label}: "
+            + "; ".join(
+                step.label + (f", seed {step.seed}" if step.seed is not None else "") for step in suite.provenance
+            )
+            + f"; fingerprint `{suite.fingerprint}`"
+            for option, suite in zip(self.options, self.suites, strict=True)
+        )
+
+
+def compare(view: View, names: Sequence[str]) -> ComparedSuites:
+    """Compare the original tests with suites by name, or find the comparison again; say what is left out."""
+    suites = compare_chosen(view, names)
+    for problem in suites.problems:
+        st.warning(problem)
+    return suites
 
 
 def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
@@ -143,10 +163,7 @@ def _compared(
     )
     prints = tuple((suite.fingerprint, suite.label) for suite in suites)
     key = (*view.key, view.setup, prints, tuple(ms))
-    comparison: SuiteComparison = waiting.get(
-        JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts
-    )
-    return comparison
+    return waiting.get(JobKind("comparisons"), key, "comparing the suites", lambda report: compare(), settings=facts)
 
 
 def _of_tests(view: View, learnt: Analysis) -> PartResponses:
@@ -169,32 +186,4 @@ def _respond(
         return part_responses(view.model, part, targets, suite.task, view.setup.layer, learnt.important, report)
 
     key = (view.card.fingerprint, part.fingerprint, view.setup.layer, len(learnt.important))
-    responses: PartResponses = waiting.get(
-        JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work
-    )
-    return responses
-
-
-def take(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Make some inputs of a suite."""
-
-    def work(report: Progress) -> NDArray[Any]:
-        return suite.take(positions, report)
-
-    key = (suite.fingerprint, tuple(positions.tolist()))
-    inputs: NDArray[Any] = Waiting(1).get(JobKind("made"), key, f"making inputs of {lower(suite.label)}", work)
-    return inputs
-
-
-def source_places(view: View, suite: Suite, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return at which position among the setup's tests the source of each input is; -1 where it is none of them."""
-    own = any(step.settings.get("fingerprint") == view.test.fingerprint for step in suite.provenance)
-    places = np.full(len(positions), -1, np.int64)
-    if not own:
-        return places
-    order = np.argsort(view.test.ids, kind="stable")
-    ids, origin = view.test.ids[order], suite.origin[positions]
-    near = np.minimum(np.searchsorted(ids, origin), len(ids) - 1)
-    there = (ids[near] == origin) & (origin >= 0)
-    places[there] = order[near[there]]
-    return places
+    return waiting.get(JobKind("seen", kept=64), key, f"making and running {lower(suite.label)}", work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -53,12 +53,12 @@ def choose(view: View) -> list[str]:
             help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
             f"other data sets are compared alone. Default {_usual(known)}.",
         )
-        if view.test.inputs.ndim == 4:
+        if view.has_pictures:
             _choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != _NOTHING]
     if missing:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
-    if view.test.inputs.ndim != 4:
+    if not view.has_pictures:
         st.caption(
             "Noise, transforms and attacks apply to images only. "
             f"For {kind(view.test)} you can compare parts of the tests, other "
@@ -195,7 +195,7 @@ def _only(view: View, recipe: SuiteAddress, place: int, put: Callable[[SuiteAddr
         return
     keys = [f"{place}-{name}" for name in ("answers", "classes", "least", "most")]
     names = view.test.class_names
-    values: list[Any] = [
+    values: list[object] = [
         recipe.answers,
         [value for value in recipe.classes if value < len(names)],
         recipe.least,

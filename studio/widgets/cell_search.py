@@ -25,17 +25,16 @@ from studio.widgets.keep_suite import keep_row, made_of_tests
 if TYPE_CHECKING:
     from idc_core.generation import Reached
 
-
 _MAKE = "make"
 """The cell that inputs are made for; in the address."""
 
 _SHOWN = 12
-_MOST_SEEDS, USUAL_SEEDS = 100, 24
+_MOST_SEEDS, _USUAL_SEEDS = 100, 24
 _EPSILON = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class _Made:
     """The result of a search for a cell."""
 
     reached: Reached
@@ -89,15 +88,15 @@ def _draw_made(view: View, cell: tuple[int, ...]) -> None:
             "Tests to start from",
             1,
             max(2, most),
-            min(USUAL_SEEDS, most),
+            min(_USUAL_SEEDS, most),
             10,
             key="make-seeds",
             bind="query-params",
             width=180,
-            help=f"The tests closest to the cell. From 1 to {max(2, most)}; default {min(USUAL_SEEDS, most)}.",
+            help=f"The tests closest to the cell. From 1 to {max(2, most)}; default {min(_USUAL_SEEDS, most)}.",
         )
     try:
-        made = make(view, cell, epsilon, count)
+        made = _make(view, cell, epsilon, count)
     except CancelledError:
         st.info("Stopped before the search was finished.")
         return
@@ -109,7 +108,7 @@ def _draw_made(view: View, cell: tuple[int, ...]) -> None:
         _draw(view, cell, made, epsilon)
 
 
-def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
+def _make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> _Made:
     """Change the tests closest to a cell until they lie in it, or find the result again; show progress."""
     from idc_core.generation import Pool, choose_seeds
     from idc_core.generation.constraints import as_seeds
@@ -127,13 +126,13 @@ def make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> Made:
         return result
 
     key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
-    reached: Reached = Waiting(1).get(
+    reached = Waiting(1).get(
         JobKind("searches", is_long=True), key, f"searching for cell {cell_name(cell)}, step", work
     )
-    return Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
+    return _Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
 
-def _sentence(made: Made, epsilon: float) -> str:
+def _sentence(made: _Made, epsilon: float) -> str:
     """Say how many tests led to the cell, or that none did."""
     reached, name = made.reached, cell_name(made.reached.cell)
     if not len(reached):
@@ -150,7 +149,7 @@ def _sentence(made: Made, epsilon: float) -> str:
     )
 
 
-def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None:
+def _draw(view: View, cell: tuple[int, ...], made: _Made, epsilon: float) -> None:
     """Show the inputs, and offer to download or to keep them."""
     reached, name = made.reached, cell_name(cell)
     order = np.argsort(reached.iterations, kind="stable")
@@ -200,7 +199,7 @@ def _draw(view: View, cell: tuple[int, ...], made: Made, epsilon: float) -> None
         )
 
 
-def _told(view: View, made: Made, row: int) -> str:
+def _told(view: View, made: _Made, row: int) -> str:
     """Write the test of a new input, and the prediction."""
     reached, place = made.reached, int(made.origin[row])
     predicted = ""
@@ -211,7 +210,7 @@ def _told(view: View, made: Made, row: int) -> str:
     )
 
 
-def _npz(view: View, made: Made) -> bytes:
+def _npz(view: View, made: _Made) -> bytes:
     file, reached = io.BytesIO(), made.reached
     np.savez_compressed(
         file,
@@ -226,7 +225,7 @@ def _npz(view: View, made: Made) -> bytes:
     return file.getvalue()
 
 
-def _numbers(view: View, made: Made) -> pd.DataFrame:
+def _numbers(view: View, made: _Made) -> pd.DataFrame:
     from idc_core.generation import distances
 
     reached = made.reached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import streamlit as st
@@ -13,15 +13,18 @@ from idc_core.figures.palette import palette
 from studio.jobs.results import View
 from studio.state import address, visitor
 from studio.state.choices import choose_one
+from studio.state.selection import Point
 from studio.state.setup import Setup
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+    from streamlit.components.v2.types import ComponentRenderer
 
 _Modes = Sequence[Literal["points", "box", "lasso"]]
-_Clicked = Callable[[list[dict[str, Any]]], None]
-Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
+_Clicked = Callable[[Sequence[Point]], None]
+_Option: TypeAlias = "dict[str, Any]"  # of ECharts, nested
+_Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
 _SCALES = {"linear": "linear", "log": "log"}
 """Scales that an axis can be switched to: name and label."""
@@ -33,7 +36,7 @@ ASSETS = SHIPPED / "assets"
 _follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
 
 
-def component(name: str, folder: str, file: str) -> Any:
+def component(name: str, folder: str, file: str) -> ComponentRenderer:
     """Return a part of a page that the browser draws itself, from its three files in the assets."""
     parts = {kind: (ASSETS / folder / f"{file}.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
     return st.components.v2.component(name, html=parts["html"], css=parts["css"], js=parts["js"])
@@ -62,7 +65,7 @@ def chart(
     depends: Hashable = (),
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
-    table: Table | None = None,
+    table: _Table | None = None,
     scale: str = "",
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
@@ -111,7 +114,7 @@ def plot(
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
     drawn: go.Figure | None = None,
-    table: Table | None = None,
+    table: _Table | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
     _draw(key, figure if drawn is None else drawn, alt, clicked, modes)
@@ -134,14 +137,14 @@ def _tell(key: str, clicked: _Clicked) -> None:
 
 def grid_chart(
     key: str,
-    option: dict[str, Any],
+    option: _Option,
     height: int,
     alt: str,
     read: str,
     line: str,
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
-    table: Table | None = None,
+    table: _Table | None = None,
 ) -> None:
     """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
 
@@ -163,11 +166,10 @@ def grid_chart(
     _save_row(key, name, alt, read, figure, (line,), table)
     if clicked is not None:
         margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
-        shape = {"rows": len(option["yAxis"]["data"]), "columns": len(option["xAxis"]["data"])}
-        _tell_clicks({"grid": key, "margins": margins, **shape}, clicked)
+        _tell_clicks(key, margins, len(option["yAxis"]["data"]), len(option["xAxis"]["data"]), clicked)
 
 
-def _frame(key: str, option: dict[str, Any], framed: dict[str, Any]) -> None:
+def _frame(key: str, option: _Option, framed: _Option) -> None:
     """Frame the selected tile above the chart: with a frame of its own the whole chart is drawn anew at every click."""
     column, row, _ = framed["data"][0]["value"]
     inner, width = option["grid"], framed["itemStyle"]["borderWidth"]
@@ -188,15 +190,18 @@ def _frame(key: str, option: dict[str, Any], framed: dict[str, Any]) -> None:
     )
 
 
-def _tell_clicks(data: dict[str, Any], clicked: Callable[[int], None]) -> None:
+def _tell_clicks(
+    grid: str, margins: Mapping[str, float], rows: int, columns: int, clicked: Callable[[int], None]
+) -> None:
     """Hand over which tile of a grid is clicked."""
-    key = f"clicks-{data['grid']}"
+    key = f"clicks-{grid}"
 
     def tell() -> None:
         tile = st.session_state[key].tile
-        if isinstance(tile, int) and 0 <= tile < data["rows"] * data["columns"]:
+        if isinstance(tile, int) and 0 <= tile < rows * columns:
             clicked(tile)
 
+    data = {"grid": grid, "margins": margins, "rows": rows, "columns": columns}
     _clicks(key=key, data=data, on_tile_change=tell)
 
 
@@ -224,7 +229,7 @@ def _save_row(
     read: str,
     figure: Callable[[], go.Figure],
     lines: tuple[str, ...] = (),
-    table: Table | None = None,
+    table: _Table | None = None,
     scale: str = "",
 ) -> str:
     """Draw one line under a chart: how to read it, its `scale` where it has one, and buttons that save it and its data.
@@ -283,7 +288,7 @@ def _choose_scale(key: str, default: str) -> str:
     )
 
 
-def _rows(table: Table) -> str:
+def _rows(table: _Table) -> str:
     return csv(table() if callable(table) else table)
 
 
@@ -297,6 +302,6 @@ def csv(table: pd.DataFrame) -> str:
     return text
 
 
-def _inert(value: Any) -> object:
+def _inert(value: object) -> object:
     """Return a cell as a spreadsheet shows it and does not run it."""
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -62,11 +62,11 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             on_click="ignore",
             key=f"{key}-npz",
         )
-        if view.test.inputs.ndim == 4:
+        if view.has_pictures:
             few = "" if len(positions) <= MOST_PICTURES else f" of the first {MOST_PICTURES}"
             st.download_button(
                 f"Contact sheet{few} (PNG)",
-                lambda: sheet(view, positions),
+                lambda: _sheet(view, positions),
                 file_name="idc-inputs.png",
                 mime="image/png",
                 on_click="ignore",
@@ -76,7 +76,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             words = "Features" if view.test.inputs.dtype.kind == "f" else "Texts" if len(positions) > 1 else "Text"
             st.download_button(
                 f"{words} (CSV)",
-                lambda: csv(texts(view, positions)),
+                lambda: csv(_texts(view, positions)),
                 file_name="idc-inputs.csv",
                 mime="text/csv",
                 on_click="ignore",
@@ -97,20 +97,20 @@ def npz(view: View, positions: NDArray[np.int64]) -> bytes:
     return file.getvalue()
 
 
-def sheet(view: View, positions: NDArray[np.int64]) -> bytes:
+def _sheet(view: View, positions: NDArray[np.int64]) -> bytes:
     """Draw the first of some tests on a contact sheet, each with its number, true and predicted class."""
     shown = positions[:MOST_PICTURES]
     captions = [caption(view, place) for place in shown]
     return input_images.png(input_images.contact_sheet(list(input_images.pictures(view.test.inputs[shown])), captions))
 
 
-def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
+def _texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
     """List some tests: number, true and predicted class, and the words that the network reads, or the features."""
     if view.test.inputs.dtype.kind == "f":
         flat = view.test.inputs[positions].reshape(len(positions), -1)
         taken = ("test", "true", "predicted")
         names = [f"{name} (feature)" if name in taken else name for name in feature_names(view.test)]
-        read: dict[str, Any] = dict(zip(names, flat.T, strict=True))
+        read: dict[str, object] = dict(zip(names, flat.T, strict=True))
     else:
         read = {"text": [written(view, view.test.inputs[place]) for place in positions]}
     import pandas as pd
@@ -128,6 +128,6 @@ def texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:
     )
 
 
-def _named(names: tuple[str, ...], values: NDArray[Any]) -> list[str | float]:
+def _named(names: tuple[str, ...], values: NDArray[np.generic]) -> list[str | float]:
     """Return classes by name, and the numbers of a regression as they are."""
     return [names[int(value)] if names else float(value) for value in values]

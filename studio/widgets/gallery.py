@@ -86,14 +86,14 @@ def note(view: View, shown: int, of: int) -> str:
 
 def make_tiles(
     view: View, shown: NDArray[np.int64], relevance: NDArray[np.floating] | None = None
-) -> tuple[list[dict[str, Any]], dict[str, object] | None]:
+) -> tuple[list[dict[str, object]], dict[str, object] | None]:
     """Return the tiles of some tests, and the sheet that their pictures are cut out of; None for texts."""
-    tiles: list[dict[str, Any]] = [
+    tiles: list[dict[str, object]] = [
         {"test": int(view.test.ids[place]), "caption": caption(view, place), "spoken": _spoken(view, place)}
         for place in shown
     ]
     sheet = None
-    if view.test.inputs.ndim == 4:
+    if view.has_pictures:
         parts = [input_images.pictures(view.test.inputs[shown], 1)]
         if relevance is not None:
             parts.append(input_images.heatmaps(relevance, 1))
@@ -129,7 +129,7 @@ def choices(
     choose: Callable[[int], None],
 ) -> None:
     """Show inputs of any origin to choose from."""
-    shown: list[dict[str, Any]] = [
+    shown: list[dict[str, object]] = [
         {"test": tile.number, "caption": tile.caption, "spoken": _said(tile.caption)} for tile in tiles
     ]
     sheet = None
@@ -160,7 +160,7 @@ def changed(
     change = after - before
     factor = magnification(change)
     parts = [input_images.pictures(before, 1), input_images.pictures(after, 1), magnified(change, factor, 1)]
-    shown: list[dict[str, Any]] = [
+    shown: list[dict[str, object]] = [
         {
             "test": tile.number,
             "caption": tile.caption,
@@ -191,7 +191,7 @@ def _left_out(shown: int, all_of_them: int) -> str:
     return f" {shown} of {plural(all_of_them, 'test')} are shown." if shown < all_of_them else ""
 
 
-def draw_tiles(tiles: Sequence[dict[str, Any]], sheet: dict[str, object] | None, key: str) -> None:
+def draw_tiles(tiles: Sequence[dict[str, object]], sheet: dict[str, object] | None, key: str) -> None:
     """Show tiles that select their tests."""
     _draw(key, "Tests to select", tiles, sheet, selected().input, select_or_drop)
 
@@ -204,7 +204,7 @@ def select_or_drop(number: int) -> None:
 def _draw(
     key: str,
     label: str,
-    tiles: Sequence[dict[str, Any]],
+    tiles: Sequence[dict[str, object]],
     sheet: dict[str, object] | None,
     chosen: int | None,
     choose: Callable[[int], None],
@@ -220,7 +220,7 @@ def _draw(
     _tiles(key=key, data=data, on_chosen_change=tell)
 
 
-def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, Any]:
+def make_sheet(tiles: NDArray[np.uint8]) -> dict[str, object]:
     """Put pictures (n, H, W, 3) on one sheet, in their own size: the browser enlarges them."""
     tiles = np.ascontiguousarray(tiles)
     times = input_images.factor(tiles.shape[2])
@@ -264,6 +264,6 @@ def _marked_words(view: View, position: int, relevance: NDArray[np.floating] | N
     return list(zip(words, marks, strict=True))
 
 
-def written(view: View, tokens: NDArray[Any]) -> str:
+def written(view: View, tokens: NDArray[np.generic]) -> str:
     """Write a text as the network reads it."""
     return glue(view.test).join(words_of(view.test, tokens))

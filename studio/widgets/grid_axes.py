@@ -79,7 +79,7 @@ def fix(view: View, fixed: Mapping[int, int]) -> None:
     address.keep(FIXED, _MARK.join([view.setup.layer, *parts]) if parts else "")
 
 
-def put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
+def _put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
     """Put neurons, by their rank, on rows and columns; none at all for what fits best; for callbacks."""
     for name, ranks in ((ROWS, rows), (COLUMNS, columns)):
         parts = [str(view.analysis.important[rank]) for rank in ranks]
@@ -149,7 +149,7 @@ def controls(view: View, zoom: Zoom) -> None:
                 [rank for rank in free if rank not in other],
                 format_func=names.__getitem__,
                 key=name,
-                on_change=_put,
+                on_change=_take_axes,
                 args=(view,),
                 help=f"Every combination of their clusters is one of {place}, at most {MOST_ON_AXIS}. Other neurons "
                 "are "
@@ -186,8 +186,8 @@ def _option(view: View, rank: int, cluster: int) -> str:
     return f"{cluster} ({name.removesuffix(' cluster')})"
 
 
-def _put(view: View) -> None:
-    put(view, st.session_state[ROWS], st.session_state[COLUMNS])
+def _take_axes(view: View) -> None:
+    _put(view, st.session_state[ROWS], st.session_state[COLUMNS])
 
 
 def _fix(view: View) -> None:

@@ -28,7 +28,7 @@ _hover = component("idc_hover", "hover", "pictures")
 
 def hover_pictures(view: View, chart: str, positions: NDArray[np.int64]) -> None:
     """Show the picture of a test while its mark in a chart is pointed at; the marks' `customdata` are its numbers."""
-    if view.test.inputs.ndim != 4 or not runtime.exists():
+    if not view.has_pictures or not runtime.exists():
         return
     content, height, width = _sheet(view.test.fingerprint, positions.tobytes(), view.test.inputs, positions)
     files = runtime.get_instance().media_file_mgr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -82,7 +82,11 @@ def _keep(suites: Sequence[Keepable], key: str) -> None:
 
 
 def made_of_tests(
-    view: View, inputs: NDArray[np.float32], targets: NDArray[Any], origin: NDArray[np.int64], step: ProvenanceStep
+    view: View,
+    inputs: NDArray[np.float32],
+    targets: NDArray[np.generic],
+    origin: NDArray[np.int64],
+    step: ProvenanceStep,
 ) -> Suite:
     """Return inputs as a suite, each made of the test at a position of `origin`, so that it is shown beside it."""
     from idc_core.suites import ProvenanceStep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,12 +11,16 @@ from streamlit.delta_generator import DeltaGenerator
 from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.state import address
+from studio.state.selection import picked_row
 from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery, neuron_heatmaps
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from streamlit.elements.lib.column_types import ColumnConfig
+
     from idc_core.base.parameters import Number, Parameter
     from idc_core.datasets import Dataset
 
@@ -35,18 +39,19 @@ __all__ = [
     "neuron_heatmaps",
     "npz",
     "one_of",
+    "pick_table",
     "plot",
     "settings",
     "take_away",
     "take_inputs",
 ]
 
-V = TypeVar("V")
+_V = TypeVar("_V")
 
 
-def one_of(label: str, options: Mapping[V, str], default: V, key: str, help: str) -> V:
+def one_of(label: str, options: Mapping[_V, str], default: _V, key: str, help: str) -> _V:
     """Choose one of a few options for this session alone: the address does not hold it."""
-    chosen: V = st.segmented_control(
+    chosen: _V = st.segmented_control(
         label,
         list(options),
         default=default,
@@ -59,7 +64,7 @@ def one_of(label: str, options: Mapping[V, str], default: V, key: str, help: str
 
 
 def ask(
-    draw: Callable[..., Any], asked: Parameter, key: str, ends: Sequence[Number] = (), label: str = "", **how: Any
+    draw: Callable[..., object], asked: Parameter, key: str, ends: Sequence[Number] = (), label: str = "", **how: Any
 ) -> Any:
     """Ask for a parameter: for one of its words, for yes or no, or by `draw` for a number between `ends`, in steps."""
     default: Any = asked.default
@@ -134,3 +139,35 @@ def _left_out(view: View) -> str:
 def names(values: Sequence[str]) -> str:
     """Join names as in a sentence."""
     return values[0] if len(values) == 1 else ", ".join(values[:-1]) + f" and {values[-1]}"
+
+
+def pick_table(
+    table: pd.DataFrame,
+    key: str,
+    pick: Callable[[int], None] | None,
+    alt: str,
+    height: int | Literal["auto", "content"] = "auto",
+    columns: Mapping[str, ColumnConfig] | None = None,
+    order: Sequence[str] | None = None,
+) -> None:
+    """Show a table; `pick` is called with the number of a row that is chosen, where it can be.
+
+    `columns` says how columns are written, and `order` which are shown, both by their names.
+    """
+
+    def picked() -> None:
+        row = picked_row(key, len(table))
+        if row is not None and pick is not None:
+            pick(row)
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=key,
+        on_select="ignore" if pick is None else picked,
+        selection_mode="single-row",
+        height=height,
+        column_config=columns,
+        column_order=order,
+        alt=alt,
+    )

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from idc_core.base.progress import Progress
+from idc_core.coverage.idc_settings import CONTROLS, OPTIONS
 from idc_core.errors import CancelledError, IdcError
 from idc_core.runs import PlannedAnalysis
 from studio.jobs.jobs import JobKind, Waiting
-from studio.jobs.report_command import command_line
 from studio.jobs.results import View, idc_settings, open_view
 from studio.state import visitor
-from studio.state.setup import DEFAULT, Setup
+from studio.state.setup import DEFAULT, SAVED, Setup
 from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
-
 
 _ASKED = "report-asked"
 """In the session: the setup whose report was asked for."""
@@ -67,7 +67,7 @@ def _made(view: View) -> ReportFiles:
     from idc_core.report.remarks import notes_on
     from idc_core.store.notes import kept_notes
 
-    setup, date, command = view.setup, datetime.now(UTC).date().isoformat(), command_line(view)
+    setup, date, command = view.setup, datetime.now(UTC).date().isoformat(), _command_line(view)
     notes = tuple(notes_on(kept_notes(visitor.person()), setup.model, setup.data, setup.layer))
 
     def work(report: Progress) -> ReportFiles:
@@ -80,5 +80,56 @@ def _made(view: View) -> ReportFiles:
         return make_files(material, date=date, command=command, notes=notes, on_progress=report)
 
     key = (*view.key, setup, date, command, tuple(note.name for note in notes))
-    files: ReportFiles = Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
-    return files
+    return Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
+
+
+def _command_line(view: View) -> str:
+    """Return the command that makes a setup's report; empty where none can, as only this program knows its network."""
+    from idc_core.datasets import DATASETS
+    from idc_core.report.making import command_of
+
+    setup, files = view.setup, _setup_files(view.setup)
+    named = _named(setup, files)
+    if not named:
+        return ""
+    words = ["report", *named, "--layer", setup.layer, "--m", str(view.analysis.m)]
+    options = {choice.name: choice for choice in OPTIONS}
+    for name, text in setup.unusual.items():
+        choice = options[CONTROLS[name].option]
+        words += [choice.flag] if isinstance(choice.default, bool) else [choice.flag, text]
+    if DATASETS[view.train.name].learns_from:
+        words += ["--limit-train", str(len(view.train))]
+    for option, names in (("--class", setup.classes), ("--predicted", setup.predicted)):
+        for name in names:
+            words += [option, name]
+    predictions = {"": "", "right": "correct", "wrong": "misclassified"}[setup.answers]
+    for option, word in (("--predictions", predictions), ("--confidence", setup.confidence), ("--cell", setup.within)):
+        words += [option, word] if word else []
+    return command_of(words, files)
+
+
+def _setup_files(setup: Setup) -> list[Path]:
+    """Return the setup files that register a setup's network or tests."""
+    from idc_core.opening import setup_files
+
+    names = {setup.model, setup.data}
+    return [file.path for file in setup_files.opened() if names & {*file.models, *file.datasets}]
+
+
+def _named(setup: Setup, files: list[Path]) -> list[str]:
+    """Return the words that name a setup's network and tests; none where words cannot."""
+    from idc_core import library
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+    from idc_core.opening import server_files
+
+    entry = MODELS[setup.model]
+    opened, _ = server_files.open_once()
+    if setup.model in opened and setup.data == entry.dataset:
+        path = f"{getattr(entry.build, 'architecture', '')}={getattr(entry.build, 'path', '')}".removeprefix("=")
+        return ["--model", path, *server_files.named().words]
+    entered = library.owners()
+    editions = ((setup.model, entry.edition), (setup.data, DATASETS[setup.data].edition))
+    # The project's own are no edition; a setup file enters its own again.
+    known = all(not edition or name in entered or files for name, edition in editions)
+    return ["--model", setup.model, "--data", setup.data] if known and not setup.data.startswith(SAVED) else []

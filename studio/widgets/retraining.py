@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 _TESTS = JobKind("retrained-tests", kept=2, is_long=True, lives="server")
 _NETWORK = JobKind("retraining", kept=64, is_long=True, lives="server")
 
+_Measured = TypeVar("_Measured")
+
 _POLL_S = 1.0
 
-_CURRENT, FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
+_CURRENT, _FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
 """The job that this session waits for, why one failed, and when it began with how many left: in the session."""
 
 
@@ -78,10 +80,10 @@ class RetrainingRun:
     def go(self, on: bool) -> None:
         """Start, stop or continue; for callbacks."""
         st.session_state[self.flag] = on
-        for old in (FAILED, _BEGAN):
+        for old in (_FAILED, _BEGAN):
             st.session_state.pop(old, None)
 
-    def advance(self) -> Job | None:
+    def advance(self) -> Job[object] | None:
         """Return the job that is awaited now; None where everything is finished. Raises the error of a failed one."""
         for _ in range(3):  # preparation, the next network, and one that was stopping as it was asked for again
             job = self._current()
@@ -89,17 +91,17 @@ class RetrainingRun:
                 return job
         return self._current()
 
-    def measured(self, kind: JobKind, work: Callable[[RetrainingPlan, Progress], Any]) -> Any:
+    def measured(self, kind: JobKind, work: Callable[[RetrainingPlan, Progress], _Measured]) -> _Measured:
         """Return what `work` measures with the plan once everything is finished, or read it again; show progress."""
         finished = shelf().finished(_TESTS, self.key)
         prepared = None if finished is None else finished.result()
 
-        def measuring(report: Progress) -> Any:
+        def measuring(report: Progress) -> _Measured:
             return work(self.prepare(report) if prepared is None else prepared, report)
 
         return Waiting(1).get(kind, (*self.key, self.seeds, "measured"), "measuring the retrained networks", measuring)
 
-    def _current(self) -> Job | None:
+    def _current(self) -> Job[object] | None:
         left = self.left
         if not left:
             return None
@@ -110,9 +112,11 @@ class RetrainingRun:
         key = (*self.key, name, seed)
         return self._job(_NETWORK, key, lambda: _one_network(prepared.result(), name, seed))
 
-    def _job(self, kind: JobKind, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]) -> Job:
+    def _job(
+        self, kind: JobKind, key: tuple[object, ...], work: Callable[[], Callable[[Progress], object]]
+    ) -> Job[object]:
         """Return a job, started unless it runs; one that failed is not tried again and again."""
-        held: tuple[object, Job] | None = st.session_state.get(_CURRENT)
+        held: tuple[object, Job[object]] | None = st.session_state.get(_CURRENT)
         if held is not None and held[0] == key and held[1].dead:
             with suppress(CancelledError):  # nobody had waited for it for a while: it is started again
                 held[1].result()
@@ -150,7 +154,7 @@ def _read(file: Path, changed: int) -> RetrainedNetwork | None:
 
 def watch(run: RetrainingRun) -> None:
     """Show the run's progress, with buttons that stop and continue it; every network finished redraws the page."""
-    going = run.going and bool(run.left) and FAILED not in st.session_state
+    going = run.going and bool(run.left) and _FAILED not in st.session_state
     st.fragment(run_every=_POLL_S if going else None)(_watch)(run, len(run.left), run.going)
 
 
@@ -161,7 +165,7 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     if not left:
         return
     done = run.total - len(left)
-    if problem := st.session_state.get(FAILED):
+    if problem := st.session_state.get(_FAILED):
         st.error(problem)
     if not run.going:
         if done:
@@ -179,7 +183,7 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     try:
         job = run.advance()
     except IdcError as error:
-        st.session_state[FAILED] = literal(error)
+        st.session_state[_FAILED] = literal(error)
         st.session_state[run.flag] = False
         st.rerun()
     if job is None:  # the last one was finished just now: all of them are drawn

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from studio.shell.history import choices
+from studio.shell.frame import _history_names
 from studio.shell.pages import PAGES
 from tests.browser.waiting import expect
 from tests.pages.test_addresses import NAMES
@@ -19,8 +19,8 @@ def back(visitor):
 
 def test_choices_are_names_that_the_address_holds():
     # Tabs are written without a constant at their reading; the other names are found where they are read.
-    assert set(choices()) - {"tab"} <= set(NAMES)
-    assert "m" not in choices()
+    assert set(_history_names()) - {"tab"} <= set(NAMES)
+    assert "m" not in _history_names()
 
 
 @pytest.mark.slow

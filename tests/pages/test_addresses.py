@@ -46,7 +46,7 @@ PLACES = {"address.read": 0, "choose_one": 4, "choose_several": 4}
 def read_names():
     """Every name that some page reads from the address, and every key of a control that it holds."""
     names = {*vars(setup.DEFAULT), *vars(selection.Selection())}
-    names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls._FAMILY, controls.MEASURE}
+    names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls._FAMILY, controls._MEASURE}
     for file in sorted((ROOT / "studio").rglob("*.py")):
         for call in (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.Call)):
             given = {one.arg: one.value for one in call.keywords}
@@ -122,7 +122,7 @@ def read_all():
     assert all(text in CONTROLS[name].choices() for name, text in chosen.options.items())
     for found in (selection.selected(), *(pins.pinned() or ())[1:]):
         assert all(one is None or 0 <= one < 10**9 for one in (found.input, found.neuron, found.cluster))
-    assert 0 <= tour.number() <= len(tour.STEPS)
+    assert 0 <= tour._number() <= len(tour.STEPS)
     assert network.played().inputs.max() <= 1
     zoom = grid_axes.read_zoom(VIEW)
     assert all(0 <= cluster < SIZES[rank] for rank, cluster in zoom.fixed.items())
@@ -131,7 +131,7 @@ def read_all():
         for part in suite_addresses.split(name):
             recipe = suite_of(part)
             assert len(recipe) < 400 if isinstance(recipe, str) else suite_addresses.parse(recipe.text) == recipe
-    others = (hypothesis_pair.UNIT, class_errors.PAIR, added_inputs._PICK, disagreements.SHOWN, cell_search._MAKE)
+    others = (hypothesis_pair._UNIT, class_errors._PAIR, added_inputs._PICK, disagreements._SHOWN, cell_search._MAKE)
     for name in others:
         for part in address.read(name).split("-"):
             assert address.position(part) is None or 0 <= address.position(part) < 10**9
@@ -154,7 +154,7 @@ def test_junk_falls_back_to_the_defaults(visit, addresses):
         query = visit(pairs, quote=source.random() < 0.8)
         read_all()
         kept = [value for name in vars(setup.DEFAULT) for value in query.get_all(name)]
-        assert all(len(value) <= address.LONGEST and "\0" not in value for value in kept)
+        assert all(len(value) <= address._LONGEST and "\0" not in value for value in kept)
 
 
 @pytest.mark.parametrize("name", [*vars(setup.DEFAULT), *vars(selection.Selection()), "pin", "tour", "suites", "net"])

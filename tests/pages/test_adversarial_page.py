@@ -13,7 +13,7 @@ from idc_core.errors import SettingError
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.saved_suites import open_saved, saved_suites
-from studio.adversarial import attack_results, attacks
+from studio.adversarial import attack_results, attack_runs, attacks
 from studio.adversarial.attacks import Plan
 from studio.jobs import jobs
 from studio.jobs.results import open_view
@@ -240,9 +240,9 @@ def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
     few = {"steps": 3}
     walks = dict.fromkeys(("pgd", "deepfool", "pgd-l2", "ddn", "boundary", "hop-skip-jump"), few)
     for name, fast in (("cw", {"iterations": 5}), *walks.items()):
-        usual = attacks.usual_settings(name)
+        usual = attack_runs._usual_settings(name)
         monkeypatch.setitem(FAST, name, {**usual, **fast})
-    monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
+    monkeypatch.setattr(attack_runs, "_usual_settings", lambda name: FAST.get(name) or usual_settings(name))
     app = opened(attacked="32", tab="all")
     assert list(table(app, "added cells")["attack"]) == ["FGSM"]
     button(app, OTHERS).click().run()
@@ -256,12 +256,12 @@ def test_all_attacks_run_on_the_same_tests(forgotten, monkeypatch):
 
 FAST: dict = {}
 OTHERS = f"Run the other {len(ATTACKS) - 1} attacks"
-usual_settings = attacks.usual_settings
+usual_settings = attack_runs._usual_settings
 
 
 def test_attacks_that_are_stopped_leave_the_comparison_and_the_others_stay(forgotten, monkeypatch):
     FAST.clear()
-    monkeypatch.setattr(attacks, "usual_settings", lambda name: FAST.get(name) or usual_settings(name))
+    monkeypatch.setattr(attack_runs, "_usual_settings", lambda name: FAST.get(name) or usual_settings(name))
     app = opened(attacked="32", tab="all")
     button(app, OTHERS).click()
     app.session_state[jobs.STOPPED] = True
@@ -308,14 +308,14 @@ def test_attacked_inputs_are_kept_as_a_suite(view):
 
 def test_archive_can_be_read_as_own_tests(view):
     from idc_core.suites import custom_suite
-    from studio.adversarial.attack_results import archive, table_of
+    from studio.adversarial.attack_results import _archive, _table_of
 
     run = attacks.open_run(view, plan())
-    suite = custom_suite(archive(view, run), view.test)
+    suite = custom_suite(_archive(view, run), view.test)
     np.testing.assert_array_equal(suite.take(range(64)), run.result.inputs)
-    with np.load(io.BytesIO(archive(view, run))) as file:
+    with np.load(io.BytesIO(_archive(view, run))) as file:
         np.testing.assert_array_equal(file["originals"], view.test.inputs[run.positions])
-    listed = table_of(view, run)
+    listed = _table_of(view, run)
     assert (listed["prediction_before"] == listed["true_class"]).all()
     assert (listed["fooled"] == (listed["prediction_after"] != listed["true_class"])).all()
 

@@ -20,7 +20,7 @@ from idc_core.confusion import (
     type1_confusion,
 )
 from idc_core.figures.wording import signed
-from studio.classes.suspected_pairs import NONE
+from studio.classes.suspected_pairs import _NONE
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import percent
@@ -104,7 +104,7 @@ def test_every_verdict_comes_with_counts_an_interval_and_the_cutoff(found):
     assert (shown["confusion (%)"] <= shown["to (%)"]).all()
     certain = (shown["from (%)"] > 100 * cutoff) | (shown["to (%)"] < 100 * cutoff)
     np.testing.assert_array_equal(
-        shown["certain"], np.where(shown["labels"] == NONE, NONE, np.where(certain, "yes", "no"))
+        shown["certain"], np.where(shown["labels"] == _NONE, _NONE, np.where(certain, "yes", "no"))
     )
     assert (shown["confused"][0], shown["inputs"][0]) == (wrong, inputs)
     bias = words(opened(tab="bias"))

@@ -147,8 +147,8 @@ class TestSelection:
     def test_clicks_without_a_cluster_select_nothing(self, monkeypatch):
         said = []
         monkeypatch.setattr(histograms, "select", lambda **given: said.append(given))
-        histograms.told([{"x": 1.0, "y": 2.0}, {"customdata": [44, 2]}, {"customdata": [8, 1]}])
-        histograms.told([{"x": 1.0}])
+        histograms._told([{"x": 1.0, "y": 2.0}, {"customdata": [44, 2]}, {"customdata": [8, 1]}])
+        histograms._told([{"x": 1.0}])
         assert said == [{"neuron": 44, "cluster": 2}]
 
     def test_neuron_that_is_not_important_gets_a_sentence(self, open_page, view):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from studio.coverage.cell_details import _LISTED, CELL, NEURONS
+from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -261,14 +261,14 @@ def test_another_cell_moves_the_frame_and_leaves_the_chart_and_what_was_picked(o
     app = open_page("coverage", cell=first)
     drawn = app.get("echarts_chart")[0].proto.spec
     assert frame(app) == place(app, first)
-    app.session_state[NEURONS] = {"selection": {"rows": [2]}}
+    app.session_state[_NEURONS] = {"selection": {"rows": [2]}}
     app.run()
-    assert app.session_state[NEURONS]["selection"]["rows"] == [2]
-    app.text_input(key=CELL).set_value(second).run()
+    assert app.session_state[_NEURONS]["selection"]["rows"] == [2]
+    app.text_input(key=_CELL).set_value(second).run()
     assert cell_heading(app) == f"Cell {second}"
     assert app.get("echarts_chart")[0].proto.spec == drawn
     assert frame(app) == place(app, second)
-    assert app.session_state[NEURONS]["selection"]["rows"] == []
+    assert app.session_state[_NEURONS]["selection"]["rows"] == []
 
 
 def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):

@@ -10,7 +10,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
-from studio.criteria import compared_suites, criterion_controls, criterion_scores
+from studio.criteria import compared_suites, criterion_controls
 from studio.jobs import jobs
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
@@ -185,7 +185,7 @@ def test_chosen_criteria_are_kept_in_the_address_and_idc_always_is(open_page):
 
 
 def test_slow_criteria_wait_until_they_are_chosen(open_page, monkeypatch):
-    monkeypatch.setattr(criterion_scores, "MANY_PAIRS", 10)
+    monkeypatch.setattr(criterion_controls, "MANY_PAIRS", 10)
     app = open_page("criteria")
     assert set(NAMES) - set(table(app, "All tests")["criterion"]) == {"LSC", "DSC", "CC"}
     assert "Not measured: LSC, DSC and CC. They compare every test with many other inputs" in text(app)

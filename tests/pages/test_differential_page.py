@@ -65,7 +65,7 @@ def test_opens_on_the_disagreements_of_three_networks_as_the_engine_finds_them(o
         [names[one] for one in row] for row in found.predictions
     ]
     votes = majority(found.predictions)
-    assert table["majority"].tolist() == [shown.NONE if one < 0 else names[one] for one in votes]
+    assert table["majority"].tolist() == [shown._NONE if one < 0 else names[one] for one in votes]
     assert f"disagree on pictures from {len(found)} of 50 seeds" in app.markdown[0].value
     assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
     progress = open_page("differential", tab="steps")
@@ -194,12 +194,12 @@ def test_disagreements_are_kept_as_a_suite_by_votes_or_as_their_seeds(open_page,
 
 def test_files_hold_the_disagreements(view):
     result = search.run(view, search.SearchSettings(NAMES))
-    with np.load(io.BytesIO(shown.npz(view, result)), allow_pickle=False) as file:
+    with np.load(io.BytesIO(shown._npz(view, result)), allow_pickle=False) as file:
         np.testing.assert_array_equal(file["inputs"], result.disagreements.inputs)
         np.testing.assert_array_equal(file["majority"], result.votes)
         assert np.abs(file["seeds"] - view.test.inputs[result.origin]).max() < 0.003
         assert json.loads(str(file["settings"]))["iterations"] == "50"
-    assert Image.open(io.BytesIO(shown.sheet(view, result))).width <= 1200
+    assert Image.open(io.BytesIO(shown._sheet(view, result))).width <= 1200
 
 
 def test_gain_is_that_of_the_tests_together_with_the_disagreements(view):
@@ -207,7 +207,7 @@ def test_gain_is_that_of_the_tests_together_with_the_disagreements(view):
     from idc_core.coverage.streamed import measure
 
     result = search.run(view, search.SearchSettings(NAMES))
-    found = coverage_gain.gain(view, result.disagreements.inputs, ["idc", "kmnc", "tknp"], result.key)
+    found = coverage_gain._gain(view, result.disagreements.inputs, ["idc", "kmnc", "tknp"], result.key)
     assert set(found.scores) == {"idc", "kmnc", "tknp"}
     both = np.concatenate([view.test.inputs, result.disagreements.inputs])
     for name in ("kmnc", "tknp"):
@@ -236,7 +236,7 @@ def test_published_networks_are_offered_where_their_weights_are(monkeypatch, tmp
     pair = SimpleNamespace(setup=replace(DEFAULT, model="vit-cifar10"))
     assert search.usual(pair) == ["vit-cifar10", "convnet-cifar10"]
     alone = SimpleNamespace(setup=replace(DEFAULT, model="dave2-udacity"))
-    assert search.usual(alone) == ["dave2-udacity", search.COPY]
+    assert search.usual(alone) == ["dave2-udacity", search._COPY]
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
@@ -316,7 +316,7 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     app.button(key="make-inputs").click().run()
     assert not app.exception
     assert f"Inputs generated for cell {cell}" in [header.value for header in app.header]
-    made = cell_search.make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
+    made = cell_search._make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
     found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
     assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
@@ -348,8 +348,8 @@ def test_texts_are_told_apart(small_data, open_page):
 @pytest.mark.rare
 def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    monkeypatch.setattr(retraining, "SEEDS", 2)
-    monkeypatch.setattr(retraining, "EPOCHS", 1)
+    monkeypatch.setattr(retraining, "_SEEDS", 2)
+    monkeypatch.setattr(retraining, "_EPOCHS", 1)
     few = partial(disagreements.DisagreementSettings, added=12, searched=24)
     monkeypatch.setattr(disagreements, "DisagreementSettings", few)
     app = open_page("differential", **SMALL, tab="retraining", constraint="L2 ball")

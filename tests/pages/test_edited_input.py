@@ -43,11 +43,11 @@ def test_what_was_painted_is_what_the_network_sees(view, monkeypatch):
 
 
 def test_a_view_of_a_changed_input_keeps_its_number_and_has_a_fingerprint_of_its_own(view):
-    same = edited_input.of_input(view, 3, view.test.inputs[3])
-    other = edited_input.of_input(view, 3, np.zeros_like(view.test.inputs[3]))
+    same = edited_input._of_input(view, 3, view.test.inputs[3])
+    other = edited_input._of_input(view, 3, np.zeros_like(view.test.inputs[3]))
     assert same.test.ids.tolist() == other.test.ids.tolist() == [view.test.ids[3]]
     assert same.test.fingerprint != other.test.fingerprint
-    assert edited_input.cell_of(same) == tuple(view.analysis.assignments[3].tolist())
+    assert edited_input._cell_of(same) == tuple(view.analysis.assignments[3].tolist())
 
 
 def test_words_are_changed_in_a_field_of_text(small_data):

@@ -12,7 +12,7 @@ from idc_core.figures.wording import signed
 from idc_core.inspection import inspect, library
 from idc_core.inspection.result import grid
 from idc_core.inspection.verification import verify
-from studio.hypotheses import inspections
+from studio.hypotheses import controls, inspections
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from tests.pages.reading import forget_all
@@ -107,4 +107,4 @@ def test_what_cannot_be_verified_says_why(few_strings):
 def test_grammar_is_usual_for_sql(few_strings):
     view = open_view(replace(DEFAULT, model="charlstm-sql", data="sql", layer="lstm"))
     assert inspections.usual(view) == ["characters", "words", "grammar"]
-    assert inspections.words_of(" a, b,,a ") == ("a", "b")
+    assert controls._words_of(" a, b,,a ") == ("a", "b")

@@ -28,7 +28,7 @@ def test_pages_that_do_not_apply_are_known_from_what_is_registered(said, wanted)
     chosen = setup.parse(said)
     needs = {name: unmet(name, chosen) for name in PAGES}
     assert {name: need.instead for name, need in needs.items() if need} == wanted
-    found = search.entries(chosen)
+    found = search._entries(chosen)
     marked = {
         one["value"].split()[0]: one["reason"] for one in found if one["kind"] in ("page", "tab") and "needs" in one
     }

@@ -14,7 +14,7 @@ from idc_core.importance.ranking import extremes, sample_inputs
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
-from studio.neurons import rankings, trials
+from studio.neurons import ranking_charts, rankings, trials
 from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
 from tests.pages.reading import forget_all
@@ -64,7 +64,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
     carried = f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance"
     assert carried in app.markdown[0].value
     finding = alternatives(app)[0]
-    places = np.linspace(0, 539, trials.USUAL).astype(int)
+    places = np.linspace(0, 539, trials._USUAL).astype(int)
     inputs, targets = view.test.inputs[places], view.test.targets[places]
     found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
     own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
@@ -104,7 +104,7 @@ def test_address_opens_the_same_rankings(open_page):
         pytest.param(name, marks=pytest.mark.slow if name == "conductance" else ())
         for name, entry in METHODS.items()
         if entry.inside
-        if name != rankings._RULE
+        if name != ranking_charts._RULE
     ],
 )
 def test_every_method_ranks_the_neurons(open_page, view, method):
@@ -201,7 +201,7 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
     app = open_page("neurons", tab="decide", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
     assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
-    assert trials.comparable(1, 1) == 0
+    assert trials._comparable(1, 1) == 0
 
 
 @pytest.mark.parametrize("tab", ["ranking", "decide"])

@@ -12,7 +12,7 @@ from PIL import Image
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.overview import worst_tests
-from studio.overview.result import findings, headline
+from studio.overview.result import _findings, _headline
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -46,7 +46,7 @@ def test_the_headline_compares_with_training_inputs(texts):
     train = np.flatnonzero(np.isin(view.train.targets, wanted))
     reached, covered = cells_of(view, train), {tuple(cell) for cell in view.table.cells.tolist()}
     missed = view.table.total - len(covered)
-    said = headline(summarise(view))
+    said = _headline(summarise(view))
     assert f"**{missed} of {view.table.total} combinations" in said
     assert f" {len(reached - covered)} of the {missed} occur" in said
     assert f"among the {len(train):,} training inputs. {len(view.chosen)} training inputs drawn at random" in said
@@ -55,7 +55,7 @@ def test_the_headline_compares_with_training_inputs(texts):
 
 def test_findings_open_their_page_on_their_subject(view):
     app = read_page("overview")
-    found = findings(summarise(view))
+    found = _findings(summarise(view))
     assert [one.sentence for one in found] == [one.proto.label for one in app.get("page_link")][: len(found)]
     led = links(app)
     lonely = cell_name(view.table.cells[view.errors_only[0]])
@@ -78,7 +78,7 @@ def test_a_finding_is_found_selected(open_page):
 
 
 def test_the_misclassified_tests_are_shown(view, open_page):
-    found = worst_tests.find(view)
+    found = worst_tests._find(view)
     wrong = view.test.ids[~view.analysis.correct].tolist()
     assert sorted(tile["test"] for tile in found.tiles) == sorted(wrong)
     alone = [cell_name(view.table.cells[row]) for row in view.errors_only]
@@ -93,7 +93,7 @@ def test_the_misclassified_tests_are_shown(view, open_page):
 
 
 def test_the_tests_in_the_file_are_the_live_ones(view):
-    kept, live = json.loads(worst_tests.KEPT.read_text(encoding="utf-8")), worst_tests.find(view)
+    kept, live = json.loads(worst_tests._KEPT.read_text(encoding="utf-8")), worst_tests._find(view)
     again = "run `python -m studio.overview` to write the Overview's files anew"
     assert json.loads(json.dumps(live.tiles)) == kept["tiles"], again
     assert live.note == kept["note"], again

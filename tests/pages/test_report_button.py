@@ -10,7 +10,7 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
 from idc_core.opening.live import enter_live
-from studio.jobs import jobs, report_command
+from studio.jobs import jobs
 from studio.jobs.results import open_view
 from studio.state.setup import parse
 from studio.widgets import report
@@ -39,7 +39,7 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
     assert not app.exception
     assert {"Report (HTML)", "Report (JSON)"} <= set(offered)
     monkeypatch.chdir(tmp_path)
-    words = shlex.split(report_command.command_line(open_view(parse(setup))))
+    words = shlex.split(report._command_line(open_view(parse(setup))))
     assert main([*words[3:], "--json", "report.json"]) == 0
     assert shlex.join(words).encode() in offered["Report (JSON)"]
     assert offered["Report (JSON)"] == (tmp_path / "report.json").read_bytes()
@@ -51,7 +51,7 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
 
 def test_stop_takes_the_wish_back(open_page, monkeypatch):
     app = open_page("overview", layer="fc1")
-    monkeypatch.setattr(report, "command_line", lambda view: "not made yet")
+    monkeypatch.setattr(report, "_command_line", lambda view: "not made yet")
     app.session_state[jobs.STOPPED] = True
     press(app)
     assert not app.exception
@@ -65,9 +65,9 @@ def test_a_running_programs_network_has_no_command():
     arrays = torch.rand(20, 4), torch.arange(20) % 2
     try:
         entry = enter_live(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2)), arrays, arrays)
-        assert report_command.command_line(open_view(parse({"model": entry.name, "m": "2"}))) == ""
+        assert report._command_line(open_view(parse({"model": entry.name, "m": "2"}))) == ""
     finally:
         for registry, kept in zip((MODELS, DATASETS), before, strict=True):
             registry.clear()
             registry.update(kept)
-    assert idc.load_model("lenet5-digits").card.name in report_command.command_line(open_view(parse({})))
+    assert idc.load_model("lenet5-digits").card.name in report._command_line(open_view(parse({})))

@@ -11,7 +11,7 @@ import pytest
 from idc_core.datasets import load_dataset
 from idc_core.experiments.retraining_results import Difference
 from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
-from studio.jobs.jobs import State
+from studio.jobs.jobs import _State
 from studio.jobs.results import open_view
 from studio.robustness import results, retraining
 from studio.state.setup import DEFAULT, parse
@@ -90,7 +90,7 @@ def reference(view):
 class Idle:
     """A job that has not begun."""
 
-    state, done = State(0, 0, ""), False
+    state, done = _State(0, 0, ""), False
 
 
 def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
@@ -160,7 +160,7 @@ def test_page_ends_with_what_the_engine_finds(open_page, view, reference):
     against_random = expected.difference("raising", "random").exceeds
     assert ("do not differ significantly from as many random" in text(app)) == (not against_random.any())
     lines = [trace for trace in figure(app)["data"] if trace.get("name")]
-    assert [line["name"] for line in lines[:: len(TESTS)]] == [results.SHORT[name] for name in ADDITIONS]
+    assert [line["name"] for line in lines[:: len(TESTS)]] == [results._SHORT[name] for name in ADDITIONS]
     assert "How this was computed" in [one.label for one in app.expander]
 
 

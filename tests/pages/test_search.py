@@ -11,7 +11,7 @@ from tests.pages.reading import open_page
 
 
 def labels(setup, kind):
-    return [one["label"] for one in search.entries(setup) if one["kind"] == kind]
+    return [one["label"] for one in search._entries(setup) if one["kind"] == kind]
 
 
 def test_pages_tabs_and_terms_are_found_before_anything_is_loaded():
@@ -41,7 +41,7 @@ def test_layers_classes_and_criteria_are_those_of_the_setup():
 )
 def test_tests_are_found_by_their_classes_and_words(monkeypatch, setup, text):
     monkeypatch.setitem(search.st.session_state, search._SOUGHT, text)
-    found = search.find_tests(setup)
+    found = search._find_tests(setup)
     view = open_view(setup)
     names = [view.train.class_names[one] for one in view.analysis.predictions]
     true = [view.test.class_names[one] for one in view.test.targets]
@@ -57,7 +57,7 @@ def test_tests_are_found_by_their_classes_and_words(monkeypatch, setup, text):
 
 def test_nothing_is_searched_before_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(search, "open_view", lambda setup: pytest.fail("the setup was opened"))
-    assert search.find_tests(DEFAULT) is None
+    assert search._find_tests(DEFAULT) is None
 
 
 @pytest.mark.parametrize(

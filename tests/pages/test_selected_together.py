@@ -26,7 +26,7 @@ def with_tests(name: str, view, positions: list[int], **parameters: str):
     """Open a page on which tests were drawn around."""
     app = open_page(name, **parameters)
     app.session_state[selection._AROUND] = ("digits", view.test.ids[positions].tolist())
-    app.session_state[selection.LAST] = "tests"
+    app.session_state[selection._LAST] = "tests"
     return app.run()
 
 
@@ -65,7 +65,7 @@ def test_the_tests_of_a_cell_are_outlined_in_every_histogram(view):
 def test_what_was_selected_last_is_marked(view, monkeypatch):
     cell, neuron = cell_name(view.table.cells[0]), int(view.analysis.important[1])
     app = open_page("clusters", cell=cell)
-    app.session_state[selection.LAST] = "cluster"
+    app.session_state[selection._LAST] = "cluster"
     app.query_params["neuron"], app.query_params["cluster"] = str(neuron), "0"
     app.run()
     inside = int((view.analysis.assignments[:, 1] == 0).sum())

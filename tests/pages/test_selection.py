@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
-from studio.shell.pins import compare, same_cells
+from studio.shell.pins import _compare, same_cells
 from studio.state import selection
 from studio.state.selection import Selection, picked_row
 from studio.state.selection import parse as parse_selection
@@ -211,8 +211,8 @@ def test_setups_are_compared_by_cells_where_cells_mean_the_same():
     assert not same_cells(here, other)
     mine, theirs = ({tuple(cell) for cell in view.table.cells.tolist()} for view in (here, some))
     assert theirs < mine
-    assert f"{len(theirs)} cells are covered on both, {len(mine - theirs)} only here, 0 only" in compare(here, some)
-    assert "not comparable" in compare(here, other)
+    assert f"{len(theirs)} cells are covered on both, {len(mine - theirs)} only here, 0 only" in _compare(here, some)
+    assert "not comparable" in _compare(here, other)
 
 
 def test_the_setup_is_told_without_torch():

@@ -33,7 +33,7 @@ def test_other_libraries_wait_for_the_first_page(monkeypatch):
     monkeypatch.setattr(starting, "_QUIET_S", 0)
     starting._load()
     place = loaded.index("a page")
-    assert tuple(loaded[:place]) == starting.FIRST
+    assert tuple(loaded[:place]) == starting._FIRST
     assert {*starting._LATER, "studio.relevance.one_test"} <= set(loaded[place:])
     assert not [name for name in loaded if name.endswith("__main__")]  # they are commands
 

@@ -145,7 +145,7 @@ def test_tests_can_be_taken_in_two_forms_from_several_places(view):
         "Download these 2 tests (npz)",
         "Contact sheet (PNG)",
     ]
-    sheet = Image.open(io.BytesIO(downloads.sheet(view, view.chosen[:7])))
+    sheet = Image.open(io.BytesIO(downloads._sheet(view, view.chosen[:7])))
     assert sheet.width == 10 + 7 * 94
     packed = np.load(io.BytesIO(downloads.npz(view, view.chosen[:7])), allow_pickle=False)
     assert (packed["inputs"] == view.test.inputs[view.chosen[:7]]).all()
@@ -155,7 +155,7 @@ def test_tests_can_be_taken_in_two_forms_from_several_places(view):
 def test_a_contact_sheet_never_grows_beyond_what_can_be_opened(view, monkeypatch):
     monkeypatch.setattr(downloads, "MOST_PICTURES", 6)
     assert "Contact sheet of the first 6 (PNG)" in [button.label for button in buttons(open_script())]
-    assert downloads.sheet(view, view.chosen[:7]) == downloads.sheet(view, view.chosen[:6])
+    assert downloads._sheet(view, view.chosen[:7]) == downloads._sheet(view, view.chosen[:6])
 
 
 def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
@@ -175,7 +175,7 @@ def test_texts_are_buttons_and_can_be_taken_as_a_table(small_data):
     wanted = ["", "against", "for", "for"]
     assert _marked_words(view, view.chosen[0], relevance)[:5] == [*zip(known, wanted, strict=False), (known[4], "")]
     assert "Texts (CSV)" in [button.label for button in buttons(app)]
-    table = pd.read_csv(io.StringIO(csv(downloads.texts(view, view.chosen[:40]))), keep_default_na=False)
+    table = pd.read_csv(io.StringIO(csv(downloads._texts(view, view.chosen[:40]))), keep_default_na=False)
     assert table["test"].tolist() == view.test.ids[view.chosen[:40]].tolist()
     assert table["true"].tolist() == [view.test.class_names[i] for i in view.test.targets[view.chosen[:40]]]
     words = [len(text.split()) for text in table["text"]]

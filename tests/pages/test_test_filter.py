@@ -16,7 +16,7 @@ def with_controls(**parameters: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     for name, value in parameters.items():
         app.query_params[name] = value
-    app.session_state[test_filter.KEY] = True
+    app.session_state[test_filter._KEY] = True
     return app.switch_page(str(PAGES["coverage"].file)).run()
 
 

@@ -176,7 +176,7 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
 
 
 def test_every_kind_of_suite_is_offered(view):
-    offered = suite_catalog.catalogue(view)
+    offered = suite_catalog._catalogue(view)
     assert {"noise", "guided", "rotation", "jpeg", "fgsm", "cw", "mnist"} <= set(offered)
     parts = [one.label for one in offered.values() if one.within]
     first = view.test.class_names[view.test.targets[0]]
@@ -277,7 +277,7 @@ def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
     assert app.query_params["data"] == name
     assert "LeNet-5 · The first forty · layer fc2 · m = 6 · 40 tests" in text(app)
     assert "The first forty" in app.sidebar.selectbox(key="data").options
-    assert name not in suite_catalog.catalogue(open_view(written(data=name))), "it is not compared with itself"
+    assert name not in suite_catalog._catalogue(open_view(written(data=name))), "it is not compared with itself"
     grid = open_page("coverage", data=name)
     covered = len({tuple(cell) for cell in view.analysis.assignments[:40].tolist()})
     assert f"{covered} of {view.table.total} cells" in text(grid)
@@ -349,7 +349,7 @@ def test_stop_keeps_the_suites_that_were_finished(open_page):
 
 def test_class_filter_holds_for_all_suites(open_page, view):
     app = open_page(
-        "testsets", classes="3", suites="noise,mnist" if "mnist" in suite_catalog.catalogue(view) else "noise"
+        "testsets", classes="3", suites="noise,mnist" if "mnist" in suite_catalog._catalogue(view) else "noise"
     )
     many = int((view.test.targets == 3).sum())
     assert table(app).loc["Random noise", "inputs"] == f"{2 * many:,}"
@@ -380,7 +380,7 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
     columns = table(app).columns
     assert "RMSE (rad)" in columns
     assert "confidence" not in columns
-    assert "fgsm" not in suite_catalog.catalogue(open_view(written(model="dave2-udacity")))
+    assert "fgsm" not in suite_catalog._catalogue(open_view(written(model="dave2-udacity")))
 
 
 def written(**texts):

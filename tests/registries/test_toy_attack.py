@@ -11,7 +11,7 @@ import idc_core as idc
 from idc_core.figures.palette import _SUITE_STYLES, suite_style
 from idc_core.perturbation import ATTACKS
 from idc_core.suites import SUITES
-from studio.adversarial import attack_controls
+from studio.adversarial import attack_controls, attack_runs
 from studio.jobs import suite_catalog
 from tests.perturbation import test_attacks
 from tests.perturbation.conftest import COUNT
@@ -44,12 +44,12 @@ def digits():
 
 
 def test_it_is_wherever_attacks_are(toy, digits):
-    assert attack_controls.menu()[NAME] == "Toy attack"
-    assert [one.attack for one in attack_controls.all_plans(attack_controls.Plan("fgsm", ()))] == list(ATTACKS)
+    assert attack_controls._menu()[NAME] == "Toy attack"
+    assert [one.attack for one in attack_runs._all_plans(attack_controls.Plan("fgsm", ()))] == list(ATTACKS)
     assert SUITES[NAME].family == "attack"
     assert SUITES[NAME].parameters == toy.parameters
     view = SimpleNamespace(test=digits, correct=digits.targets)
-    assert [one.label for one in suite_catalog.perturbations(view) if one.name == NAME] == ["Toy attack"]
+    assert [one.label for one in suite_catalog._perturbations(view) if one.name == NAME] == ["Toy attack"]
 
 
 def test_it_is_drawn_as_no_other_kind_is():

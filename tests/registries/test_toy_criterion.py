@@ -28,7 +28,7 @@ def toy():
 
 def test_the_page_offers_it_with_its_parameter(toy):
     (shared,) = [parameter for names, parameter in criterion_controls._shared_parameters() if "toy" in names]
-    assert "toy" in criterion_controls.offered()
+    assert "toy" in criterion_controls._offered()
     assert shared == toy.card.parameters[0]
 
 

@@ -11,7 +11,7 @@ from idc_core.cli import main
 from idc_core.datasets import load_dataset
 from idc_core.inspection import FAMILIES, MEASURES, inspect, library
 from idc_core.inspection.measures import PAIR_MEASURES
-from studio.hypotheses import inspections
+from studio.hypotheses import controls, inspections
 
 TOYS = Path(__file__).parent / "toys"
 FAMILY, MEASURE = "toy-family", "toy-measure"
@@ -34,7 +34,7 @@ def digits():
 def test_they_are_in_the_menus_of_the_page(digits):
     view = SimpleNamespace(test=digits)
     assert inspections.family_menu(view)[FAMILY] == "Toy family (1)"
-    assert inspections.measure_menu()[MEASURE] == "Toy measure"
+    assert controls._measure_menu()[MEASURE] == "Toy measure"
     settings = inspections.InspectionSettings((FAMILY,), (), (MEASURE,), ("fc2",), None, None)
     assert [one.name for one in inspections.chosen_hypotheses(view, settings)] == ["even number"]
 

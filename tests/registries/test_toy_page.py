@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.errors import SettingError
 from studio.jobs.turns import Turns
-from studio.shell import history
+from studio.shell import frame
 from studio.shell.pages import PAGES, register
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def test_it_is_in_the_navigation_and_opens(toy, monkeypatch):
     assert [one.label for one in app.tabs] == ["Once", "Several times"]
     assert app.metric[0].value == "540"
     assert "540 tests" in app.caption[0].value, "the setup is there without a line of the page"
-    assert "toy-times" in history.choices()
+    assert "toy-times" in frame._history_names()
 
 
 def test_its_control_is_in_the_address_and_its_job_is_long(toy, monkeypatch):

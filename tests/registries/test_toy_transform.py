@@ -50,7 +50,7 @@ def test_it_is_wherever_transforms_are(toy, digits):
     assert SUITES[NAME].family == "transform"
     assert SUITES[NAME].parameters == toy.parameters
     view = SimpleNamespace(test=digits, correct=digits.targets)
-    assert [one.label for one in suite_catalog.perturbations(view) if one.name == NAME] == ["Toy transform"]
+    assert [one.label for one in suite_catalog._perturbations(view) if one.name == NAME] == ["Toy transform"]
 
 
 def test_it_is_drawn_as_no_other_kind_is():

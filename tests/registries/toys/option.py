@@ -68,10 +68,10 @@ def address():
 def page():
     from types import SimpleNamespace
 
-    from studio.clusters.histograms import controls
+    from studio.clusters.histograms import _controls
     from studio.state.setup import chosen
 
-    controls(SimpleNamespace(setup=chosen()))
+    _controls(SimpleNamespace(setup=chosen()))
 
 
 def control():

@@ -1,4 +1,4 @@
-"""What is done to inputs in front of a network, as a person changes it."""
+"""What is done to inputs in front of a network, and which of its scores are explained, as a person changes them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from idc_core.errors import IdcError
+from idc_core.lrp.explained import EXPLAINED, said_of
 from studio.library.preparing import control_key
 from studio.library.work import Asked, ask
 from studio.state import visitor
@@ -21,8 +22,18 @@ _ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
 _LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat"}
 _FACTORS = {1.0: "0..1", 255.0: "0..255"}
 
+_ONE = "token-"
+"""Beginning of the names of single tokens."""
+_SCORES = "the scores that it returns"
 
-def choose_scaling(entry: Entry) -> None:
+
+def choose_settings(entry: Entry) -> None:
+    """Draw the settings, closed; a change is tried on the network's data, where these are chosen, and checked."""
+    _choose_scaling(entry)
+    _choose_explained(entry)
+
+
+def _choose_scaling(entry: Entry) -> None:
     """Draw the settings, closed; a change is tried on the network's data, where these are chosen, and checked."""
     from idc_core.models.scaling import Scaling
 
@@ -62,12 +73,12 @@ def choose_scaling(entry: Entry) -> None:
                 key=control_key(entry, "layout"),
                 help="Channels last is usual in Keras and TensorFlow. Default channels first.",
             )
-            st.form_submit_button("Use this scaling", on_click=_take, args=(entry,))
+            st.form_submit_button("Use this scaling", on_click=_take_scaling, args=(entry,))
         if refusal := st.session_state.pop(_REFUSED, ""):
             st.error(refusal)
 
 
-def _take(entry: Entry) -> None:
+def _take_scaling(entry: Entry) -> None:
     from idc_core import library
     from idc_core.models.scaling import Scaling
 
@@ -90,3 +101,51 @@ def _take(entry: Entry) -> None:
     else:
         if settings.data:
             ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
+
+
+def _choose_explained(entry: Entry) -> None:
+    """Draw the choice, closed; a change is tried on the network's data, where these are chosen, and checked."""
+    now = entry.network_settings.explain
+    options = {
+        "": _SCORES,
+        **{name: explained.said for name, explained in EXPLAINED.items()},
+        _ONE: "the scores of one token",
+    }
+    chosen, number = (_ONE, int(now.removeprefix(_ONE))) if now.startswith(_ONE) else (now, 0)
+    with (
+        st.expander(f"Explained: {said_of(now) if now else _SCORES}"),
+        st.form(f"library-explained-{entry.id}", border=False),
+    ):
+        with st.container(horizontal=True):
+            st.selectbox(
+                "What is explained",
+                list(options),
+                index=list(options).index(chosen),
+                format_func=options.__getitem__,
+                key=control_key(entry, "explained"),
+                width=420,
+                help="Of a network with several rows of scores per input: segmentation, detection, one row per token. "
+                f"Default {_SCORES}.",
+            )
+            st.number_input(
+                "Number of the token",
+                0,
+                999_999,
+                number,
+                key=control_key(entry, "token"),
+                width=180,
+                help="Counted from 0; where one token is explained. Default 0.",
+            )
+        st.form_submit_button("Explain these scores", on_click=_take_explained, args=(entry,))
+
+
+def _take_explained(entry: Entry) -> None:
+    from idc_core import library
+
+    chosen = st.session_state[control_key(entry, "explained")]
+    explain = f"{_ONE}{st.session_state[control_key(entry, 'token')]}" if chosen == _ONE else chosen
+    settings = replace(entry.network_settings, explain=explain)
+    if settings.data:
+        ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
+    else:
+        library.replaced(entry, network_settings=settings)
