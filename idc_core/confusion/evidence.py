@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.ground_truth import check_labels, check_together
+from idc_core.confusion.ground_truth import Labels, check_labels, check_together
 from idc_core.confusion.probability_matrix import ActivationCounts
 from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
@@ -33,10 +33,10 @@ class Evidence:
     """
 
     class_names: tuple[str, ...]
-    predicted: NDArray[Any] | None = None
-    true: NDArray[Any] | None = None
-    values: NDArray[np.floating[Any]] | None = None
-    probability: NDArray[np.floating[Any]] | None = None
+    predicted: Labels | None = None
+    true: Labels | None = None
+    values: NDArray[np.floating] | None = None
+    probability: NDArray[np.floating] | None = None
     counts: ActivationCounts | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +114,7 @@ def _names_in(labels: list[_Column], where: str) -> list[str]:
     return [str(i) for i in range(largest + 1)]
 
 
-def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, budget: Budget) -> NDArray[Any]:
+def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, budget: Budget) -> NDArray[np.generic]:
     """Return the classes of every row: numbers (rows,), or with several an input truth values (rows, classes)."""
     place = {name: index for index, name in enumerate(names)}
     cells: list[list[int]] = []

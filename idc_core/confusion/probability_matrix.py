@@ -1,7 +1,7 @@
 """How often the inputs of each class activate each neuron: counts that stream and merge, and the probability matrix."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +51,7 @@ class ActivationCounts:
         """Classes that no input was predicted as, int64 (k,): their column is undefined."""
         return np.flatnonzero(self.images == 0).astype(np.int64)
 
-    def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
+    def update(self, values: NDArray[np.floating], predicted: ArrayLike) -> Self:
         """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as."""
         labels = check_labels(predicted, self.classes, "predictions")
         if len(labels) != len(values):
@@ -134,7 +134,7 @@ def activation_probability(
 
 
 def count_again(
-    values: NDArray[np.floating[Any]], predicted: ArrayLike, classes: int, threshold: float = THRESHOLD
+    values: NDArray[np.floating], predicted: ArrayLike, classes: int, threshold: float = THRESHOLD
 ) -> ActivationCounts:
     """Count kept statistics (n, neurons) at some threshold; as `ActivationCounts.update`."""
     return ActivationCounts(classes, threshold).update(values, predicted)

@@ -40,7 +40,7 @@ class OwnReader:
         Empty: told by what was read.
     """
 
-    def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
+    def __init__(self, name: str, read: Callable[..., object], task: Task | None, class_names: tuple[str, ...]) -> None:
         self.name, self.read, self.task, self.class_names = name, read, task, class_names
         self._path: Path | None = None  # where the function says that the data lie
         self._kept: dict[str, Items] = {}
@@ -97,7 +97,7 @@ class OwnReader:
 
     def _items(self, split: str, limit: int | None, where: str, on_progress: Progress | None) -> Items:
         """Call the person's function, and take apart what it returned, unchecked."""
-        given: list[Any] = [split, limit, on_progress]
+        given: list[object] = [split, limit, on_progress]
         data = self.read(*given[: self._takes])
         if isinstance(data, str | Path):
             path = local_path(data, on_progress)
@@ -137,7 +137,7 @@ class OwnReader:
         names = getattr(found, "classes", None)
         if isinstance(names, tuple | list) and not self.class_names:
             self.class_names = tuple(str(name) for name in names)
-        tensors: Any = getattr(found, "tensors", ())
+        tensors: tuple[object, ...] = getattr(found, "tensors", ())
         if len(tensors) == 2:
             return Items(as_array(tensors[0]), as_array(tensors[1]))
         if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):
@@ -146,7 +146,7 @@ class OwnReader:
 
     def _with_naming(self, items: Items, where: str) -> Items:
         """Take inputs by name apart; what the others are is the same in both splits."""
-        given: Any = items.inputs
+        given: object = items.inputs
         if isinstance(given, Mapping):
             arrays = {name: as_array(value) for name, value in given.items()}
             inputs, naming = apart(arrays, items.special[0], where)

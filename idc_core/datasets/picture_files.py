@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.errors import DataError
@@ -37,7 +37,7 @@ class PictureFiles:
         self._folder = Folder(path, self.where) if path.is_dir() else None
         if self._folder is not None:
             names, hidden = self._folder.names, self._folder.hidden
-            stamps: Any = [(name, *self._folder.stamp(name)) for name in names if is_picture(name)]
+            stamps: object = [(name, *self._folder.stamp(name)) for name in names if is_picture(name)]
         else:
             with open_archive(path, self.where, expansion=MAX_EXPANSION) as archive:
                 seen = [name for name in archive.names if not _is_hidden(name)]

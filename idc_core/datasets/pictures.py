@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.errors import DataError
 from idc_core.guarded import read_photo
-from idc_core.store.cache import stored
+from idc_core.store.cache import Record, stored
 
 _SURVEYED = 2_000
 """Pictures whose headers are read to tell size and channels where the preparation does not."""
@@ -80,7 +80,7 @@ def read_pictures(
     inputs = StreamedInputs(source, numbers)
     values = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
     return Items(
-        cast("NDArray[Any]", values),
+        cast("NDArray[np.generic]", values),
         folders.targets[split][: len(numbers)],
         class_names=folders.class_names,
         notes=(*_said(form), *folders.notes, *files.notes),
@@ -184,7 +184,7 @@ def _survey(files: PictureFiles) -> dict[str, object]:
     return {"sizes": [[*size, count] for size, count in sizes.most_common()], "grey": all(grey for *_, grey in headers)}
 
 
-def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
+def _several_sizes(files: PictureFiles, found: Record) -> str:
     sizes = sorted(found["sizes"], key=lambda size: size[0] * size[1])
     (low, high), usual = ((f"{size[0]} x {size[1]}" for size in (sizes[0], sizes[-1])), found["sizes"][0])
     return (

@@ -16,7 +16,7 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
 
-Read = TypeVar("Read", bound=Callable[..., Any])
+Read = TypeVar("Read", bound=Callable[..., object])
 
 DATASETS: dict[str, DatasetEntry] = {}
 """Every dataset by its name, in the order in which menus show them."""

@@ -28,7 +28,7 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, ...]:
         """Shape of one picture."""
 
-    def read(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[np.generic]:
         """Return some pictures, uint8 or float32 (k, C, H, W)."""
 
     def digest(self, numbers: NDArray[np.int64]) -> bytes:

@@ -6,7 +6,7 @@ every number of important neurons, and all other criteria.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -238,8 +238,8 @@ class CriterionScores:
     def _unfitted(self) -> dict[str, StreamedCriterion]:
         criteria = {}
         for name in self.names:
-            kind: Any = CRITERIA[name]  # each has a constructor of its own
-            criteria[name] = kind(self.model, (self.layer,) if kind.card.one_layer else self.layers)
+            make: Callable[..., Any] = CRITERIA[name]  # each has a constructor of its own
+            criteria[name] = make(self.model, (self.layer,) if CRITERIA[name].card.one_layer else self.layers)
         return criteria
 
     def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:

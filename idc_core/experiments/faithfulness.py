@@ -199,7 +199,7 @@ def _relevance(
     return cut.relevance(attribute(model, cut.inputs, name, target=classes, batch_size=batch_size, **settings))
 
 
-def _with_less(cut: Parts, places: NDArray[np.int64], steps: int) -> Iterator[NDArray[Any]]:
+def _with_less(cut: Parts, places: NDArray[np.int64], steps: int) -> Iterator[NDArray[np.generic]]:
     """Yield the inputs without the first part, two parts, ... of `steps` equal parts of their order; never all."""
     for step in range(1, steps):
         share = np.floor(cut.counts * step / steps + 0.5)

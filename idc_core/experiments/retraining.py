@@ -153,8 +153,8 @@ class RetrainingPlan:
 
 def attacked(
     model: nn.Module,
-    inputs: NDArray[Any],
-    targets: NDArray[Any],
+    inputs: NDArray[np.generic],
+    targets: NDArray[np.generic],
     epsilon: float,
     name: str = "fgsm",
     on_progress: Progress | None = None,

@@ -32,10 +32,10 @@ class RetrainedNetwork:
     shown: NDArray[Any]
     """Some of the added inputs, (k, ...)."""
     shown_targets: NDArray[np.generic]
-    weights: dict[str, NDArray[Any]]
+    weights: dict[str, NDArray[np.generic]]
     """State after the last epoch."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return everything as arrays by name."""
         named = {_WEIGHT + name: value for name, value in self.weights.items()}
         own = {"values": self.values, "added": np.array(self.added)}
@@ -142,7 +142,7 @@ class Retraining:
         mean, half = interval(values)
         return Difference(addition, against, values, mean, mean - half, mean + half)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, str | float | None]]:
         """Return one record per addition and test, with the differences to all other additions."""
         mean, deviation = self.mean(), self.deviation()
         records = []
@@ -150,7 +150,7 @@ class Retraining:
             counts = self.added(name)
             differences = [self.difference(name, other) for other in self.additions if other != name]
             for column, test in enumerate(self.tests):
-                record: dict[str, Any] = {
+                record: dict[str, str | float | None] = {
                     "addition": name,
                     "test": test,
                     "seeds": len(self.finished(name)),

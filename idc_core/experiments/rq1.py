@@ -32,7 +32,7 @@ class Changes:
     after: NDArray[np.float32]
     changed: NDArray[np.int64]
     """Number of pixels, or words, changed in each input, (n,)."""
-    settings: dict[str, Any]
+    settings: dict[str, object]
     """Share, rule and its parameters, by name."""
 
 
@@ -88,7 +88,7 @@ class RQ1:
     random_scaled: NDArray[np.float64]
     constant: int
     changed: NDArray[np.int64]
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
     def distances(self, scaled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distances of the important (n,) and of the random neurons (seeds, n), scaled or as they are."""

@@ -93,8 +93,8 @@ def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
 class _CandidatePool:
     """Candidates of one seed: perturbed training inputs with their targets."""
 
-    inputs: NDArray[Any]
-    targets: NDArray[Any]
+    inputs: NDArray[np.generic]
+    targets: NDArray[np.generic]
     origin: NDArray[np.int64]
     """Position of each candidate's training input."""
     kind: NDArray[np.int64]

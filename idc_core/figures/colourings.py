@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,15 @@ def find_colouring(name: str) -> _Colouring:
     return COLOURINGS[name]
 
 
-def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
+class Piece(TypedDict):
+    """A category as ECharts takes it, in a legend."""
+
+    value: int
+    label: str
+    color: str
+
+
+def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[Piece]:
     """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first."""
     named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
     return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,7 +18,7 @@ class Drawn(go.Figure):  # type: ignore[misc]
 
     def to_dict(self) -> dict[str, object]:
         """Return the parts, the kept ones where the figure is finished."""
-        kept: dict[str, Any] | None = self.__dict__.get("_kept")
+        kept: dict[str, object] | None = self.__dict__.get("_kept")
         return super().to_dict() if kept is None else kept
 
 

@@ -141,7 +141,7 @@ def bar_panels(
     values: Mapping[str, NDArray[np.floating]],
     written: Sequence[Sequence[str]],
     labels: Sequence[str],
-    marker: dict[str, Any],
+    marker: Mapping[str, object],
     title: str,
     colours: Palette,
     across: int = _PANELS_A_ROW,

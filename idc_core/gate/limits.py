@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from idc_core.base.parameters import Parameter
 from idc_core.base.registry import Registry
@@ -135,7 +135,7 @@ def decimals(value: float, other: float) -> str:
     return repr(value)
 
 
-def labelled(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any], more: Iterable[str] = ()) -> str:
+def labelled(name: str, given: Mapping[str, object], defaults: Mapping[str, object], more: Iterable[str] = ()) -> str:
     """Return a name with the settings that are not the default, as "kmnc k=100"."""
     changed = (f"{key}={value}" for key, value in given.items() if value != defaults.get(key))
     return " ".join((name, *changed, *more))

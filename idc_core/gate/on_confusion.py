@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class ConfusedPairs(Limit):
     def label(self) -> str:
         """What is limited."""
         more = [f"({', '.join(self.layers)})"] if self.layers else []
-        given: dict[str, Any] = {"by": self.by, "threshold": self.threshold}
+        given: dict[str, object] = {"by": self.by, "threshold": self.threshold}
         return labelled("confused pairs", given, {"by": "labels", "threshold": SCALED.default}, more)
 
     @property

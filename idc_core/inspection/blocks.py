@@ -10,7 +10,7 @@ from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -73,10 +73,10 @@ class _Spilled:
 
     path: Path
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
     checksum: int
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> NDArray[np.generic]:
         """Return the array; DataError where the disk does not give back what was written."""
         # Read rather than mapped: pages of a mapped file count as this process's memory.
         values = np.empty(self.shape, self.kind)
@@ -224,14 +224,14 @@ def _behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: 
     return _pooled(values, hypothesis, target).reshape(-1)
 
 
-def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.generic]:
     if hypothesis.kind == "classes":
         for axis, (size, target) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
             middle = ((np.arange(target) + 0.5) * size / target).astype(np.int64)
             values = values.take(middle, axis)
         return values
     given = torch.from_numpy(values.astype(np.float32, copy=False))[:, None]
-    pools: dict[tuple[int, bool], Callable[[Tensor, Any], Tensor]] = {
+    pools: dict[tuple[int, bool], Callable[..., Tensor]] = {
         (1, True): F.adaptive_max_pool1d,
         (1, False): F.adaptive_avg_pool1d,
         (2, True): F.adaptive_max_pool2d,

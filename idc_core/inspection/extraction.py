@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import torch
@@ -271,7 +270,7 @@ class _EvaluatedBlocks:
 
     blocks: range
     records: Records
-    values: list[NDArray[Any]]
+    values: list[NDArray[np.bool_] | NDArray[np.float32]]
 
     @cached_property
     def somewhere(self) -> NDArray[np.bool_]:

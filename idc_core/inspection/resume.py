@@ -156,7 +156,7 @@ class Reading:
         """Records that went through the networks, in whole blocks; of several parts in the one with fewest."""
         return min((part.stream.records(part.stream.made) for part in self.parts.values()), default=0)
 
-    def begin(self, about: Mapping[str, Any], order: NDArray[np.int64]) -> None:
+    def begin(self, about: Mapping[str, object], order: NDArray[np.int64]) -> None:
         """Continue with what was read if it is of the same inspection and order (n,), else start again."""
         if not (self._same(about) and all(part.stream.extend(order) for part in self.parts.values())):
             self.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,9 +269,9 @@ class _Replay(random.Random):
 
 def _rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> _Rewritten:
     """Derive `count` pairs of the project's SQL grammar that make the same choices up to a random one."""
-    from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
+    from idc_core.datasets.sql import SYMBOLS, Sentence, encode, make_sentence, parses_of
 
-    sides: tuple[list[Any], list[Any]] = [], []
+    sides: tuple[list[Sentence], list[Sentence]] = [], []
     begins: list[int] = []
     places: list[int] = []
     while len(begins) < count:

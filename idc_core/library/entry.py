@@ -108,7 +108,7 @@ class NetworkSettings:
 
     data: str = ""
     layer: str = ""
-    scaling: dict[str, Any] | None = None
+    scaling: dict[str, object] | None = None
     explain: str = ""
 
 
@@ -116,7 +116,7 @@ class NetworkSettings:
 class DataSettings:
     """How data are read: what was given of a `Preparation`, as JSON."""
 
-    preparation: dict[str, Any] = field(default_factory=dict)
+    preparation: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

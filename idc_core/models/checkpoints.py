@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from idc_core.base.files import SHIPPED, cache_folder
 from idc_core.errors import DataError, ModelError, SettingError
@@ -85,7 +85,7 @@ class Checkpoint:
 
             text = read_content(path, where)
             # Those of the project are plain JSON, for anybody to read; those kept by a person carry a checksum.
-            content = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])
+            content = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, object])
             if set(content) != {item.name for item in fields(cls)}:
                 raise DataError(f"{where} has the fields {', '.join(content)[:200]}, which are not a checkpoint's.")
             card = ModelCard.of(content["card"], f"in the checkpoint {path}")

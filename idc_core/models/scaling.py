@@ -84,7 +84,9 @@ class Scaling:
         known = {item.name: item for item in fields(cls)}
         if not isinstance(plain, dict) or not set(plain) <= set(known):
             raise ModelError(f"{where} must have some of the fields {', '.join(known)}.")
-        given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
         try:
             return cls(**given)
         except TypeError as error:

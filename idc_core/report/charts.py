@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -33,7 +33,7 @@ class Chart:
     read: str
     height: int
     light: dict[str, object]
-    dark: dict[str, Any]
+    dark: dict[str, object]
     picture: Markup
 
 

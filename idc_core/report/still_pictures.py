@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -93,10 +92,11 @@ def _panel(material: Material, rank: int) -> Iterator[str]:
     left, top, wide, tall = _PLOT
     floor = 50.0 / max(len(train), len(test))
 
-    def across(values: NDArray[np.floating]) -> Any:
-        return left + wide * (values - edges[0]) / (edges[-1] - edges[0])
+    def across(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        places: NDArray[np.float64] = left + wide * (values - edges[0]) / (edges[-1] - edges[0])
+        return places
 
-    def up(values: NDArray[np.floating]) -> Any:
+    def up(values: NDArray[np.float64]) -> NDArray[np.float64]:
         shares = np.log(np.maximum(np.nan_to_num(values, nan=floor), floor) / floor) / math.log(_TOP / floor)
         return top + tall * (1 - shares)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core import store
 from idc_core.base.progress import Progress
@@ -44,13 +44,13 @@ class PlannedAnalysis:
     parts: bool = False
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """Everything that it depends on; a setting at its usual value is as if it were not given."""
         fingerprints = (self.card.fingerprint, self.train.fingerprint, self.test.fingerprint)
         return (*fingerprints, self.layer, self.m, *sorted(self.idc.unusual.items()))
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """What a list of runs says of it."""
         named = (self.card, self.train, self.test, self.layer, self.m)
         return settings_of(*named, of_part=self.parts, **self.idc.unusual)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,9 @@ class Planned(Generic[T]):
     """
 
     kind: str
-    key: tuple[Any, ...]
+    key: tuple[object, ...]
     make: Callable[[Progress | None], T]
-    settings: dict[str, Any] | None = None
+    settings: dict[str, object] | None = None
 
     def kept(
         self,
@@ -51,7 +51,7 @@ class Planned(Generic[T]):
         on_problem: Callable[[DataError], None] | None = None,
     ) -> T:
         """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
-        result: T = store.kept(
+        return store.kept(
             self.kind,
             self.key,
             lambda: self.make(on_progress),
@@ -61,11 +61,10 @@ class Planned(Generic[T]):
             on_progress=on_progress,
             on_problem=on_problem,
         )
-        return result
 
     def found(self) -> T | None:
         """Return the result if it is kept."""
-        result = store.find(store.place(self.kind, self.key))
+        result: T = store.find(store.place(self.kind, self.key))
         return None if result is store.MISSING else result
 
     def _figures(self, value: T) -> dict[str, float]:

@@ -27,7 +27,7 @@ Record = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
+def stored(kind: str, key: Mapping[str, object], make: Callable[[], Record], *, fresh: bool = False) -> Record:
     """Return a record from the folder `kind`, or make and keep it; `fresh` makes it even where it is there.
 
     `key` is everything that the record follows from. Both are plain values that JSON can write, and the record is

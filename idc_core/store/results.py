@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -30,6 +30,8 @@ from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
 from idc_core.store.unfinished import forget_finished, forget_pieces
 from idc_core.store.values import UnkeptError, pack
 from idc_core.store.versions import version_of
+
+T = TypeVar("T")
 
 log = logging.getLogger("idc_core")
 
@@ -69,14 +71,14 @@ def place(kind: str, key: Hashable) -> Path:
 def kept(
     kind: str,
     key: Hashable,
-    make: Callable[[], Any],
+    make: Callable[[], T],
     *,
-    settings: dict[str, Any] | None = None,
-    scores: Callable[[Any], dict[str, float]] | None = None,
+    settings: dict[str, object] | None = None,
+    scores: Callable[[T], dict[str, float]] | None = None,
     fresh: bool = False,
     on_progress: Progress | None = None,
     on_problem: Callable[[DataError], None] | None = None,
-) -> Any:
+) -> T:
     """Return a result that is kept, or make and keep it.
 
     Parameters
@@ -103,10 +105,12 @@ def kept(
     """
     path = place(kind, key)
     with _turn(path, on_progress):
-        if not fresh and (result := find(path)) is not MISSING:
-            return result
         if fresh:
             forget_pieces(path)
+        else:
+            result: T = find(path)
+            if result is not MISSING:
+                return result
         began = time.monotonic()
         value = make()
         seconds = time.monotonic() - began
@@ -124,7 +128,7 @@ def kept(
     return value
 
 
-def keep(path: Path, value: Any, facts: Facts) -> None:
+def keep(path: Path, value: object, facts: Facts) -> None:
     """Write a result and make room for it; DataError where there is no room on the disk or it cannot be written."""
     folder = path.parent
     with keeping(folder, "Results"):

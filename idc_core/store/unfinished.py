@@ -37,7 +37,7 @@ class Unfinished:
         """Return the piece that begins with an input, or `MISSING`; a damaged one is missing, and the log says so."""
         return find(self._path(start))
 
-    def keep(self, start: int, piece: Any) -> None:
+    def keep(self, start: int, piece: object) -> None:
         """Keep a piece; DataError where it cannot be written.
 
         Above the limit of kept results, the pieces of other results go that were used longest ago.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from idc_core.work.executor import Block, Executor, Work
 from idc_core.work.rows import BlockRows, ColumnSketches
 from idc_core.work.sizes import find_blocks
 from idc_core.work.source import Opened, Source
+
+_Kind = TypeVar("_Kind", bound=Criterion)
 
 
 def fit_criteria(
@@ -73,8 +75,8 @@ def fit_idc(
     sketched = CLUSTERINGS[settings.clustering].sketches(cutting.count) and not (settings.original or rows)
     second = _Important(first, important, ColumnSketches if sketched else BlockRows, first.keeps)
     values = executor.run(source, second, cutting.blocks, on_progress).joined()
-    kind: Any = SketchedLayer if sketched else RankedLayer
-    ranked: RankedLayer | SketchedLayer = kind(layer, importance, important, values, sums.dense[layer])
+    kind: Callable[..., RankedLayer | SketchedLayer] = SketchedLayer if sketched else RankedLayer
+    ranked = kind(layer, importance, important, values, sums.dense[layer])
     criterion.cluster(ranked, on_progress=on_progress)
     return ranked
 
@@ -95,7 +97,7 @@ def update_criteria(
     parted = [one for one in criteria if len(cutting.blocks) > 1 and not one.card.order_matters]
     whole = [one for one in criteria if one not in parted]
 
-    def seen(begun: Sequence[Criterion], blocks: Sequence[Block]) -> list[Any]:
+    def seen(begun: Sequence[Criterion], blocks: Sequence[Block]) -> list[Criterion]:
         work = _Update([without(one, "model") for one in begun], cutting.batch_size)
         return executor.run(source, work, blocks, on_progress).criteria if begun else []
 
@@ -122,7 +124,7 @@ def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def without(criterion: Any, *names: str) -> Any:
+def without(criterion: _Kind, *names: str) -> _Kind:
     """Return a copy of a criterion without some attributes, which whoever gets it has or does not need."""
     other = copy.copy(criterion)
     for name in names:
@@ -142,7 +144,7 @@ def with_model(criterion: Any, model: nn.Module) -> Any:
 class _Learn(Work[Learned]):
     """Work: what streamed criteria learn from a block."""
 
-    criteria: list[Any]
+    criteria: list[StreamedCriterion]
     batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> Learned:
@@ -155,7 +157,7 @@ class _Learn(Work[Learned]):
 class _Seen:
     """Criteria that have seen some of the tests."""
 
-    criteria: list[Any]
+    criteria: list[Criterion]
 
     def merge(self, other: _Seen) -> Self:
         """Take in what the next tests cover."""
@@ -168,7 +170,7 @@ class _Seen:
 class _Update(Work[_Seen]):
     """Work: what a block of tests covers."""
 
-    criteria: list[Any]
+    criteria: list[Criterion]
     batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
@@ -215,15 +217,15 @@ class _Relevance(Work[RelevanceSums]):
 
 
 @dataclass(frozen=True)
-class _Important(Work[BlockRows | ColumnSketches]):
+class _Important(Work[BlockRows[np.float32] | ColumnSketches]):
     """Work of the second round: a block's activations of the important neurons, as the first round has seen them."""
 
     first: _Relevance
     important: NDArray[np.int64]
-    gather: type[BlockRows | ColumnSketches]
+    gather: type[BlockRows[np.float32] | ColumnSketches]
     keeps: str = ""
 
-    def __call__(self, opened: Opened, block: Block) -> BlockRows | ColumnSketches:
+    def __call__(self, opened: Opened, block: Block) -> BlockRows[np.float32] | ColumnSketches:
         """Return what the worker kept; one that took over from another runs the block again."""
         shelf = self.first.shelf(opened)
         if block not in shelf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from idc_core.clustering.sketch import CELLS, Sketch
 
 _Part = TypeVar("_Part")
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(eq=False)
@@ -25,10 +26,10 @@ class Parts(Generic[_Part]):
         return self
 
 
-class BlockRows(Parts[NDArray[Any]]):
+class BlockRows(Parts[NDArray[_Number]]):
     """Rows of several blocks."""
 
-    def joined(self) -> NDArray[Any]:
+    def joined(self) -> NDArray[_Number]:
         """Return all rows, read-only."""
         rows = np.concatenate(self.parts)
         rows.setflags(write=False)
@@ -43,7 +44,7 @@ _SKETCHED = 10 * CELLS
 class ColumnSketches:
     """Sketches of the columns of the rows (n, m) of several blocks; rows that are few are kept as they are."""
 
-    rows: list[NDArray[Any]]
+    rows: list[NDArray[np.generic]]
     sketches: list[Sketch] = field(default_factory=list)  # none yet, or m
 
     def __post_init__(self) -> None:

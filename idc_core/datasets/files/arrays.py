@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
@@ -23,7 +23,7 @@ _TARGETS = ("y", "targets", "target", "labels", "label")
 _CLASS_NAMES = ("class_names", "classes", "label_names", "target_names")
 _VOCABULARY = ("feature_names", "vocabulary", "columns")
 
-Read = Callable[[], NDArray[Any]]
+Read = Callable[[], NDArray[np.generic]]
 
 
 @data_format(".npz", label="NumPy arrays")

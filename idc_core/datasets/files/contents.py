@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,8 @@ _ITEM = 100
 class Part:
     """Inputs and targets of one split as they are in the files; texts are an array of them."""
 
-    inputs: NDArray[Any]
-    targets: NDArray[Any]
+    inputs: NDArray[np.generic]
+    targets: NDArray[np.generic]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,7 @@ class Numbers:
     """
 
     def __init__(
-        self, given: Sequence[NDArray[Any]], preparation: Preparation, where: str, names: tuple[str, ...] = ()
+        self, given: Sequence[NDArray[np.generic]], preparation: Preparation, where: str, names: tuple[str, ...] = ()
     ) -> None:
         self._given, self._preparation, self._where, self._names = given, preparation, where, names
         shape, kind = given[0].shape[1:], given[0].dtype.kind
@@ -55,7 +54,7 @@ class Numbers:
             if array.dtype.kind not in "biuf" or not array.ndim or not all(shape):
                 raise DataError(f"{where} has inputs of type {array.dtype} and shape {array.shape}; expected numbers.")
         self._check_finite()
-        ways: dict[int, Callable[[], Callable[[NDArray[Any]], NDArray[Any]]]] = {
+        ways: dict[int, Callable[[], Callable[[NDArray[np.generic]], NDArray[np.generic]]]] = {
             1: self._vectors,
             2: self._planes,
             3: self._pictures,
@@ -117,7 +116,7 @@ class Numbers:
         self.notes = (f"series of {columns:,} steps in {rows:,} channels, as they are",)
         return lambda array: np.ascontiguousarray(array, np.float32)
 
-    def _pictures(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def _pictures(self) -> Callable[[NDArray[np.generic]], NDArray[np.generic]]:
         """Plan for pictures with channels, first or last."""
         shape = self._given[0].shape[1:]
         allowed = (1, 3, 4) if self._preparation.channels == 3 else (1, 3)
@@ -131,13 +130,13 @@ class Numbers:
         if shape[place] == 4:
             self.notes = (*self.notes, "the fourth channel left out")
 
-        def convert(array: NDArray[Any]) -> NDArray[Any]:
+        def convert(array: NDArray[np.generic]) -> NDArray[np.generic]:
             first = array if place == 0 else array.transpose(0, 3, 1, 2)
             return self._finished(scaled(first[:, :3]))
 
         return convert
 
-    def _scaled(self, what: str) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    def _scaled(self, what: str) -> Callable[[NDArray[np.generic]], NDArray[np.float32]]:
         """Plan the scale of pixels, from their range."""
         low, high = self._range()
         if low >= -_SLACK and high <= 1 + _SLACK:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from torch import nn
 
@@ -11,6 +11,9 @@ from idc_core.datasets.tokenizing import padding_of
 from idc_core.errors import DataError, ModelError
 from idc_core.models.huggingface.configuration import Configuration
 from idc_core.models.named_inputs import put_naming
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 _NO_PADDING = -1
 """Stands for no token: all are read."""
@@ -25,7 +28,7 @@ def put_mask_before(network: nn.Module, configuration: Configuration) -> None:
     padding = configuration.padding
     if padding is None:
         padding = _of_tokenizer(configuration)
-        own: Any = network.config
+        own: PreTrainedConfig = network.config
         own.get_text_config().pad_token_id = own.pad_token_id = _NO_PADDING if padding is None else padding
     padding = _NO_PADDING if padding is None else padding
     put_naming(network, Naming("input_ids", (Other("attention_mask", "mask", "int64", padding),)))

@@ -6,7 +6,6 @@ The defaults are those of `BaseImageProcessor` in transformers 5; `save_pretrain
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.configuration import Configuration
@@ -93,11 +92,12 @@ def _rounded(factor: float) -> float:
     return 1.0 if abs(factor - 1) < 1e-12 else float(factor)
 
 
-def _numbers(given: Any, name: str, where: str) -> tuple[float, ...]:
+def _numbers(given: object, name: str, where: str) -> tuple[float, ...]:
     values = given if isinstance(given, list) else [given]
-    if not values or not all(isinstance(number, int | float) and not isinstance(number, bool) for number in values):
+    numbers = [number for number in values if isinstance(number, int | float) and not isinstance(number, bool)]
+    if not values or len(numbers) < len(values):
         raise ModelError(f"{where} says {name} {given!r:.{MOST_SAID}}; expected one number per channel.")
-    return tuple(float(number) for number in values)
+    return tuple(map(float, numbers))
 
 
 def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | None, str, int]:
@@ -126,15 +126,16 @@ def _convnext(shorter: object, share: object, where: str) -> tuple[tuple[int, in
     return size, "crop", int(size[0] / share) - size[0]
 
 
-def _sides(given: Any, where: str) -> tuple[int, int] | None:
+def _sides(given: object, where: str) -> tuple[int, int] | None:
     """Return rows and columns of a number, a pair or a dictionary; None for None."""
     if given is None:
         return None
     if isinstance(given, dict):
         given = [given.get("height"), given.get("width")]
     sides = given if isinstance(given, list) else [given, given]
-    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= _MOST_SIDE for side in sides):
+    whole = [side for side in sides if type(side) is int and 1 <= side <= _MOST_SIDE]
+    if len(sides) != 2 or len(whole) != 2:
         raise ModelError(
             f"{where} says the size {given!r:.{MOST_SAID}}; expected rows and columns from 1 to {_MOST_SIDE:,}."
         )
-    return sides[0], sides[1]
+    return whole[0], whole[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -83,7 +82,7 @@ def _count(path: Path) -> int:
                     f"than {_MOST_HEADER:,}."
                 )
             content = stream.read(length)
-        entries = read_json(content, f"{where}: its header", dict[str, Any])
+        entries = read_json(content, f"{where}: its header", dict[str, object])
         entries.pop("__metadata__", None)
         headers = typed(entries, f"{where}: its header", dict[str, dict[str, object]])
     except DataError as error:

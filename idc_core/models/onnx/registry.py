@@ -17,7 +17,7 @@ MOST_ELEMENTS = 1 << 28
 MISTAKES = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError)
 """What a node raises whose attributes or inputs are not what its operator takes."""
 
-Function = Callable[..., Any]
+Function = Callable[..., Tensor | tuple[Tensor, ...]]
 """``function(*inputs)``, None for inputs that are absent; returns a tensor, or a tuple where there are more outputs."""
 
 
