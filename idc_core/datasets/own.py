@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.base.own_code import next_registration, run_own, said_source, source_of
 from idc_core.base.progress import Progress
@@ -132,7 +135,8 @@ class OwnReader:
             return found
         if isinstance(found, tuple | list) and len(found) == 2:
             columns = tuple(str(name) for name in getattr(found[0], "columns", ()))
-            inputs: Any = found[0] if isinstance(found[0], Mapping) else as_array(found[0])
+            by_name = isinstance(found[0], Mapping)  # taken apart by `_with_naming`
+            inputs = cast("NDArray[np.generic]", found[0]) if by_name else as_array(found[0])
             return Items(inputs, as_array(found[1]), columns)
         names = getattr(found, "classes", None)
         if isinstance(names, tuple | list) and not self.class_names:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import is_array, probe, to_network, whole
+from idc_core.tracing.batching import Inputs, is_array, probe, to_network, whole
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
@@ -85,7 +85,7 @@ class Ablation:
 
 def ablate(
     model: nn.Module,
-    inputs: Any,
+    inputs: Inputs,
     targets: ArrayLike,
     layer: str,
     important: ArrayLike,
@@ -145,7 +145,7 @@ def ablate(
     )
 
 
-def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
+def _targets(inputs: Inputs, targets: ArrayLike, task: str) -> Tensor:
     if not (isinstance(inputs, NamedInputs) or (is_array(inputs) and inputs.ndim)) or not len(inputs):
         kind = type(inputs).__name__
         raise DataError(f"Expected a tensor, an array or a data set with at least one input, not {kind}.")

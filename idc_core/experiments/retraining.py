@@ -6,7 +6,8 @@ import copy
 import hashlib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 import torch
@@ -160,8 +161,8 @@ def attacked(
     on_progress: Progress | None = None,
 ) -> Examples:
     """Attack inputs by FGSM or, in `_BIM_STEPS` steps, by BIM; their targets stay. CancelledError if stopped."""
-    steps: dict[str, Any] = {"step": 2 * epsilon / _BIM_STEPS, "steps": _BIM_STEPS} if name == "bim" else {}
-    result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
+    run = partial(attack, step=2 * epsilon / _BIM_STEPS, steps=_BIM_STEPS) if name == "bim" else attack
+    result = run(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress)
     if not result.complete:
         raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
     return np.asarray(result.inputs, np.float32), targets

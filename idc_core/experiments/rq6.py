@@ -222,13 +222,12 @@ def _make_tests(
 
     Relevance and fixed attacks are those of the network before retraining.
     """
-    noise: dict[str, Any] = {"share": settings.share, "deviation": settings.deviation, "seed": APART}
-    targets = test.targets
-    made: dict[str, Test] = {
-        "clean": (test.inputs, targets),
-        "noise": (random_noise(test.inputs, numbers=test.ids, **noise), targets),
-        "guided": (guided_noise(model, test.inputs, numbers=test.ids, on_progress=on_progress, **noise), targets),
-    }
+    share, deviation, targets = settings.share, settings.deviation, test.targets
+    noisy = random_noise(test.inputs, share=share, deviation=deviation, seed=APART, numbers=test.ids)
+    guided = guided_noise(
+        model, test.inputs, share=share, deviation=deviation, seed=APART, numbers=test.ids, on_progress=on_progress
+    )
+    made: dict[str, Test] = {"clean": (test.inputs, targets), "noise": (noisy, targets), "guided": (guided, targets)}
     if test.task != "classification":
         return made
     some = slice(0, MOST_ATTACKED)

@@ -198,7 +198,7 @@ class _Survey:
         named = [(name, module) for name, module in self._modules.items() if name]
         hooks = [module.register_forward_pre_hook(self._entering(name)) for name, module in named]
         hooks += [module.register_forward_hook(self._noting(name)) for name, module in named]
-        self.returned: Any = ()  # by the network itself, before scores were taken from it
+        self.returned: Iterable[object] = ()  # by the network itself, before scores were taken from it
         hooks.append(network.register_forward_hook(self._returning, prepend=True))
         try:
             with torch.no_grad():

@@ -84,7 +84,7 @@ class _Hired:
     signal: object  # reference to the answer that is awaited; None while it has nothing to do
     hired: float  # when, by the clock that only goes forward
     job: Node | None = None
-    state: Any = None  # reference to the job's result
+    state: object = None  # reference to the job's result
 
     @property
     def starting(self) -> bool:
@@ -114,7 +114,7 @@ class RayCluster(Executor):
         self.ray = _import_ray()
         self._ours = not self.ray.is_initialized()
         if self._ours:
-            _connect(self.ray, address)
+            _connect(address)
         elif address:
             raise SettingError("This process is connected to a Ray cluster: leave the address out to use that one.")
         self.workers: dict[int, _Hired] = {}
@@ -357,7 +357,8 @@ def _place(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(address: str) -> None:
+    ray = _import_ray()
     try:
         if ":" in address:  # Ray would try for minutes
             socket.create_connection(_place(address), _CONNECT_S).close()

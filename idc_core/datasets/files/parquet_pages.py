@@ -108,7 +108,7 @@ def _number(header: _Struct, field: int) -> int:
     return number
 
 
-def _size(found: Any) -> int:
+def _size(found: object) -> int:
     if not isinstance(found, int) or found < 0:
         raise ValueError("a size is missing or negative")
     return found
@@ -133,7 +133,7 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[_Struct, int]:
     return values, place + 1
 
 
-def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[object, int]:
     if kind in (_TRUE, _FALSE):
         return None, place
     if kind == _BYTE:
@@ -153,7 +153,7 @@ def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]
     raise ValueError("an unknown kind of value")
 
 
-def _list(content: bytes, place: int, depth: int) -> tuple[list[Any], int]:
+def _list(content: bytes, place: int, depth: int) -> tuple[list[object], int]:
     length, kind = content[place] >> 4, content[place] & 15
     place += 1
     if length == _LONG:
