@@ -182,15 +182,6 @@ def check_together(true: Labels, predicted: Labels) -> None:
         )
 
 
-def pairs_of(labels: Labels) -> tuple[Ints, Ints]:
-    """Return inputs and classes (k,), one pair for each class that an input has, sorted by class."""
-    if labels.ndim == 2:
-        classes, rows = np.nonzero(labels.T)
-        return rows.astype(np.int64), classes.astype(np.int64)
-    rows = np.argsort(labels, kind="stable")
-    return rows.astype(np.int64), labels[rows]
-
-
 def count_classes(labels: Labels, classes: int) -> Ints:
     """Return how many inputs have each class, int64 (classes,)."""
     if labels.ndim == 2:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.progress import Progress
-from idc_core.confusion.ground_truth import check_labels, count_classes, pairs_of
+from idc_core.confusion.ground_truth import Labels, check_labels, count_classes
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import layer_names
@@ -63,7 +63,7 @@ class ActivationCounts:
             self._active = np.zeros((self.classes, values.shape[1]), np.int64)
         if values.shape[1] != self._active.shape[1]:
             raise DataError(f"There are {values.shape[1]} neurons; expected {self._active.shape[1]} as before.")
-        rows, classes = pairs_of(labels)
+        rows, classes = _pairs_of(labels)
         if len(rows):
             met, starts = np.unique(classes, return_index=True)
             active = values > np.asarray(self.threshold, values.dtype)
@@ -138,3 +138,12 @@ def count_again(
 ) -> ActivationCounts:
     """Count kept statistics (n, neurons) at some threshold; as `ActivationCounts.update`."""
     return ActivationCounts(classes, threshold).update(values, predicted)
+
+
+def _pairs_of(labels: Labels) -> tuple[Ints, Ints]:
+    """Return inputs and classes (k,), one pair for each class that an input has, sorted by class."""
+    if labels.ndim == 2:
+        classes, rows = np.nonzero(labels.T)
+        return rows.astype(np.int64), classes.astype(np.int64)
+    rows = np.argsort(labels, kind="stable")
+    return rows.astype(np.int64), labels[rows]

@@ -22,7 +22,7 @@ from idc_core.errors import DataError
 _REPORTED = 64
 
 
-class Listed(Protocol):
+class _Listed(Protocol):
     """A torch Dataset, or any sequence."""
 
     def __getitem__(self, place: int, /) -> object:
@@ -32,7 +32,7 @@ class Listed(Protocol):
         """Return how many there are."""
 
 
-def gathered(found: Listed, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+def gathered(found: _Listed, where: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Read the items of a sequence.
 
     Parameters
@@ -77,7 +77,7 @@ def gathered(found: Listed, where: str, limit: int | None, on_progress: Progress
 class _Pairs:
     """Inputs and targets of a sequence, as arrays; all inputs have the shape of the one that was read first."""
 
-    def __init__(self, found: Listed, where: str) -> None:
+    def __init__(self, found: _Listed, where: str) -> None:
         self.found, self.where = found, where
         self.shape: tuple[int, ...] | None = None
 

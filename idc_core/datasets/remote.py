@@ -27,7 +27,7 @@ from idc_core.base.own_code import is_url
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
 from idc_core.datasets.formats import DATA_FORMATS, ending_of
-from idc_core.datasets.picture_files import is_picture
+from idc_core.datasets.pictures import is_picture
 from idc_core.errors import DataError, IdcError
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class _Comparison:
     """Important against random neurons."""
 
     important: Summary
@@ -94,13 +94,13 @@ class RQ1:
         """Return the distances of the important (n,) and of the random neurons (seeds, n), scaled or as they are."""
         return (self.scaled, self.random_scaled) if scaled else (self.distance, self.random_distance)
 
-    def summary(self, scaled: bool = False) -> Comparison:
+    def summary(self, scaled: bool = False) -> _Comparison:
         """Compare important and random neurons over all inputs and seeds."""
         own, others = self.distances(scaled)
         difference = own - others.mean(0)
         spread = float(difference.std())
         mean = float(others.mean())
-        return Comparison(
+        return _Comparison(
             summarise(own),
             summarise(others),
             ratio=float(own.mean()) / mean if mean else float("inf"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
-from idc_core.figures.palette import Palette, class_colour
+from idc_core.figures.palette import CLASSES, Palette
 
 Counts = NDArray[np.int64]
 
@@ -141,7 +141,7 @@ def _class_mark(tiles: Tiles, tile: int, category: int, names: Sequence[str]) ->
 
 
 def _class_legend(colours: Palette, names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
-    return [(name, class_colour(i)) for i, name in enumerate(names)] or [("covered", colours.counts[3])]
+    return [(name, CLASSES[i % len(CLASSES)]) for i, name in enumerate(names)] or [("covered", colours.counts[3])]
 
 
 def _errors(tiles: Tiles) -> Counts:

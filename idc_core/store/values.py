@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
 
-PACKAGES = ("idc_core", "studio")
+_PACKAGES = ("idc_core", "studio")
 """Packages whose dataclasses a result may be made of."""
 
 MOVED: dict[str, str] = {}
@@ -145,7 +145,7 @@ def _kind(value: object) -> str:
 
 
 def _name(kind: type) -> str:
-    if kind.__module__.partition(".")[0] not in PACKAGES or "<" in kind.__qualname__:
+    if kind.__module__.partition(".")[0] not in _PACKAGES or "<" in kind.__qualname__:
         raise UnkeptError(f"A {kind.__qualname__} of {kind.__module__} cannot be kept: it is none of the project's.")
     return f"{kind.__module__}:{kind.__qualname__}"
 
@@ -153,7 +153,7 @@ def _name(kind: type) -> str:
 def _named(name: str) -> Any:
     """Return a class by its name; only dataclasses, named tuples and enumerations of the project's packages."""
     module, _, path = MOVED.get(name, name).partition(":")
-    if module.partition(".")[0] not in PACKAGES or module.endswith("__main__"):
+    if module.partition(".")[0] not in _PACKAGES or module.endswith("__main__"):
         raise ValueError(f"{name} is none of the project's classes")
     kind: Any = importlib.import_module(module)
     for part in path.split("."):

@@ -18,7 +18,7 @@ _TRIED, FIRST = 200, 40
 """Tests on which a way is tried, and those before: a way that is clearly worse on them is dropped."""
 
 _WORSE = 0.1
-GAIN, ERROR, CHANCE = 0.05, 0.8, 1e-3
+_GAIN, _ERROR, _CHANCE = 0.05, 0.8, 1e-3
 """A way must raise accuracy by this much, or lower the RMSE to this share, and be that improbable by chance."""
 
 _MEANT = 0.3
@@ -311,13 +311,13 @@ def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
 
 def _far_better(evidence: Evidence, before: Floats, after: Floats) -> bool:
     first, then = _merit(evidence, before), _merit(evidence, after)
-    if rises_by_chance(int((then > first).sum()), int((then < first).sum())) > CHANCE:
+    if rises_by_chance(int((then > first).sum()), int((then < first).sum())) > _CHANCE:
         return False
     if not _meant(evidence, after):
         return False
     if not evidence.test.class_names:
-        return float(then.mean()) > ERROR**2 * float(first.mean())
-    return float(then.mean() - first.mean()) >= GAIN
+        return float(then.mean()) > _ERROR**2 * float(first.mean())
+    return float(then.mean() - first.mean()) >= _GAIN
 
 
 def _meant(evidence: Evidence, scores: Floats) -> bool:

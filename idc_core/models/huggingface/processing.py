@@ -22,7 +22,7 @@ _WARPED = 384
 
 
 @dataclass(frozen=True)
-class Processing:
+class _Processing:
     """How pictures become what a network takes.
 
     Attributes
@@ -48,7 +48,7 @@ class Processing:
     scaling: Scaling
 
 
-def read_processing(configuration: Configuration) -> Processing:
+def read_processing(configuration: Configuration) -> _Processing:
     """Read `preprocessor_config.json`; without one, pictures have the size that the network says, and no scaling.
 
     Raises
@@ -63,14 +63,14 @@ def read_processing(configuration: Configuration) -> Processing:
         channels = 3
     if settings is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
-        return Processing(size, "stretch", "bilinear", 0, channels, Scaling())
+        return _Processing(size, "stretch", "bilinear", 0, channels, Scaling())
     size, fit, margin = _fitting(settings, where)
     if size is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
     resample = settings.get("resample", 2)
     if type(resample) is not int or not 0 <= resample < len(_RESAMPLES):
         raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(_RESAMPLES) - 1}.")
-    return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
+    return _Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
 
 
 def _scaling(found: dict[str, object], where: str) -> Scaling:
