@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress, report
-from idc_core.confusion.ground_truth import Form, check_form
+from idc_core.confusion.ground_truth import Floats, Form, Ints, check_form
 from idc_core.errors import DataError, SettingError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Gate = NDArray[np.bool_]
 
 _SMALLEST = 1e-5

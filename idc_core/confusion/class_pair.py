@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from idc_core.confusion.ground_truth import Floats, Ints
 
 
 def confused(evidence: Evidence, first: int, second: int) -> Ints:

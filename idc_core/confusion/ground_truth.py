@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from idc_core.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Labels = NDArray[Any]
 """One class per input, int64 (n,), or truth values (n, classes)."""
 
@@ -138,9 +139,6 @@ def _square(directional: NDArray[np.floating]) -> Floats:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise DataError(f"Expected one value for every two classes, (classes, classes); found {matrix.shape}.")
     return matrix
-
-
-Ints = NDArray[np.int64]
 
 
 def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> Labels:

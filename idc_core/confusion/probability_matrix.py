@@ -8,14 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.progress import Progress
-from idc_core.confusion.ground_truth import Labels, check_labels, count_classes
+from idc_core.confusion.ground_truth import Floats, Ints, Labels, check_labels, count_classes
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import layer_names
 from idc_core.tracing.batching import Inputs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 THRESHOLD = 0.5
 """Above this mean scaled output a neuron is active."""

@@ -69,7 +69,9 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     _explained(where, lambda: tokenizer.enable_truncation(length))
     tokenizer.no_padding()
     ids = np.full((len(texts), length), padding, np.int64)
-    encoded = _explained(where, lambda: tokenizer.encode_batch([_whole(text) for text in texts]))
+    # Half characters cannot be taken.
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    encoded = _explained(where, lambda: tokenizer.encode_batch(whole))
     for row, encoding in zip(ids, encoded, strict=True):
         row[: len(encoding.ids)] = encoding.ids[:length]
     vocabulary = _vocabulary(tokenizer, where)
@@ -265,11 +267,6 @@ def _byte_letters() -> dict[str, int]:
 
 
 _BYTES = _byte_letters()
-
-
-def _whole(text: str) -> str:
-    """Return a text without half characters, which the tokenizer cannot take."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _explained(where: str, work: Callable[[], Result]) -> Result:

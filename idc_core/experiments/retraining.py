@@ -10,7 +10,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -166,13 +165,6 @@ def attacked(
     if not result.complete:
         raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
     return np.asarray(result.inputs, np.float32), targets
-
-
-def reweighted(model: nn.Module, weights: Mapping[str, NDArray[np.generic]]) -> nn.Module:
-    """Return a copy of a network, in eval mode, with the weights of a retrained one."""
-    network = copy.deepcopy(model)
-    network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
-    return network.eval()
 
 
 def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:

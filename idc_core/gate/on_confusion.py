@@ -17,27 +17,27 @@ from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import Limit, labelled, limit
 from idc_core.gate.verdicts import Measured, Value, Verdict
 
-Ints = NDArray[np.int64]
+_Ints = NDArray[np.int64]
 
 if TYPE_CHECKING:
     from idc_core.gate.bench import Bench
 
 
-def _by_labels(found: ClassErrors) -> Ints:
+def _by_labels(found: ClassErrors) -> _Ints:
     pairs = np.argwhere(np.triu(np.ones_like(found.distance), 1))  # also of classes that are never predicted
     verdicts = found.verdicts(pairs)
     if verdicts is None:
         raise DataError('The tests have other classes than the network: by = "activations" needs no labels.')
-    confused: Ints = pairs[verdicts.confirmed & verdicts.clear]
+    confused: _Ints = pairs[verdicts.confirmed & verdicts.clear]
     return confused
 
 
-def _by_activations(found: ClassErrors) -> Ints:
-    reported: Ints = found.suspected[found.distance[tuple(found.suspected.T)] < found.confusion_cutoff]
+def _by_activations(found: ClassErrors) -> _Ints:
+    reported: _Ints = found.suspected[found.distance[tuple(found.suspected.T)] < found.confusion_cutoff]
     return reported
 
 
-WAYS: Registry[Callable[[ClassErrors], Ints]] = Registry(
+WAYS: Registry[Callable[[ClassErrors], _Ints]] = Registry(
     "way to tell confused pairs", {"labels": _by_labels, "activations": _by_activations}
 )
 """Which pairs of classes count as confused, int64 (k, 2)."""

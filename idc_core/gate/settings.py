@@ -19,7 +19,7 @@ from idc_core.lrp.explained import EXPLAINED
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import FileOptions, open_named
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MOST_NAME = 200
 
@@ -180,7 +180,7 @@ def _limit(plain: dict[str, object], where: str) -> Limit:
     return _fitted(plain, f"{where} ({name})", kind)
 
 
-def _fitted(plain: Mapping[str, object], where: str, kind: type[T]) -> T:
+def _fitted(plain: Mapping[str, object], where: str, kind: type[_T]) -> _T:
     """Return a table as an object whose fields are its keys."""
     _check_keys(plain, where, kind)
     return typed(dict(plain), where, kind)

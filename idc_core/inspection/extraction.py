@@ -77,8 +77,8 @@ class Stream:
     def __post_init__(self) -> None:
         self._places = 1
         for name, model in self.models.items():
-            shapes = _shapes(model, self.dataset.inputs[self.order[:1]], self.layers[name])
-            self._places = max(self._places, *(int(np.prod(shape)) for shape in shapes.values()))
+            first = next(_extract(model, self.layers[name], iter([self.dataset.inputs[self.order[:1]]])))
+            self._places = max(self._places, *(int(np.prod(shape)) for _, shape in first.values()))
         self.ends = _block_ends(len(self.order), self._places)
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self.made = 0
@@ -254,10 +254,6 @@ def _extract(
             yield {layer: unit_rows(whole[layer].cpu(), axes[layer]) for layer in layers}
             parts, gathered = [], 0
             sizes.popleft()
-
-
-def _shapes(model: nn.Module, one: NDArray[np.generic], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    return {layer: shape for layer, (_, shape) in next(_extract(model, layers, iter([one]))).items()}
 
 
 _SPAN_ROWS = 32_768

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from idc_core.tracing.traces import Traces
     from idc_core.work.executor import OpenExecutor
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Fingerprints = tuple[str, str, str]
 """Of the network, its training inputs and the tests."""
 
 
 @dataclass(frozen=True, eq=False)
-class Planned(Generic[T]):
+class Planned(Generic[_T]):
     """A result that is to be made or found.
 
     `kind` and `key` are as `idc_core.store.place` takes them; with `settings`, by name, it is a run.
@@ -40,7 +40,7 @@ class Planned(Generic[T]):
 
     kind: str
     key: tuple[object, ...]
-    make: Callable[[Progress | None], T]
+    make: Callable[[Progress | None], _T]
     settings: dict[str, object] | None = None
 
     def kept(
@@ -49,7 +49,7 @@ class Planned(Generic[T]):
         *,
         fresh: bool = False,
         on_problem: Callable[[DataError], None] | None = None,
-    ) -> T:
+    ) -> _T:
         """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
         return store.kept(
             self.kind,
@@ -62,12 +62,12 @@ class Planned(Generic[T]):
             on_problem=on_problem,
         )
 
-    def found(self) -> T | None:
+    def found(self) -> _T | None:
         """Return the result if it is kept."""
-        result: T = store.find(store.place(self.kind, self.key))
+        result: _T = store.find(store.place(self.kind, self.key))
         return None if result is store.MISSING else result
 
-    def _figures(self, value: T) -> dict[str, float]:
+    def _figures(self, value: _T) -> dict[str, float]:
         return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)
 
 

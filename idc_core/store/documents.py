@@ -30,7 +30,7 @@ class _Owned(Protocol):
 
 
 D = TypeVar("D", bound=_Owned)
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def may_see(owner: str, asker: str | None, *, shared: bool = False) -> bool:
@@ -43,7 +43,7 @@ def may_change(owner: str, asker: str | None, *, shared: bool = False) -> bool:
     return asker in (None, owner) or (shared and asker == "")
 
 
-def read_sealed(path: Path, where: str, kind: type[T]) -> T:
+def read_sealed(path: Path, where: str, kind: type[_T]) -> _T:
     """Read JSON that carries a checksum, as `read_json` does; `where` begins the sentence that says it is damaged."""
     return read_json(open_sealed_text(read_content(path, where), where), where, kind)
 

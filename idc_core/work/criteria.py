@@ -108,12 +108,9 @@ def update_criteria(
         for criterion, other in zip(parted, more, strict=True):
             criterion.merge(other)
         for criterion, other in zip(whole, later, strict=True):
-            vars(criterion).update({name: vars(other)[name] for name in vars(other).keys() - _own(criterion)})
-
-
-def _own(criterion: Criterion) -> set[str]:
-    """Return the attributes that a copy which has seen more does not tell."""
-    return {*criterion.unmerged, "batch_size"}
+            # All but what a copy that has seen more does not tell.
+            told = vars(other).keys() - {*criterion.unmerged, "batch_size"}
+            vars(criterion).update({name: vars(other)[name] for name in told})
 
 
 def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:

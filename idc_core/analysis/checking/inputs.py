@@ -12,7 +12,7 @@ from idc_core.analysis.checking.detectors import detector, finite_scores, number
 from idc_core.analysis.checking.evidence import Evidence, kappa, rises_by_chance
 from idc_core.errors import ModelError
 
-Floats = NDArray[np.float32]
+_Floats = NDArray[np.float32]
 
 _TRIED, FIRST = 200, 40
 """Tests on which a way is tried, and those before: a way that is clearly worse on them is dropped."""
@@ -57,13 +57,13 @@ class Way:
 
     family: str
     seen: str
-    change: Callable[[Floats, Evidence], Floats]
+    change: Callable[[_Floats, Evidence], _Floats]
     code: str
     file: str
     channels: tuple[int, ...] | None = (1, 3)
 
 
-def _moments(evidence: Evidence) -> tuple[Floats, Floats]:
+def _moments(evidence: Evidence) -> tuple[_Floats, _Floats]:
     """Return means and deviations of the training inputs: per channel of pictures, per feature of vectors."""
     seen = evidence.training_inputs.astype(np.float64)
     axes = tuple(axis for axis in range(seen.ndim) if axis != (1 if seen.ndim == 4 else seen.ndim - 1))
@@ -71,38 +71,38 @@ def _moments(evidence: Evidence) -> tuple[Floats, Floats]:
     return seen.mean(axes, keepdims=True).astype(np.float32), np.maximum(deviation, 1e-6).astype(np.float32)
 
 
-def _constants(evidence: Evidence) -> tuple[Floats, Floats]:
+def _constants(evidence: Evidence) -> tuple[_Floats, _Floats]:
     mean, deviation = (np.array(values, np.float32)[None, :, None, None] for values in _IMAGENET)
     return mean, deviation
 
 
-def _standardised(moments: Callable[[Evidence], tuple[Floats, Floats]]) -> Callable[[Floats, Evidence], Floats]:
-    def change(inputs: Floats, evidence: Evidence) -> Floats:
+def _standardised(moments: Callable[[Evidence], tuple[_Floats, _Floats]]) -> Callable[[_Floats, Evidence], _Floats]:
+    def change(inputs: _Floats, evidence: Evidence) -> _Floats:
         mean, deviation = moments(evidence)
         return (inputs - mean) / deviation
 
     return change
 
 
-def _undone(moments: Callable[[Evidence], tuple[Floats, Floats]]) -> Callable[[Floats, Evidence], Floats]:
-    def change(inputs: Floats, evidence: Evidence) -> Floats:
+def _undone(moments: Callable[[Evidence], tuple[_Floats, _Floats]]) -> Callable[[_Floats, Evidence], _Floats]:
+    def change(inputs: _Floats, evidence: Evidence) -> _Floats:
         mean, deviation = moments(evidence)
         return inputs * deviation + mean
 
     return change
 
 
-def _caffe(inputs: Floats, evidence: Evidence) -> Floats:
+def _caffe(inputs: _Floats, evidence: Evidence) -> _Floats:
     return inputs[:, ::-1] * np.float32(255) - np.array(_CAFFE, np.float32)[None, :, None, None]
 
 
-def _channels_last(inputs: Floats, evidence: Evidence) -> Floats:
+def _channels_last(inputs: _Floats, evidence: Evidence) -> _Floats:
     """Read pictures whose numbers lie as rows, columns, channels and were only given another shape."""
     n, channels, rows, columns = inputs.shape
     return inputs.reshape(n, rows, columns, channels).transpose(0, 3, 1, 2)
 
 
-def _channels_first(inputs: Floats, evidence: Evidence) -> Floats:
+def _channels_first(inputs: _Floats, evidence: Evidence) -> _Floats:
     """Read pictures whose numbers lie as channels, rows, columns and were taken for rows, columns, channels."""
     return inputs.transpose(0, 2, 3, 1).reshape(inputs.shape)
 
@@ -258,8 +258,8 @@ def _todo(evidence: Evidence, way: Way) -> str:
 
 
 def _best(
-    evidence: Evidence, inputs: Floats, scores: Floats, ways: Sequence[Way]
-) -> tuple[Way, Floats, list[str]] | None:
+    evidence: Evidence, inputs: _Floats, scores: _Floats, ways: Sequence[Way]
+) -> tuple[Way, _Floats, list[str]] | None:
     """Return the best way that is far better than none, its scores, and others nearly as good."""
     good = []
     for way in ways:
@@ -274,13 +274,13 @@ def _best(
     return way, better, [entry for entry in others if not entry.startswith(f"{way.seen}:")][:2]
 
 
-def _fits(way: Way, inputs: Floats) -> bool:
+def _fits(way: Way, inputs: _Floats) -> bool:
     return way.channels is None or (inputs.ndim == 4 and inputs.shape[1] in way.channels)
 
 
-def _scores(evidence: Evidence, inputs: Floats, scores: Floats, way: Way) -> Floats | None:
+def _scores(evidence: Evidence, inputs: _Floats, scores: _Floats, way: Way) -> _Floats | None:
     """Return the scores with a way; None where the network cannot take it, or it is clearly worse."""
-    parts: list[Floats] = []
+    parts: list[_Floats] = []
     for part in (slice(0, FIRST), slice(FIRST, len(inputs))):
         if not len(inputs[part]):
             break
@@ -294,12 +294,12 @@ def _scores(evidence: Evidence, inputs: Floats, scores: Floats, way: Way) -> Flo
     return np.concatenate(parts)
 
 
-def _hopeless(evidence: Evidence, before: Floats, after: Floats) -> bool:
+def _hopeless(evidence: Evidence, before: _Floats, after: _Floats) -> bool:
     first, then = (float(_merit(evidence, scores).mean()) for scores in (before, after))
     return then < first - _WORSE if evidence.test.class_names else then < 1.5 * first
 
 
-def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
+def _merit(evidence: Evidence, scores: _Floats) -> NDArray[np.float64]:
     """Return 1 for inputs predicted right, else 0; of a regression the squared error, negative."""
     targets = evidence.targets[: len(scores)]
     if evidence.test.class_names:
@@ -309,7 +309,7 @@ def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
     return np.negative(np.square(error))
 
 
-def _far_better(evidence: Evidence, before: Floats, after: Floats) -> bool:
+def _far_better(evidence: Evidence, before: _Floats, after: _Floats) -> bool:
     first, then = _merit(evidence, before), _merit(evidence, after)
     if rises_by_chance(int((then > first).sum()), int((then < first).sum())) > _CHANCE:
         return False
@@ -320,7 +320,7 @@ def _far_better(evidence: Evidence, before: Floats, after: Floats) -> bool:
     return float(then.mean() - first.mean()) >= _GAIN
 
 
-def _meant(evidence: Evidence, scores: Floats) -> bool:
+def _meant(evidence: Evidence, scores: _Floats) -> bool:
     """Whether predictions clearly depend on the inputs."""
     targets = evidence.targets[: len(scores)]
     if not evidence.test.class_names:
@@ -328,6 +328,6 @@ def _meant(evidence: Evidence, scores: Floats) -> bool:
     return kappa(targets.astype(np.int64), scores.argmax(1), scores.shape[1]) >= _MEANT
 
 
-def _said(evidence: Evidence, scores: Floats) -> str:
+def _said(evidence: Evidence, scores: _Floats) -> str:
     merit = float(_merit(evidence, scores).mean())
     return f"accuracy is {100 * merit:.1f} %" if evidence.test.class_names else f"the RMSE is {np.sqrt(-merit):.4g}"

@@ -138,7 +138,7 @@ def _read_state(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 
 def _widest(state: dict[str, Tensor]) -> torch.dtype:
-    """Return the _widest type of floating-point numbers among some tensors, at least float32."""
+    """Return the widest type of floating-point numbers among some tensors, at least float32."""
     return max(
         (value.dtype for value in state.values() if value.is_floating_point()),
         key=lambda kind: torch.finfo(kind).bits,
