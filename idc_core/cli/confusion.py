@@ -36,7 +36,7 @@ _JSON_FORMAT = 1
 _GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
 """Groups of classes, roughly: what is wrong inside is told with the classes there are."""
 
-LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
+_LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
 
 
 class _Limited(TypedDict):
@@ -91,7 +91,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add("--top", type=Number(ROWS), default=20, metavar="N", help="how many pairs to print (%(default)s)")
     limit = "a pair and its maximum, such as cat:dog=1.5; can be given several times"
-    pair = Assignment("--at-most as class:class=number", LIMIT)
+    pair = Assignment("--at-most as class:class=number", _LIMIT)
     add("--at-most", type=pair, action="append", default=[], metavar="PAIR=X", help=limit)
     measure = "the quantity limited: " + ", ".join(_MEASURES) + " (%(default)s: standard deviations below the mean)"
     words = "{" + ",".join(_MEASURES) + "}"

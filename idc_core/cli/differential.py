@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from idc_core.generation.ascent import AscentSettings
     from idc_core.models import Network as OpenNetwork
 
-MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
+_MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
 _TOLD = ("models", "choose", "seeds", "cell", "constraint", "set", "guide")
 """Options that a search follows from beside those of how it climbs, for the list of runs."""
 
-VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
+_VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
 
 
 class Guide(Name):
@@ -66,9 +66,9 @@ def add_parser(subparsers: Subparsers) -> None:
     add = parser.add_argument
     models = (
         "two networks or more; NAME=FILE takes the weights of a safetensors file, with its card beside it, NAME:BITS "
-        f"is a copy with weights of so many bits ({' '.join(MODELS)})"
+        f"is a copy with weights of so many bits ({' '.join(_MODELS)})"
     )
-    add("--models", type=Network(), action=Distinct, nargs="+", default=list(MODELS), metavar="NAME", help=models)
+    add("--models", type=Network(), action=Distinct, nargs="+", default=list(_MODELS), metavar="NAME", help=models)
     own = "the data set whose tests are the seeds (the first network's own)"
     add("--data", type=Name("data"), metavar="NAME", help=own)
     add("--seeds", type=Number(STARTS), default=50, metavar="N", help="how many tests to start from (%(default)s)")
@@ -77,7 +77,7 @@ def add_parser(subparsers: Subparsers) -> None:
     rules = "how pictures may be changed: %(choices)s (%(default)s)"
     allowed = Name("constraints")
     add("--constraint", type=allowed, choices=allowed, default="light", metavar="NAME", help=rules)
-    value = Assignment("--set NAME=VALUE with a number, such as limit=0.5", VALUE)
+    value = Assignment("--set NAME=VALUE with a number, such as limit=0.5", _VALUE)
     several = "parameters of the constraint"
     add("--set", type=value, action=Distinct, nargs="+", default=[], metavar="NAME=VALUE", help=several)
     guide = "criterion whose uncovered targets are aimed at: %(choices)s (%(default)s)"

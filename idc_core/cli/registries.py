@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from idc_core.models import ModelEntry
     from idc_core.runs.kinds import RunKind
 
-Row = tuple[str, ...]
+_Row = tuple[str, ...]
 
 RULES = "rules"
 """The word for relevance rules, which are named by tables too."""
@@ -34,27 +34,27 @@ class _Described(Protocol):
     def help(self) -> str: ...
 
 
-def _described(name: str, entry: _Described) -> Row:
+def _described(name: str, entry: _Described) -> _Row:
     return name, entry.label, entry.help
 
 
-def _carded(name: str, entry: type[Criterion | Constraint]) -> Row:
+def _carded(name: str, entry: type[Criterion | Constraint]) -> _Row:
     return _described(name, entry.card)
 
 
-def _run_kind(name: str, entry: RunKind) -> Row:
+def _run_kind(name: str, entry: RunKind) -> _Row:
     return name, entry.label, f"Main figure: {entry.scores[0].label}."
 
 
-def _experiment(name: str, entry: Experiment) -> Row:
+def _experiment(name: str, entry: Experiment) -> _Row:
     return name, "", entry.help
 
 
-def _limit(name: str, entry: type) -> Row:
+def _limit(name: str, entry: type) -> _Row:
     return name, "", str(entry.__doc__).splitlines()[0]
 
 
-def _model(name: str, entry: ModelEntry) -> Row:
+def _model(name: str, entry: ModelEntry) -> _Row:
     layers = (f"[{layer}]" if layer == entry.default_layer else layer for layer in entry.layers)
     return name, entry.dataset, " ".join(layers)
 
@@ -66,8 +66,8 @@ class _Registered:
     home: str
     registry: str
     one: str
-    row: Callable[[str, Any], Row] = _described
-    columns: Row = ("", "")
+    row: Callable[[str, Any], _Row] = _described
+    columns: _Row = ("", "")
 
     @property
     def entries(self) -> Mapping[str, object]:
@@ -76,7 +76,7 @@ class _Registered:
         return entries
 
     @property
-    def rows(self) -> Iterable[Row]:
+    def rows(self) -> Iterable[_Row]:
         """A row per entry."""
         return (self.row(name, entry) for name, entry in self.entries.items())
 

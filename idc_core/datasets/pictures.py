@@ -142,7 +142,7 @@ _TOGETHER = 16
 
 
 @dataclass(frozen=True)
-class Form:
+class _Form:
     """What every picture is brought to; `told` is whether size and channels were given, not seen in the files."""
 
     channels: int
@@ -194,7 +194,7 @@ def read_pictures(
 class _PictureRows:
     """The pictures of a folder or zip file in one form, by their number among its names."""
 
-    def __init__(self, files: _PictureFiles, form: Form) -> None:
+    def __init__(self, files: _PictureFiles, form: _Form) -> None:
         self.where, self.shape, self._files, self._form = files.where, form.shape, files, form
         key = hashlib.sha256(repr((_VERSION, files.stamp, form)).encode()).hexdigest()[:32]
         self._cache = RowCache(cache_folder() / "pictures" / key, len(files.names), int(np.prod(form.shape)))
@@ -264,11 +264,11 @@ class _PictureRows:
         )
 
 
-def _form(files: _PictureFiles, preparation: Preparation) -> Form:
+def _form(files: _PictureFiles, preparation: Preparation) -> _Form:
     """Return what all pictures are brought to: as the preparation says, else as they all are."""
     given = preparation.size is not None, preparation.channels is not None
     if preparation.size is not None and preparation.channels is not None:
-        return Form(
+        return _Form(
             preparation.channels, preparation.size, preparation.fit, given, preparation.resample, preparation.margin
         )
     survey = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
@@ -276,7 +276,7 @@ def _form(files: _PictureFiles, preparation: Preparation) -> Form:
         raise DataError(_several_sizes(files, survey))
     size = preparation.size or (int(survey["sizes"][0][0]), int(survey["sizes"][0][1]))
     channels = preparation.channels or (1 if survey["grey"] else 3)
-    return Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
+    return _Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
 
 
 def _survey(files: _PictureFiles) -> dict[str, object]:
@@ -296,7 +296,7 @@ def _several_sizes(files: _PictureFiles, found: Record) -> str:
     )
 
 
-def _said(form: Form) -> list[str]:
+def _said(form: _Form) -> list[str]:
     """Say what is done to the pictures."""
     parts = []
     if form.told[0]:

@@ -38,7 +38,7 @@ _PATIENCE_S = 20
 
 _BLOCK = 1 << 20
 
-Blocks = Callable[[], Iterator[bytes]]
+_Blocks = Callable[[], Iterator[bytes]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Found:
     `mark` changes with the content, and is empty where the server tells nothing. `size` is in bytes, or 0 if unknown.
     """
 
-    files: Mapping[str, Blocks]
+    files: Mapping[str, _Blocks]
     mark: str
     size: int
 
@@ -169,7 +169,7 @@ def _blocks(system: AbstractFileSystem, path: str) -> Iterator[bytes]:
         yield from iter(partial(stream.read, _BLOCK), b"")
 
 
-def _told_blocks(url: str, blocks: Blocks) -> Iterator[bytes]:
+def _told_blocks(url: str, blocks: _Blocks) -> Iterator[bytes]:
     with _told(url):
         yield from blocks()
 

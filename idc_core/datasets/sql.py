@@ -20,7 +20,7 @@ SYMBOLS = 30
 WINDOWS = 4
 """Records cut from one string."""
 
-RECORDS = {"train": 29_696, "test": 5_120}
+_RECORDS = {"train": 29_696, "test": 5_120}
 
 _LEARNS_FROM = 2_048
 """A recurrent network reads symbol by symbol: all training records would keep two cores busy for ten seconds."""
@@ -181,7 +181,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts."""
-    count = RECORDS[split] if limit is None else min(limit, RECORDS[split])
+    count = _RECORDS[split] if limit is None else min(limit, _RECORDS[split])
     report(on_progress, 0, 1, "Making SQL strings")
     made, offsets = sentences(split, -(-count // WINDOWS))
     texts = [
@@ -249,7 +249,7 @@ def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray
 @lru_cache(maxsize=2)
 def _nodes(split: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return all nodes of a split (nodes, 4), where each string's begin, and where its records begin."""
-    made, offsets = sentences(split, -(-RECORDS[split] // WINDOWS))
+    made, offsets = sentences(split, -(-_RECORDS[split] // WINDOWS))
     counts = [len(sentence.spans) for sentence in made]
     first = np.concatenate([[0], np.cumsum(counts)])
     return np.array([span for sentence in made for span in sentence.spans], np.int64), first, offsets

@@ -25,10 +25,10 @@ _MOST_WORD = 1_000
 _SAID = 60
 _WORD_START = "▁"
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-class Tokens(NamedTuple):
+class _Tokens(NamedTuple):
     """Texts as token ids.
 
     Attributes
@@ -45,7 +45,7 @@ class Tokens(NamedTuple):
     special: tuple[int, ...]
 
 
-def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
+def tokenize(texts: Sequence[str], folder: Path, length: int) -> _Tokens:
     """Return token ids of texts, with the marks that the tokenizer puts around them, cut and padded at the end.
 
     Parameters
@@ -77,7 +77,7 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     vocabulary = _vocabulary(tokenizer, where)
     if ids.size and ids.max() >= len(vocabulary):
         raise DataError(f"{where} gives the id {ids.max():,}, but its vocabulary ends at {len(vocabulary) - 1:,}.")
-    return Tokens(ids, vocabulary, _special(tokenizer, padding))
+    return _Tokens(ids, vocabulary, _special(tokenizer, padding))
 
 
 def _open_tokenizer(folder: Path) -> Tokenizer:
@@ -269,7 +269,7 @@ def _byte_letters() -> dict[str, int]:
 _BYTES = _byte_letters()
 
 
-def _explained(where: str, work: Callable[[], Result]) -> Result:
+def _explained(where: str, work: Callable[[], _Result]) -> _Result:
     """Call the library; whatever it makes of a damaged tokenizer, panics too, is a DataError."""
     try:
         return work()

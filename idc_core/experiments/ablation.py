@@ -32,7 +32,7 @@ _MOST_COUNTS = 13
 _AGREEMENT = 1e-4
 """Relative difference that passes run together may show from passes run one by one; single precision gives 1e-6."""
 
-Task = Literal["classification", "regression"]
+_Task = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Ablation:
 
     layer: str
     neurons: int
-    task: Task
+    task: _Task
     order: NDArray[np.int64]
     counts: NDArray[np.int64]
     seeds: tuple[int, ...]
@@ -92,7 +92,7 @@ def ablate(
     counts: Iterable[int] | None = None,
     seeds: Seeds = 5,
     *,
-    task: Task = "classification",
+    task: _Task = "classification",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Ablation:

@@ -43,13 +43,13 @@ class Limit(ABC):
 LIMITS: Registry[type[Limit]] = Registry("kind of limit")
 """Kinds of limits by name, entered by `limit`."""
 
-Kind = TypeVar("Kind", bound=type[Limit])
+_Kind = TypeVar("_Kind", bound=type[Limit])
 
 
-def limit(name: str) -> Callable[[Kind], Kind]:
+def limit(name: str) -> Callable[[_Kind], _Kind]:
     """Enter a kind of limit into `LIMITS`: a frozen dataclass whose fields are its keys in the file."""
 
-    def enter(kind: Kind) -> Kind:
+    def enter(kind: _Kind) -> _Kind:
         LIMITS.enter(name, kind)
         return kind
 

@@ -37,7 +37,7 @@ def _by_activations(found: ClassErrors) -> _Ints:
     return reported
 
 
-WAYS: Registry[Callable[[ClassErrors], _Ints]] = Registry(
+_WAYS: Registry[Callable[[ClassErrors], _Ints]] = Registry(
     "way to tell confused pairs", {"labels": _by_labels, "activations": _by_activations}
 )
 """Which pairs of classes count as confused, int64 (k, 2)."""
@@ -59,7 +59,7 @@ class ConfusedPairs(Limit):
 
     def __post_init__(self) -> None:
         """Refuse numbers outside their ranges."""
-        _ = WAYS[self.by]
+        _ = _WAYS[self.by]
         whole_number("at_most_new", self.at_most_new)
         SCALED.check(self.threshold)
         if self.by == "labels" and (self.layers or self.threshold != SCALED.default):
@@ -80,7 +80,7 @@ class ConfusedPairs(Limit):
     def measure(self, bench: Bench) -> Measured:
         """Return the confused pairs, by the names of their classes."""
         errors = bench.class_errors(self.layers, self.threshold)
-        pairs = WAYS[self.by](errors)
+        pairs = _WAYS[self.by](errors)
         names = errors.class_names
         counted = errors.verdicts(pairs)
         lines = []

@@ -64,7 +64,7 @@ class Block:
         return self._pieces[place]
 
 
-Key = tuple[object, ...]
+_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class BlockStore:
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
         self.in_memory = 0
-        self._memory: dict[Key, list[Tensor]] = {}
-        self._files: dict[Key, list[_Spilled]] = {}
+        self._memory: dict[_Key, list[Tensor]] = {}
+        self._files: dict[_Key, list[_Spilled]] = {}
         self._folder: TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
@@ -106,10 +106,10 @@ class BlockStore:
             self._folder.cleanup()
             self._folder = None
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: _Key) -> bool:
         return key in self._memory or key in self._files
 
-    def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
+    def put(self, key: _Key, arrays: Iterable[Tensor]) -> None:
         """Keep arrays under a key; DataError if the disk has no room for them."""
         given = list(arrays)
         size = sum(array.nbytes for array in given)
@@ -127,7 +127,7 @@ class BlockStore:
             del self._memory[key]
         self.in_memory = 0
 
-    def _write(self, key: Key, given: list[Tensor]) -> None:
+    def _write(self, key: _Key, given: list[Tensor]) -> None:
         kept = []
         try:
             for number, array in enumerate(given):
@@ -142,7 +142,7 @@ class BlockStore:
             ) from error
         self._files[key] = kept
 
-    def get(self, key: Key) -> list[Tensor]:
+    def get(self, key: _Key) -> list[Tensor]:
         """Return what was kept under a key."""
         if key in self._memory:
             return self._memory[key]

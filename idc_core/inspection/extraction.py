@@ -91,7 +91,7 @@ class Stream:
 
     def _evaluate(self) -> None:
         together = _SPAN_ROWS // self._places if self.cache else 0
-        self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
+        self._evaluation = _Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
         self._rows: tuple[tuple[int, ...], dict[int, Tensor]] | None = None
 
     def extend(self, order: NDArray[np.int64]) -> bool:
@@ -281,7 +281,7 @@ class _EvaluatedBlocks:
 
 
 @dataclass(eq=False)
-class Evaluation:
+class _Evaluation:
     """Evaluate hypotheses on records that are read in blocks.
 
     `ends` (blocks,) says where in `order` (n,) each block ends. Blocks of up to `together` records are evaluated

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _Read = Callable[[Path], "Module"]
 _Expect = Callable[[Path], "Preparation"]
-Tell = Callable[[Path], str]
+_Tell = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class NetworkFormat:
     read: _Read
     expects: _Expect | None = None
     trusted: bool = False  # it may run code, so that only the owner's command line opens it
-    data: Tell | None = None
+    data: _Tell | None = None
 
 
 NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
@@ -41,7 +41,7 @@ NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
 
 
 def _network_format(
-    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: Tell | None = None
+    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: _Tell | None = None
 ) -> Callable[[_Read], _Read]:
     """Enter the decorated reader for an ending."""
 

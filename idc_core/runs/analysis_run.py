@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Sources = tuple[Source, Source]
 """Training inputs and tests."""
 
-KIND = "analysis"
+_KIND = "analysis"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class PlannedAnalysis:
         def make(on_progress: Progress | None) -> Analysis:
             from idc_core.work.analysis import analyze_tests
 
-            result = store.place(KIND, self.key)
+            result = store.place(_KIND, self.key)
             with (Here if traces else open_executor)() as executor:  # nothing runs again
                 return analyze_tests(
                     executor,
@@ -102,4 +102,4 @@ class PlannedAnalysis:
                     on_progress=on_progress,
                 )
 
-        return Planned(KIND, self.key, make, self.settings)
+        return Planned(_KIND, self.key, make, self.settings)

@@ -228,7 +228,7 @@ def test_a_damaged_cache_is_decoded_again(tmp_path, home, decoded, damage):
 def test_the_least_recently_used_decoded_pictures_go_first(tmp_path, monkeypatch):
     from idc_core.datasets import row_cache
 
-    monkeypatch.setattr(row_cache, "MOST", 3 * 8192)
+    monkeypatch.setattr(row_cache, "_MOST", 3 * 8192)
     for number, name in enumerate("abc"):
         cache = RowCache(tmp_path / "pictures" / name, 1, 8192)
         with cache.writing(1) as put:

@@ -65,14 +65,14 @@ def columns(content: bytes, start: int, where: str) -> Iterator[_Column]:
 
 
 @dataclass(frozen=True)
-class Page:
+class _Page:
     """Bytes of a page once expanded, and how many values it has."""
 
     size: int
     values: int
 
 
-def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]:
+def pages(content: bytes, start: int, length: int, where: str) -> Iterator[_Page]:
     """Yield the pages of a column that takes so many bytes from here.
 
     Raises
@@ -98,7 +98,7 @@ def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]
                 f"{where} holds texts as differences (DELTA_BYTE_ARRAY); write them plain or as a dictionary."
             )
         place += compressed
-        yield Page(size, values)
+        yield _Page(size, values)
 
 
 def _number(header: _Struct, field: int) -> int:

@@ -85,13 +85,13 @@ OPERATORS: dict[str, Build] = {}
 """ONNX operator -> ``build(node)``. A module that it returns is called with the inputs that are not constant, a
 function with all of them."""
 
-B = TypeVar("B", bound=Build)
+_B = TypeVar("_B", bound=Build)
 
 
-def operator(*names: str) -> Callable[[B], B]:
+def operator(*names: str) -> Callable[[_B], _B]:
     """Enter what builds nodes of these operators."""
 
-    def enter(build: B) -> B:
+    def enter(build: _B) -> _B:
         OPERATORS.update(dict.fromkeys(names, build))
         return build
 
