@@ -18,7 +18,6 @@ from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from idc_core.coverage.idc_settings import OPTIONS, IdcOptions
 from idc_core.datasets import Dataset
-from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
 from idc_core.experiments.retraining import (
@@ -238,11 +237,6 @@ def _make_tests(
     return made
 
 
-def _test_names(task: Task) -> tuple[str, ...]:
-    """Return the names of the tests that `_make_tests` makes: attacks are on classifiers."""
-    return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
-
-
 def rq6_results(
     model: nn.Module,
     train: Dataset,
@@ -253,7 +247,9 @@ def rq6_results(
     """Return the finished networks of a run, by addition and seed, as its result so far."""
     start = settings.start
     steps = len(train) // min(usual_recipe(model, start).batch, len(train))
-    tests, listed = _test_names(train.task), check_seeds(seeds)
+    # As `_make_tests` makes them: attacks are on classifiers.
+    tests = tuple(TESTS) if train.task == "classification" else ("clean", "noise", "guided")
+    listed = check_seeds(seeds)
     return Retraining(tuple(ADDITIONS), listed, tests, train.task, settings.epochs, steps, len(train), start, networks)
 
 

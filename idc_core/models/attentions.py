@@ -53,9 +53,12 @@ def _token_read(network: nn.Module, inputs: Tensor, block: str) -> str:
     """Return the part that the scores are computed from, told by gradients at the last block; "" for all tokens."""
     held: list[Tensor] = []
 
-    def ends_here(module: nn.Module, given: object, output: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
-        held.append((output if isinstance(output, Tensor) else output[0]).detach().requires_grad_())
-        return held[-1] if isinstance(output, Tensor) else (held[-1], *output[1:])
+    def ends_here(
+        module: nn.Module, given: object, output: Tensor | tuple[Tensor, ...] | list[Tensor]
+    ) -> Tensor | tuple[Tensor, ...]:
+        first, *rest = output if isinstance(output, tuple | list) else (output,)
+        held.append(first.detach().requires_grad_())
+        return (held[-1], *rest) if isinstance(output, tuple | list) else held[-1]
 
     hook = network.get_submodule(block).register_forward_hook(ends_here)
     try:
