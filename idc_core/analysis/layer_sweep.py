@@ -7,7 +7,6 @@ for the largest number of neurons: the important neurons of a smaller number are
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +89,7 @@ class Sweep:
         key = (suite, layer, m)
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == key), None)
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, object]]:
         """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell)."""
         return [
             {

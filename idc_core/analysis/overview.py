@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Overview:
 
     def to_json(self) -> str:
         """Write the overview as JSON text."""
-        values: dict[str, Any] = dict(vars(self))
+        values: dict[str, object] = dict(vars(self))
         values["training"] = None if self.training is None else asdict(self.training)
         values["table"] = {
             "sizes": list(self.table.sizes),

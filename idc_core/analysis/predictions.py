@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +20,18 @@ class Predictions:
     """(n,), softmax probability of the predicted class; for regression the predicted value."""
     correct: NDArray[np.bool_]  # (n,), whether the prediction is right; True throughout for regression
 
-    def only(self, rows: NDArray[Any]) -> Predictions:
+    def only(self, rows: NDArray[np.generic]) -> Predictions:
         """Return the predictions of some inputs."""
         return Predictions(self.classes[rows], self.confidence[rows], self.correct[rows])
 
-    def quality(self, targets: NDArray[Any], task: Task) -> tuple[float | None, float | None]:
+    def quality(self, targets: NDArray[np.number], task: Task) -> tuple[float | None, float | None]:
         """Return the accuracy of a classification and the root mean squared error of a regression; else None."""
         if task == "regression":
             return None, float(np.sqrt(np.square(self.confidence.astype(np.float64) - targets).mean()))
         return float(self.correct.mean()), None
 
 
-def predictions_of(scores: NDArray[np.floating], targets: NDArray[Any], task: Task) -> Predictions:
+def predictions_of(scores: NDArray[np.floating], targets: NDArray[np.number], task: Task) -> Predictions:
     """Return the predictions of scores (n, classes) before the softmax."""
     if task == "regression":
         return Predictions(np.zeros(len(scores), np.int64), scores[:, 0].astype(np.float32), np.ones(len(scores), bool))

@@ -1,7 +1,6 @@
 """The result of the whole method on one setup; needs no torch."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +56,7 @@ class Analysis:
 
     layer: str
     m: int
-    settings: dict[str, Any]
+    settings: dict[str, object]
     accuracy: float | None
     rmse: float | None
     predictions: NDArray[np.int64]

@@ -35,7 +35,7 @@ from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
 from idc_core.errors import IdcError
 
-FAILED = 2
+_FAILED = 2
 _OF_THE_WHOLE = ("-h", "--help", "--version")
 _INTERRUPTED = 130  # 128 + SIGINT, what shells report for a program that Ctrl-C ended
 
@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except IdcError as error:
         print(error, file=sys.stderr)
-        return FAILED
+        return _FAILED
     except KeyboardInterrupt:
         print("\nStopped by Ctrl-C before the work was finished.", file=sys.stderr)
         return _INTERRUPTED

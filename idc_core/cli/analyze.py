@@ -223,7 +223,7 @@ def _make_document(
     }
 
 
-def _sketched(found: Clusters) -> dict[str, Any]:
+def _sketched(found: Clusters) -> dict[str, object]:
     """Return how far a neuron's clusters can be from the exact ones, where a sketch of its values was clustered."""
     bounds = found.sketch
     if bounds is None:
@@ -239,7 +239,7 @@ def _sketched(found: Clusters) -> dict[str, Any]:
     }
 
 
-def _described(data: Dataset) -> dict[str, Any]:
+def _described(data: Dataset) -> dict[str, object]:
     notes = list(data.notes)
     return {"name": data.name, "inputs": len(data), "fingerprint": data.fingerprint, "notes": notes}
 
@@ -257,7 +257,8 @@ def render(document: dict[str, Any]) -> str:
         (
             f"{document['model']['label']}, layer {settings['layer']}, m = {settings['m']}\n"
             f"fitted on {train['inputs']:,} training inputs of {train['name']}, "
-            f"examined with {test['inputs']:,} tests of {test['name']}: {_quality(document)}"
+            f"examined with {test['inputs']:,} tests of {test['name']}: "
+            + _quality(document["accuracy"], document["rmse"])
             + (f"\ntests read as: {'; '.join(test['notes'])}" if test["notes"] else ""),
             table(neurons, ">>>><") + (f"\n{document['sketch']}" if document["sketch"] else ""),
             f"covered {document['covered']:,} of {document['total']:,} cells: IDC {_percent(document['idc'])}",
@@ -266,12 +267,12 @@ def render(document: dict[str, Any]) -> str:
     )
 
 
-def _quality(document: dict[str, Any]) -> str:
-    if document["rmse"] is not None:
-        return f"RMSE {document['rmse']:.4f}"  # in the unit of the targets, which the data set defines
-    if document["accuracy"] is None:
+def _quality(accuracy: float | None, rmse: float | None) -> str:
+    if rmse is not None:
+        return f"RMSE {rmse:.4f}"  # in the unit of the targets, which the data set defines
+    if accuracy is None:
         return "their classes are not the network's, so there is no accuracy"
-    return f"accuracy {_percent(document['accuracy'])}"
+    return f"accuracy {_percent(accuracy)}"
 
 
 def _percent(share: float) -> str:

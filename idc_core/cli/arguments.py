@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from idc_core.base import files
 from idc_core.base.own_code import is_url
@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 class Argument(ABC):
     """One sort of value, given to a parser as `type`."""
 
-    def __call__(self, text: str) -> Any:
+    def __call__(self, text: str) -> object:
         """Return the value that a text says; argparse puts the option's name before the message."""
         try:
             if len(text) > LONGEST or not text.isprintable():
@@ -54,7 +54,7 @@ class Argument(ABC):
             raise argparse.ArgumentTypeError(str(error)) from None
 
     @abstractmethod
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the value that a text says, or raise `IdcError`: with a capital a sentence, else its end."""
 
 
@@ -132,7 +132,7 @@ def _is_there(path: Path | str) -> bool:
     return os.path.exists(path)  # noqa: PTH110
 
 
-def _refuse_name(kind: str, text: str, entries: Mapping[str, Any]) -> NoReturn:
+def _refuse_name(kind: str, text: str, entries: Mapping[str, object]) -> NoReturn:
     if isinstance(entries, Registry):
         entries[text]
     names = dict.fromkeys((*entries, *library_names(kind)))
@@ -329,7 +329,7 @@ class Distinct(argparse.Action):
         self,
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
+        values: str | Sequence[object] | None,
         option_string: str | None = None,
     ) -> None:
         """Keep the values, or refuse one that is there twice; an assignment is known by its name."""

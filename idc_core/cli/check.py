@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the checks, print and write the results, and return the exit status."""
     from idc_core.gate import read_gate, run_gate
     from idc_core.gate.baseline import write_baseline
-    from idc_core.gate.github import annotation, to_annotations
+    from idc_core.gate.formats import annotation, to_annotations
 
     open_executor = executor_of(arguments)
     annotated = arguments.github or bool(os.environ.get("GITHUB_ACTIONS"))
@@ -83,8 +83,7 @@ def render(report: GateReport) -> str:
 
 def _write(report: GateReport, arguments: argparse.Namespace) -> None:
     """Write the results where asked; the summary of GitHub Actions gets them in any case."""
-    from idc_core.gate.junit import to_junit
-    from idc_core.gate.markdown import to_markdown
+    from idc_core.gate.formats import to_junit, to_markdown
 
     if arguments.junit is not None:
         write_whole(arguments.junit, to_junit(report), "--junit")

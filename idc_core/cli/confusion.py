@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from idc_core.base.parameters import Parameter, shown
 from idc_core.base.ranges import INPUTS, ROWS
@@ -18,6 +18,9 @@ from idc_core.errors import SettingError
 from idc_core.runs import CLASS_ERRORS, ErrorSettings, class_evidence, digest, planned_class_errors, settings_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from idc_core.base.progress import Progress
     from idc_core.confusion import ClassErrors, Evaluation, Evidence
     from idc_core.datasets import Dataset
@@ -33,9 +36,20 @@ _JSON_FORMAT = 1
 _GROUPS = r"[^:;]+:[^:;]+(;[^:;]+:[^:;]+)*;?"
 """Groups of classes, roughly: what is wrong inside is told with the classes there are."""
 
-LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
+_LIMIT = Parameter("limit", "Limit", "Largest value of a pair.", 1.0, -1e6, 1e6)
 
-_MEASURES: dict[str, Callable[[ClassErrors], Any]] = {
+
+class _Limited(TypedDict):
+    """A pair with a limit, and what was found."""
+
+    pair: list[str]
+    measure: str
+    value: float
+    at_most: float
+    over: bool
+
+
+_MEASURES: dict[str, Callable[[ClassErrors], NDArray[np.float64] | None]] = {
     "suspicion": lambda errors: errors.suspicion,
     "bias": lambda errors: errors.bias,
     "confusion": lambda errors: errors.confusion,
@@ -77,7 +91,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add("--top", type=Number(ROWS), default=20, metavar="N", help="how many pairs to print (%(default)s)")
     limit = "a pair and its maximum, such as cat:dog=1.5; can be given several times"
-    pair = Assignment("--at-most as class:class=number", LIMIT)
+    pair = Assignment("--at-most as class:class=number", _LIMIT)
     add("--at-most", type=pair, action="append", default=[], metavar="PAIR=X", help=limit)
     measure = "the quantity limited: " + ", ".join(_MEASURES) + " (%(default)s: standard deviations below the mean)"
     words = "{" + ",".join(_MEASURES) + "}"
@@ -201,12 +215,14 @@ def _limit(pair: str, number: str, class_names: tuple[str, ...]) -> tuple[int, i
     return class_names.index(known[0][0]), class_names.index(known[0][1]), float(number)
 
 
-def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]]) -> list[dict[str, Any]]:
+def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]]) -> list[_Limited]:
     """Return, for each limit, the pair's value and whether it is over."""
     values = _MEASURES[measure](found)
-    if limits and values is None:
-        raise SettingError(f"There is no {measure} here to limit: choose another --measure.")
-    lines = []
+    if values is None:
+        if limits:
+            raise SettingError(f"There is no {measure} here to limit: choose another --measure.")
+        return []
+    lines: list[_Limited] = []
     for first, second, most in limits:
         value = float(values[first, second])
         pair = [found.class_names[first], found.class_names[second]]
@@ -244,8 +260,8 @@ def _records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
 
 
 def _make_document(
-    found: ClassErrors, title: str, arguments: argparse.Namespace, over: list[dict[str, Any]]
-) -> dict[str, Any]:
+    found: ClassErrors, title: str, arguments: argparse.Namespace, over: list[_Limited]
+) -> dict[str, object]:
     """Return everything as plain values that JSON can hold."""
     return {
         "format": _JSON_FORMAT,
@@ -260,7 +276,7 @@ def _make_document(
     }
 
 
-def _evaluation(found: Evaluation | None) -> dict[str, Any] | None:
+def _evaluation(found: Evaluation | None) -> dict[str, object] | None:
     if found is None:
         return None
     flat = vars(found) | {name: vars(getattr(found, name)) for name in ("at_deviations", "at_share")}
@@ -276,7 +292,7 @@ def _finite(value: float) -> float | int | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _render(found: ClassErrors, title: str, top: int, over: list[dict[str, Any]]) -> str:
+def _render(found: ClassErrors, title: str, top: int, over: list[_Limited]) -> str:
     """Return the text that the command prints."""
     parts = [title]
     if found.unseen:

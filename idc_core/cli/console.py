@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from idc_core.base import files
 from idc_core.base.parameters import shown
@@ -77,7 +77,7 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
     return "\n".join(lines)
 
 
-def comma_separated(records: Sequence[Mapping[str, Any]], fields: Iterable[str] = ()) -> str:
+def comma_separated(records: Sequence[Mapping[str, object]], fields: Iterable[str] = ()) -> str:
     """Return records as CSV: the given fields first, there even without records; what a record lacks is empty."""
     text = io.StringIO()
     heading = dict.fromkeys((*fields, *(field for record in records for field in record)))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from idc_core.base.parameters import MOST_WHOLE, Parameter, shown
 from idc_core.base.ranges import SEARCH, STARTS, M
@@ -20,17 +20,22 @@ from idc_core.cli.options import add_fields, options_of
 from idc_core.errors import SettingError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from idc_core.base.progress import Progress
+    from idc_core.coverage.registry import Criterion
     from idc_core.datasets import Dataset
     from idc_core.generation import Constraint, Disagreements
     from idc_core.generation.ascent import AscentSettings
+    from idc_core.models import Network as OpenNetwork
 
-MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
+_MODELS = ("lenet5-digits", "lenet1-digits", "lenet4-digits")
 
 _TOLD = ("models", "choose", "seeds", "cell", "constraint", "set", "guide")
 """Options that a search follows from beside those of how it climbs, for the list of runs."""
 
-VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
+_VALUE = Parameter("value", "Value", "Of a parameter; its own range is looked up.", 0.0, -MOST_WHOLE, MOST_WHOLE)
 
 
 class Guide(Name):
@@ -61,23 +66,23 @@ def add_parser(subparsers: Subparsers) -> None:
     add = parser.add_argument
     models = (
         "two networks or more; NAME=FILE takes the weights of a safetensors file, with its card beside it, NAME:BITS "
-        f"is a copy with weights of so many bits ({' '.join(MODELS)})"
+        f"is a copy with weights of so many bits ({' '.join(_MODELS)})"
     )
-    add("--models", type=Network(), action=Distinct, nargs="+", default=list(MODELS), metavar="NAME", help=models)
+    add("--models", type=Network(), action=Distinct, nargs="+", default=list(_MODELS), metavar="NAME", help=models)
     own = "the data set whose tests are the seeds (the first network's own)"
     add("--data", type=Name("data"), metavar="NAME", help=own)
     add("--seeds", type=Number(STARTS), default=50, metavar="N", help="how many tests to start from (%(default)s)")
-    choose: dict[str, Any] = {"type": Name("seeds"), "choices": Name("seeds")}
-    add("--choose", **choose, default="random", metavar="WAY", help="one of %(choices)s (%(default)s)")
+    ways = Name("seeds")
+    add("--choose", type=ways, choices=ways, default="random", metavar="WAY", help="one of %(choices)s (%(default)s)")
     rules = "how pictures may be changed: %(choices)s (%(default)s)"
-    allowed: dict[str, Any] = {"type": Name("constraints"), "choices": Name("constraints")}
-    add("--constraint", **allowed, default="light", metavar="NAME", help=rules)
-    value = Assignment("--set NAME=VALUE with a number, such as limit=0.5", VALUE)
+    allowed = Name("constraints")
+    add("--constraint", type=allowed, choices=allowed, default="light", metavar="NAME", help=rules)
+    value = Assignment("--set NAME=VALUE with a number, such as limit=0.5", _VALUE)
     several = "parameters of the constraint"
     add("--set", type=value, action=Distinct, nargs="+", default=[], metavar="NAME=VALUE", help=several)
     guide = "criterion whose uncovered targets are aimed at: %(choices)s (%(default)s)"
-    aimed: dict[str, Any] = {"type": Guide("criteria"), "choices": Guide("criteria")}
-    add("--guide", **aimed, default="nc", metavar="NAME", help=guide)
+    aimed = Guide("criteria")
+    add("--guide", type=aimed, choices=aimed, default="nc", metavar="NAME", help=guide)
     add_fields(add, SEARCH)
     near = "with --choose cell: seeds close to it, such as 2-1-0-0-1-0 (an uncovered one)"
     cell = Text(r"[0-9]{1,3}(-[0-9]{1,3})*", "a cell such as 2-1-0-0-1-0")
@@ -154,7 +159,7 @@ def _settings(arguments: argparse.Namespace) -> AscentSettings:
     return AscentSettings(constraint=_constraint(arguments.constraint, arguments.set), **options)
 
 
-def _open_named(text: str) -> Any:
+def _open_named(text: str) -> OpenNetwork:
     """Load a network: NAME, NAME=FILE or NAME:BITS."""
     from idc_core.generation import rounded
     from idc_core.models import load_model
@@ -165,7 +170,7 @@ def _open_named(text: str) -> Any:
     name, colon, bits = text.partition(":")
     if not colon:
         return load_model(name)
-    return rounded(load_model(name), int(bits))
+    return cast("OpenNetwork", rounded(load_model(name), int(bits)))  # a copy, of the same class
 
 
 def _anywhere(text: str) -> str:
@@ -174,7 +179,7 @@ def _anywhere(text: str) -> str:
     return f"{name}={Path(file).absolute()}" if file else text
 
 
-def _check_task(names: list[str], models: list[Any]) -> None:
+def _check_task(names: list[str], models: list[OpenNetwork]) -> None:
     """Refuse networks for different tasks before any work."""
     from idc_core.datasets import DATASETS
 
@@ -212,7 +217,7 @@ def _constraint(name: str, given: list[tuple[str, str]]) -> Constraint:
     return CONSTRAINTS[name](**settle(usual.card.parameters, values, of))
 
 
-def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: Progress) -> Any:
+def _seeds(arguments: argparse.Namespace, model: OpenNetwork, test: Dataset, progress: Progress) -> NDArray[np.int64]:
     """Return the positions of the tests to start from."""
     from idc_core.analysis.analysis import analyze
     from idc_core.coverage.cell_table import tabulate
@@ -237,7 +242,9 @@ def _seeds(arguments: argparse.Namespace, model: Any, test: Dataset, progress: P
     )
 
 
-def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, progress: Progress) -> Any:
+def _guidance(
+    arguments: argparse.Namespace, models: list[OpenNetwork], test: Dataset, progress: Progress
+) -> list[Criterion] | None:
     """Return the criteria that guide the search; None for neuron coverage by the disagreements alone, or for none."""
     from idc_core.datasets import load_dataset
     from idc_core.generation import make_guidance
@@ -249,7 +256,7 @@ def _guidance(arguments: argparse.Namespace, models: list[Any], test: Dataset, p
     return make_guidance(arguments.guide, models, train, test, m=m, on_progress=progress)
 
 
-def _render(names: list[str], found: Disagreements, seeds: Any) -> str:
+def _render(names: list[str], found: Disagreements, seeds: NDArray[np.float32]) -> str:
     """Return the result of a search as the text that the command prints."""
     from statistics import median
 
@@ -274,7 +281,9 @@ def _render(names: list[str], found: Disagreements, seeds: Any) -> str:
     return "\n\n".join((found.message, table(facts, "<>"), table(rows, "<>")))
 
 
-def _records(names: list[str], found: Disagreements, seeds: Any, test: Dataset, positions: Any) -> list[dict[str, Any]]:
+def _records(
+    names: list[str], found: Disagreements, seeds: NDArray[np.float32], test: Dataset, positions: NDArray[np.int64]
+) -> list[dict[str, object]]:
     from idc_core.generation import distances, majority
 
     bound = found.settings["bound"] if found.predictions.dtype.kind == "f" else None
@@ -295,7 +304,14 @@ def _records(names: list[str], found: Disagreements, seeds: Any, test: Dataset, 
     ]
 
 
-def _write(path: Path, names: list[str], found: Disagreements, seeds: Any, test: Dataset, positions: Any) -> None:
+def _write(
+    path: Path,
+    names: list[str],
+    found: Disagreements,
+    seeds: NDArray[np.float32],
+    test: Dataset,
+    positions: NDArray[np.int64],
+) -> None:
     """Write the disagreements as an npz file."""
     import numpy as np
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from idc_core.base.ranges import INPUTS, INSPECT, RATE, ROWS
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
@@ -37,12 +38,10 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--data", type=Name("data"), metavar="NAME", help="the data set (the network's own)")
     add("--split", type=Word(("test", "train")), default="test", metavar="{test,train}", help="its split (%(default)s)")
     add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N records")
-    several: dict[str, Any] = {"action": Distinct, "nargs": "+", "metavar": "NAME"}
-    add("--layers", type=Text(), **several, help="layers to inspect (the network's default layer)")
-    add(
-        "--families", type=Name("families"), **several, help="families of hypotheses (all with hypotheses for the data)"
-    )
-    add("--measures", type=Name("measures"), **several, default=["pearson"], help="measures (pearson)")
+    several = partial(add, action=Distinct, nargs="+", metavar="NAME")
+    several("--layers", type=Text(), help="layers to inspect (the network's default layer)")
+    several("--families", type=Name("families"), help="families of hypotheses (all with hypotheses for the data)")
+    several("--measures", type=Name("measures"), default=["pearson"], help="measures (pearson)")
     add_fields(add, INSPECT)
     add("--rate", type=Number(RATE), default=0.05, metavar="X", help="false-discovery rate (%(default)s)")
     add("--most", type=Number(ROWS), default=30, metavar="N", help="rows to print (%(default)s)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.parameters import shown
 from idc_core.errors import SettingError
@@ -15,7 +15,7 @@ _KINDS = {"models": ("network", "network"), "data": ("data", "data set")}
 """Kinds of names that the library has: what an entry calls them, and what a sentence does."""
 
 
-def in_library(kind: str, text: str, registry: Mapping[str, Any]) -> str:
+def in_library(kind: str, text: str, registry: Mapping[str, object]) -> str:
     """Return the name in the registry of what the library calls so, once it is entered there; empty where nothing is.
 
     An entry's own name, of which there is one, comes before the labels that people give.

@@ -13,7 +13,7 @@ from idc_core.cli.arguments import Name, Number, Numbers
 def add_fields(add: Callable[..., argparse.Action], options: Sequence[Option]) -> None:
     """Add what a command line says of a method's options, under their own names in the namespace."""
     for option in filter(lambda option: option.help, options):
-        how: dict[str, Any] = {"type": Name(str(option.among)), "metavar": "NAME"}
+        how: dict[str, object] = {"type": Name(str(option.among)), "metavar": "NAME"}
         usual, parameter = "%(default)s", option.parameter
         if "%(choices)s" in option.help:
             how["choices"] = how["type"]

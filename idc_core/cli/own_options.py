@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from idc_core.base.own_code import is_url, name_after
@@ -44,7 +43,7 @@ def _add_fields(add: Callable[..., argparse.Action], kind: type[Scaling | Prepar
         add(flag_of(item), type=argument, metavar=metavar, help=item.metadata["help"])
 
 
-def _taken(one: Field[Any]) -> tuple[Argument, str]:
+def _taken(one: Field[object]) -> tuple[Argument, str]:
     """Return what a field's option takes, and how its help writes that."""
     among = one.metadata["among"]
     if one.name in _OTHERS:
@@ -90,7 +89,7 @@ def _own_files(arguments: argparse.Namespace) -> OwnFiles:
     return OwnFiles(files, options, data.path if isinstance(data, OwnFile) else data)
 
 
-def _said(arguments: argparse.Namespace, kind: type[Scaling | Preparation]) -> dict[str, Any]:
+def _said(arguments: argparse.Namespace, kind: type[Scaling | Preparation]) -> dict[str, object]:
     """Return what was given of the fields, as plain values."""
     destinations = {item.name: flag_of(item).removeprefix("--").replace("-", "_") for item in fields(kind)}
     values = ((name, getattr(arguments, destination, None)) for name, destination in destinations.items())

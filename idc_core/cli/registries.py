@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-Row = tuple[str, ...]
+if TYPE_CHECKING:
+    from idc_core.cli.experiments.base import Experiment
+    from idc_core.coverage.registry import Criterion
+    from idc_core.generation import Constraint
+    from idc_core.models import ModelEntry
+    from idc_core.runs.kinds import RunKind
+
+_Row = tuple[str, ...]
 
 RULES = "rules"
 """The word for relevance rules, which are named by tables too."""
@@ -20,27 +27,34 @@ def read_table(text: str) -> str:
     return str(Table.of(text))
 
 
-def _described(name: str, entry: Any) -> Row:
+class _Described(Protocol):
+    @property
+    def label(self) -> str: ...
+    @property
+    def help(self) -> str: ...
+
+
+def _described(name: str, entry: _Described) -> _Row:
     return name, entry.label, entry.help
 
 
-def _carded(name: str, entry: Any) -> Row:
+def _carded(name: str, entry: type[Criterion | Constraint]) -> _Row:
     return _described(name, entry.card)
 
 
-def _run_kind(name: str, entry: Any) -> Row:
+def _run_kind(name: str, entry: RunKind) -> _Row:
     return name, entry.label, f"Main figure: {entry.scores[0].label}."
 
 
-def _experiment(name: str, entry: Any) -> Row:
+def _experiment(name: str, entry: Experiment) -> _Row:
     return name, "", entry.help
 
 
-def _limit(name: str, entry: Any) -> Row:
-    return name, "", entry.__doc__.splitlines()[0]
+def _limit(name: str, entry: type) -> _Row:
+    return name, "", str(entry.__doc__).splitlines()[0]
 
 
-def _model(name: str, entry: Any) -> Row:
+def _model(name: str, entry: ModelEntry) -> _Row:
     layers = (f"[{layer}]" if layer == entry.default_layer else layer for layer in entry.layers)
     return name, entry.dataset, " ".join(layers)
 
@@ -52,17 +66,17 @@ class _Registered:
     home: str
     registry: str
     one: str
-    row: Callable[[str, Any], Row] = _described
-    columns: Row = ("", "")
+    row: Callable[[str, Any], _Row] = _described
+    columns: _Row = ("", "")
 
     @property
-    def entries(self) -> Mapping[str, Any]:
+    def entries(self) -> Mapping[str, object]:
         """The registry itself, imported now."""
-        entries: Mapping[str, Any] = getattr(import_module(self.home), self.registry)
+        entries: Mapping[str, object] = getattr(import_module(self.home), self.registry)
         return entries
 
     @property
-    def rows(self) -> Iterable[Row]:
+    def rows(self) -> Iterable[_Row]:
         """A row per entry."""
         return (self.row(name, entry) for name, entry in self.entries.items())
 

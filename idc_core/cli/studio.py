@@ -16,7 +16,7 @@ from idc_core.cli.arguments import Distinct, FileToOpen, Number
 from idc_core.cli.console import Subparsers
 from idc_core.errors import SettingError
 
-ADDRESS = "127.0.0.1"
+_ADDRESS = "127.0.0.1"
 _PORT = Parameter("port", "Port", "Port of this computer that the dashboard is opened on.", 8501, 1, 65535)
 
 
@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Start the server and return its exit status when it ends."""
     _check_port(arguments.port)
-    address, environment = f"http://{ADDRESS}:{arguments.port}", dict(os.environ)
+    address, environment = f"http://{_ADDRESS}:{arguments.port}", dict(os.environ)
     own = [file for file in arguments.files if isinstance(file, str)]  # names of what was given by a path
     files = [*arguments.setup, *(file for file in arguments.files if not isinstance(file, str))]
     models: list[str] = []
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         address += f"/?{urlencode({'model': models[0]})}"
     print(f"Opening the dashboard on {address} (Ctrl-C stops it).", flush=True)
     options = (
-        f"--server.address={ADDRESS}",
+        f"--server.address={_ADDRESS}",
         f"--server.port={arguments.port}",
         "--server.showEmailPrompt=false",
         "--browser.gatherUsageStats=false",
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _check_port(port: int) -> None:
     """Refuse a port that is taken before anything is read."""
     try:
-        socket.create_server((ADDRESS, port)).close()
+        socket.create_server((_ADDRESS, port)).close()
     except (OSError, OverflowError) as error:
         raise SettingError(
             f"Port {port} cannot be opened ({error}): stop what runs there, or choose another one with --port."

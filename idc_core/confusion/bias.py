@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress, report
-from idc_core.confusion.ground_truth import Form, check_form
+from idc_core.confusion.ground_truth import Floats, Form, Ints, check_form
 from idc_core.errors import DataError, SettingError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Gate = NDArray[np.bool_]
+_Gate = NDArray[np.bool_]
 
 _SMALLEST = 1e-5
 """Distances up to this one count for nothing in the published program."""
@@ -121,7 +119,7 @@ def _cut(found: Floats, form: Form) -> float:
     return float(values.mean() - values.std())
 
 
-def _values(found: Floats, form: Form, filtered: bool, gate: Gate | None) -> Iterator[tuple[int, Ints, Floats]]:
+def _values(found: Floats, form: Form, filtered: bool, gate: _Gate | None) -> Iterator[tuple[int, Ints, Floats]]:
     """Yield a third class, the classes near it, and its bias between these (rows) and all classes (columns)."""
     cut = _cut(found, form) if filtered else np.inf
     for third, to in enumerate(found):
@@ -144,7 +142,7 @@ def _values(found: Floats, form: Form, filtered: bool, gate: Gate | None) -> Ite
 
 def _prepared(
     distance: NDArray[np.floating], form: Form, directional: NDArray[np.floating] | None
-) -> tuple[Ints, Floats, Gate | None]:
+) -> tuple[Ints, Floats, _Gate | None]:
     """Return the defined classes, their distances, and where labels show confusion."""
     check_form(form)
     whole = np.asarray(distance, np.float64)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.confusion.evidence import Evidence
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from idc_core.confusion.ground_truth import Floats, Ints
 
 
 def confused(evidence: Evidence, first: int, second: int) -> Ints:
@@ -31,7 +27,7 @@ def confused_in(evidence: Evidence, pairs: Ints) -> Ints:
     return np.unique(np.concatenate(rows)) if rows else np.zeros(0, np.int64)
 
 
-def between(scores: NDArray[np.floating[Any]], first: int, second: int) -> Ints:
+def between(scores: NDArray[np.floating], first: int, second: int) -> Ints:
     """Return the inputs whose two highest scores (n, classes) are those of two classes, closest first, int64 (k,)."""
     if scores.shape[1] < 2:
         return np.zeros(0, np.int64)
@@ -41,16 +37,14 @@ def between(scores: NDArray[np.floating[Any]], first: int, second: int) -> Ints:
     return rows[np.argsort(margin, kind="stable")].astype(np.int64)
 
 
-def layer_relevance(relevance: NDArray[np.floating[Any]], rows: Ints) -> Floats:
+def layer_relevance(relevance: NDArray[np.floating], rows: Ints) -> Floats:
     """Return the mean relevance of every neuron over some inputs, float64 (neurons,); NaN without inputs."""
     if not len(rows):
         return np.full(relevance.shape[1], np.nan)
     return np.asarray(relevance[rows].mean(0, dtype=np.float64))
 
 
-def shared_cells(
-    first: NDArray[np.integer[Any]], second: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.integer[Any]], Ints]:
+def shared_cells(first: NDArray[np.integer], second: NDArray[np.integer]) -> tuple[NDArray[np.integer], Ints]:
     """Return the cells that inputs of both classes reach, int (k, m), and either class's inputs in each, int64 (k, 2).
 
     `first` and `second` are the clusters of either class's inputs, int (n, m). Most inputs of the rarer class come

@@ -3,10 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.confusion.ground_truth import Floats, Ints
 from idc_core.errors import DataError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CLOSE = 0.01
 """Squared distances below this share of the squared lengths lose digits in the matrix product and are summed again."""

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.statistics import spearman
-from idc_core.confusion.ground_truth import Form, check_form
+from idc_core.confusion.ground_truth import Floats, Form, Ints, check_form
 from idc_core.errors import DataError, SettingError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Errors = Literal["low", "high"]
+_Errors = Literal["low", "high"]
 
 _POINTS = 40
 """Shares of pairs at which the published program takes the curve."""
@@ -69,7 +67,7 @@ class Curve:
     optimal: Floats
 
 
-def suspects(score: NDArray[np.floating], errors: Errors = "low") -> Ints:
+def suspects(score: NDArray[np.floating], errors: _Errors = "low") -> Ints:
     """Return the defined pairs of classes from most to least suspicious, int64 (pairs, 2), smaller class first.
 
     Small scores are suspicious for `errors` "low" (distance), large ones for "high" (bias).
@@ -80,7 +78,7 @@ def suspects(score: NDArray[np.floating], errors: Errors = "low") -> Ints:
     return np.stack([rows[order], columns[order]], axis=1).astype(np.int64)
 
 
-def cutoff(score: NDArray[np.floating], errors: Errors = "low", deviations: float = 1.0) -> float:
+def cutoff(score: NDArray[np.floating], errors: _Errors = "low", deviations: float = 1.0) -> float:
     """Return mean less (low) or plus (high) so many population standard deviations of the defined pairs."""
     values = np.asarray(score, np.float64)[np.triu_indices(len(score), 1)]
     values = values[np.isfinite(values)]
@@ -92,7 +90,7 @@ def cutoff(score: NDArray[np.floating], errors: Errors = "low", deviations: floa
 def evaluate(
     score: NDArray[np.floating],
     truth: NDArray[np.floating],
-    errors: Errors = "low",
+    errors: _Errors = "low",
     form: Form = "equation",
     *,
     deviations: float = 1.0,
@@ -150,7 +148,7 @@ def evaluate(
 
 
 def cost_effectiveness(
-    score: NDArray[np.floating], truth: NDArray[np.floating], errors: Errors = "low", deviations: float = 1.0
+    score: NDArray[np.floating], truth: NDArray[np.floating], errors: _Errors = "low", deviations: float = 1.0
 ) -> Curve:
     """Return the cost-effectiveness curve at `_DRAWN` points at most; parameters and errors as `evaluate`."""
     values, facts, _ = _pairs(score, truth)
@@ -178,7 +176,7 @@ def _pairs(score: NDArray[np.floating], truth: NDArray[np.floating]) -> tuple[Fl
     return values[there], right[there], int((~there).sum())
 
 
-def _directed(values: Floats, errors: Errors) -> Floats:
+def _directed(values: Floats, errors: _Errors) -> Floats:
     """Return values of which the smallest is the most suspicious; NaN sorts last either way."""
     return -values if errors == "high" else values
 
@@ -210,7 +208,7 @@ def _gain(found: Ints) -> float:
     return float(area / 0.5 - 1)
 
 
-def _places(pairs: int, errors: Errors) -> Ints:
+def _places(pairs: int, errors: _Errors) -> Ints:
     shares = np.linspace(0, 1, _POINTS) * pairs
     return (np.ceil(shares) if errors == "high" else np.floor(shares)).astype(np.int64)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.confusion.ground_truth import check_labels, check_together
+from idc_core.confusion.ground_truth import Labels, check_labels, check_together
 from idc_core.confusion.probability_matrix import ActivationCounts
 from idc_core.confusion.scaled_activation import Statistics
 from idc_core.errors import DataError, SettingError
@@ -17,7 +17,7 @@ from idc_core.errors import DataError, SettingError
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
 
-Groups = Mapping[str, Sequence[int]]
+_Groups = Mapping[str, Sequence[int]]
 
 MOST_CLASSES = 5000
 """Classes at most: every two are compared."""
@@ -33,10 +33,10 @@ class Evidence:
     """
 
     class_names: tuple[str, ...]
-    predicted: NDArray[Any] | None = None
-    true: NDArray[Any] | None = None
-    values: NDArray[np.floating[Any]] | None = None
-    probability: NDArray[np.floating[Any]] | None = None
+    predicted: Labels | None = None
+    true: Labels | None = None
+    values: NDArray[np.floating] | None = None
+    probability: NDArray[np.floating] | None = None
     counts: ActivationCounts | None = None
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Evidence:
         """Number of neurons."""
         return self.values.shape[1] if self.values is not None else len(np.asarray(self.probability))
 
-    def grouped(self, groups: Groups) -> Evidence:
+    def grouped(self, groups: _Groups) -> Evidence:
         """Return the evidence with some classes joined into named groups; the others stay, before the groups.
 
         Raises SettingError if a group is empty, a class is in two groups, or a name is there already; DataError if only
@@ -155,12 +155,12 @@ def parse_groups(text: str, class_names: Sequence[str]) -> dict[str, list[int]]:
     return groups
 
 
-def grouped_names(class_names: tuple[str, ...], groups: Groups) -> tuple[str, ...]:
+def grouped_names(class_names: tuple[str, ...], groups: _Groups) -> tuple[str, ...]:
     """Return the names of the classes once some are joined into groups: the others, then the groups."""
     return _mapping(class_names, groups)[1]
 
 
-def _mapping(class_names: tuple[str, ...], groups: Groups) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _mapping(class_names: tuple[str, ...], groups: _Groups) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the new class of every class, and the new names."""
     target = np.full(len(class_names), -1, np.int64)
     grouped = [member for members in groups.values() for member in members]

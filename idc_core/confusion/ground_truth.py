@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from idc_core.errors import DataError, SettingError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Labels = NDArray[Any]
+"""One class per input, int64 (n,), or truth values (n, classes)."""
+
 Form = Literal["equation", "artefact"]
 
 _FEWEST = 10
@@ -107,7 +111,7 @@ def average_disparity(directional: NDArray[np.floating], form: Form = "equation"
     return disparity
 
 
-def _labels(true: ArrayLike, predicted: ArrayLike, classes: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _labels(true: ArrayLike, predicted: ArrayLike, classes: int) -> tuple[Labels, Labels]:
     right = check_labels(true, classes, "true labels")
     predictions = check_labels(predicted, classes, "predictions")
     check_together(right, predictions)
@@ -137,10 +141,7 @@ def _square(directional: NDArray[np.floating]) -> Floats:
     return matrix
 
 
-Ints = NDArray[np.int64]
-
-
-def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArray[Any]:
+def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> Labels:
     """Return labels as int64 (n,), one class per input, or as bool (n, classes); refuse others, naming `what`."""
     array = np.asarray(labels)
     if array.ndim == 2:
@@ -148,7 +149,7 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
             raise DataError(f"The {what} have {array.shape[1]} columns; expected one for each of {classes} classes.")
         if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
             raise DataError(f"The {what} hold other values than 0 and 1; expected 1 where an input has the class.")
-        checked: NDArray[Any] = array.astype(bool)
+        checked: Labels = array.astype(bool)
     elif array.ndim == 1 and array.dtype.kind in "iu":
         outside = np.flatnonzero((array < 0) | (array >= classes))
         if len(outside):
@@ -167,7 +168,7 @@ def check_labels(labels: ArrayLike, classes: int, what: str = "labels") -> NDArr
     return checked
 
 
-def check_together(true: NDArray[np.generic], predicted: NDArray[np.generic]) -> None:
+def check_together(true: Labels, predicted: Labels) -> None:
     """Refuse true labels and predictions whose numbers or forms differ."""
     if len(true) != len(predicted):
         raise DataError(
@@ -179,16 +180,7 @@ def check_together(true: NDArray[np.generic], predicted: NDArray[np.generic]) ->
         )
 
 
-def pairs_of(labels: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Return inputs and classes (k,), one pair for each class that an input has, sorted by class."""
-    if labels.ndim == 2:
-        classes, rows = np.nonzero(labels.T)
-        return rows.astype(np.int64), classes.astype(np.int64)
-    rows = np.argsort(labels, kind="stable")
-    return rows.astype(np.int64), labels[rows]
-
-
-def count_classes(labels: NDArray[Any], classes: int) -> Ints:
+def count_classes(labels: Labels, classes: int) -> Ints:
     """Return how many inputs have each class, int64 (classes,)."""
     if labels.ndim == 2:
         return np.asarray(labels.sum(0), np.int64)

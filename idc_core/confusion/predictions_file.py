@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +74,7 @@ def _of_arrays(arrays: ArrayFile, where: str, scaled: bool, class_names: Sequenc
         check_size(count, neurons, arrays.budget)
     if "ids" in headers and "label_ids" in headers and not np.array_equal(arrays.read("ids"), arrays.read("label_ids")):
         raise DataError(f"{where}: the activations (ids) are of other inputs than the labels (label_ids).")
-    labels: dict[str, NDArray[Any]] = {
+    labels: dict[str, NDArray[np.generic]] = {
         name: _labels(arrays, name, headers[name]) for name in ("predicted", "true") if name in headers
     }
     if "class_names" in headers:
@@ -125,7 +124,7 @@ def _class_count(headers: dict[str, ArrayHeader], where: str) -> int | None:
     return next(iter(counts.values()), None)
 
 
-def _labels(arrays: ArrayFile, name: str, header: ArrayHeader) -> NDArray[Any]:
+def _labels(arrays: ArrayFile, name: str, header: ArrayHeader) -> NDArray[np.generic]:
     """Read labels; what their check holds beside them is counted."""
     beside = (header.kind.itemsize + SEVERAL_BYTES if len(header.shape) == 2 else 16) * header.items
     arrays.budget.take(beside, f"checking {name}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +65,8 @@ def evidence_of(
 
 
 def scaled_over_layers(
-    values: NDArray[np.floating[Any]], sizes: Sequence[int], scaled: bool, where: str
-) -> NDArray[np.floating[Any]]:
+    values: NDArray[np.floating], sizes: Sequence[int], scaled: bool, where: str
+) -> NDArray[np.floating]:
     """Scale each input's activations to 0..1 over its layer, in place, unless they are; a constant layer becomes zeros.
 
     `sizes` are the numbers of neurons of the layers, which together are all columns.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ _NO_NEURON = (*_LABELS, "id")
 # A text of a few characters, its place in a table of texts, and the line it is first in.
 _BYTES_A_TEXT = 400
 
-Rows = Iterator[tuple[int, list[str]]]
+_Rows = Iterator[tuple[int, list[str]]]
 
 
 class _Column:
@@ -66,7 +65,7 @@ def read_table(file: Path | bytes, where: str, scaled: bool, class_names: Sequen
     return evidence_of(where, names, places, values=scaled_over_layers(values, [len(columns)], scaled, where))
 
 
-def _matrix(rows: Rows, heading: list[str], where: str, budget: Budget) -> Evidence:
+def _matrix(rows: _Rows, heading: list[str], where: str, budget: Budget) -> Evidence:
     """Read a probability matrix: a row per neuron, a column per class."""
     columns = list(range(1 if heading[0].lower() in ("", "neuron") else 0, len(heading)))
     check_size(len(columns), 0, budget)
@@ -79,7 +78,7 @@ def _matrix(rows: Rows, heading: list[str], where: str, budget: Budget) -> Evide
 
 
 def _numbers(
-    rows: Rows, heading: list[str], columns: list[int], labels: list[_Column], where: str, budget: Budget
+    rows: _Rows, heading: list[str], columns: list[int], labels: list[_Column], where: str, budget: Budget
 ) -> NDArray[np.float64]:
     """Read all rows: numbers of some columns, float64 (rows, columns), and labels, each into its own column."""
     values = array("d")
@@ -115,7 +114,7 @@ def _names_in(labels: list[_Column], where: str) -> list[str]:
     return [str(i) for i in range(largest + 1)]
 
 
-def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, budget: Budget) -> NDArray[Any]:
+def _places(column: _Column, names: tuple[str, ...], several: bool, where: str, budget: Budget) -> NDArray[np.generic]:
     """Return the classes of every row: numbers (rows,), or with several an input truth values (rows, classes)."""
     place = {name: index for index, name in enumerate(names)}
     cells: list[list[int]] = []

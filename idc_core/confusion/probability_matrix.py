@@ -1,21 +1,18 @@
 """How often the inputs of each class activate each neuron: counts that stream and merge, and the probability matrix."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from idc_core.base.progress import Progress
-from idc_core.confusion.ground_truth import check_labels, count_classes, pairs_of
+from idc_core.confusion.ground_truth import Floats, Ints, Labels, check_labels, count_classes
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import layer_names
 from idc_core.tracing.batching import Inputs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 THRESHOLD = 0.5
 """Above this mean scaled output a neuron is active."""
@@ -51,7 +48,7 @@ class ActivationCounts:
         """Classes that no input was predicted as, int64 (k,): their column is undefined."""
         return np.flatnonzero(self.images == 0).astype(np.int64)
 
-    def update(self, values: NDArray[np.floating[Any]], predicted: ArrayLike) -> Self:
+    def update(self, values: NDArray[np.floating], predicted: ArrayLike) -> Self:
         """Count more inputs: mean scaled outputs (n, neurons), and the class or classes each is predicted as."""
         labels = check_labels(predicted, self.classes, "predictions")
         if len(labels) != len(values):
@@ -63,7 +60,7 @@ class ActivationCounts:
             self._active = np.zeros((self.classes, values.shape[1]), np.int64)
         if values.shape[1] != self._active.shape[1]:
             raise DataError(f"There are {values.shape[1]} neurons; expected {self._active.shape[1]} as before.")
-        rows, classes = pairs_of(labels)
+        rows, classes = _pairs_of(labels)
         if len(rows):
             met, starts = np.unique(classes, return_index=True)
             active = values > np.asarray(self.threshold, values.dtype)
@@ -134,7 +131,16 @@ def activation_probability(
 
 
 def count_again(
-    values: NDArray[np.floating[Any]], predicted: ArrayLike, classes: int, threshold: float = THRESHOLD
+    values: NDArray[np.floating], predicted: ArrayLike, classes: int, threshold: float = THRESHOLD
 ) -> ActivationCounts:
     """Count kept statistics (n, neurons) at some threshold; as `ActivationCounts.update`."""
     return ActivationCounts(classes, threshold).update(values, predicted)
+
+
+def _pairs_of(labels: Labels) -> tuple[Ints, Ints]:
+    """Return inputs and classes (k,), one pair for each class that an input has, sorted by class."""
+    if labels.ndim == 2:
+        classes, rows = np.nonzero(labels.T)
+        return rows.astype(np.int64), classes.astype(np.int64)
+    rows = np.argsort(labels, kind="stable")
+    return rows.astype(np.int64), labels[rows]

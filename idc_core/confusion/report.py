@@ -15,6 +15,8 @@ from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence
 from idc_core.confusion.ground_truth import (
+    Floats,
+    Ints,
     average_disparity,
     count_classes,
     inputs_behind,
@@ -26,8 +28,6 @@ from idc_core.confusion.probability_matrix import THRESHOLD, count_again
 from idc_core.confusion.verdicts import DisparityVerdict, Verdicts, judge, judge_disparity
 from idc_core.errors import DataError, SettingError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Kind = Literal["type1", "type2"]
 
 

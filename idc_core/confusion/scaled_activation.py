@@ -22,7 +22,7 @@ from idc_core.tracing.parts import part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.transfers import brought_back
 
-Floats = NDArray[np.float32]
+_Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class Statistics:
 
     layers: tuple[str, ...]
     sizes: tuple[int, ...]
-    values: Floats
-    scores: Floats
+    values: _Floats
+    scores: _Floats
 
     @property
     def predictions(self) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ def stream_statistics(
     *,
     batch_size: int | None = None,
     on_progress: Progress | None = None,
-) -> Iterator[tuple[list[Floats], Floats]]:
+) -> Iterator[tuple[list[_Floats], _Floats]]:
     """Yield, batch by batch, one array (n, neurons) a layer, and the scores; as `collect_statistics`."""
     if not layers:
         raise ModelError("Expected at least one layer whose neurons are counted; none was named.")

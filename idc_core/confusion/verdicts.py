@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from idc_core.confusion.ground_truth import Floats, Ints
 
 _NORMAL = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""

@@ -16,7 +16,7 @@ from idc_core.errors import DataError
 _EXPECTED = "expected names such as cat/1.png, or train/cat/1.png and test/cat/2.png"
 _NO_SIGN = "\N{REPLACEMENT CHARACTER}"
 
-Listed = list[tuple[str, str]]
+_Listed = list[tuple[str, str]]
 """Names of pictures, each with its class folder."""
 
 
@@ -65,7 +65,7 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation) ->
     """
     parts = _without_top([name.split("/") for name in names])
     is_given = any(_split_of(pieces) for pieces in parts)
-    by_split: dict[str, Listed] = {}
+    by_split: dict[str, _Listed] = {}
     left = 0
     for name, part in zip(names, parts, strict=True):
         split = _split_of(part)
@@ -93,7 +93,7 @@ def _without_top(parts: list[list[str]]) -> list[list[str]]:
     return parts
 
 
-def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, notes: list[str]) -> _ClassFolders:
+def _numbered(found: dict[str, _Listed], where: str, preparation: Preparation, notes: list[str]) -> _ClassFolders:
     """Choose or draw the splits, number the classes, and put each split into an order drawn by the seed."""
     folders = sorted({label for listed in found.values() for _, label in listed})
     if len(folders) < 2:
@@ -121,7 +121,7 @@ def _numbered(found: dict[str, Listed], where: str, preparation: Preparation, no
     )
 
 
-def _shuffled(listed: Listed, seed: int) -> Listed:
+def _shuffled(listed: _Listed, seed: int) -> _Listed:
     """Draw the order; the stream is one that stays the same with every numpy."""
     random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
     return [listed[at] for at in random.permutation(len(listed))]

@@ -1,7 +1,6 @@
 """One input changed by hand: pixels painted over, a text written anew."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from idc_core.datasets.dataset import Dataset
 
 
-def paint_over(image: NDArray[Any], painted: Iterable[Sequence[int]]) -> NDArray[Any]:
+def paint_over(image: NDArray[np.generic], painted: Iterable[Sequence[int]]) -> NDArray[np.generic]:
     """Return a copy of a picture with painted pixels.
 
     Parameters
@@ -40,6 +39,6 @@ def token_ids(test: Dataset, text: str) -> NDArray[np.generic]:
     known = {word: token for token, word in enumerate(test.vocabulary)}
     padding, unknown = test.special[:2]
     tokens = [known.get(word, unknown) for word in (text if test.is_spelt else text.split())]
-    ids: NDArray[Any] = np.full(test.inputs.shape[1], padding, test.inputs.dtype)
+    ids: NDArray[np.generic] = np.full(test.inputs.shape[1], padding, test.inputs.dtype)
     ids[: len(tokens)] = tokens[: len(ids)]
     return ids

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from idc_core.guarded import Budget
 
-Read = Callable[[Path, Preparation, str, int | None, Progress | None], Items]
+_Read = Callable[[Path, Preparation, str, int | None, Progress | None], Items]
 """Called with (path, preparation, split, limit, on_progress)."""
 
 ReadTable = Callable[[Path, "Budget"], "pa.Table"]
@@ -31,7 +31,7 @@ class DataFormat:
 
     ending: str
     label: str
-    read: Read
+    read: _Read
     read_table: ReadTable | None = None
 
 
@@ -42,10 +42,10 @@ DATA_FORMATS: Registry[DataFormat] = Registry("data format")
 """Data formats by the ending of their files."""
 
 
-def data_format(*endings: str, label: str) -> Callable[[Read], Read]:
+def data_format(*endings: str, label: str) -> Callable[[_Read], _Read]:
     """Enter the decorated reader for these endings."""
 
-    def enter(read: Read) -> Read:
+    def enter(read: _Read) -> _Read:
         for ending in endings:
             DATA_FORMATS.enter(ending, DataFormat(ending, label, read))
         return read

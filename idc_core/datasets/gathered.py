@@ -6,7 +6,7 @@ import secrets
 import shutil
 import weakref
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,17 @@ from idc_core.errors import DataError
 _REPORTED = 64
 
 
-def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | None) -> Items:
+class _Listed(Protocol):
+    """A torch Dataset, or any sequence."""
+
+    def __getitem__(self, place: int, /) -> object:
+        """Return an item, (input, target)."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+
+def gathered(found: _Listed, where: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Read the items of a sequence.
 
     Parameters
@@ -55,7 +65,7 @@ def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | 
     if first.ndim == 3 and count * first.size * StreamedInputs.itemsize > IN_MEMORY:
         rows = _GatheredRows(pairs, first, count)
         targets = rows.make(on_progress)
-        return Items(cast("NDArray[Any]", StreamedInputs(rows, np.arange(count))), np.stack(targets))
+        return Items(cast("NDArray[np.generic]", StreamedInputs(rows, np.arange(count))), np.stack(targets))
     inputs = np.empty((count, *first.shape), first.dtype)
     labels = []
     for place, (value, label) in pairs.read(count, on_progress):
@@ -67,11 +77,11 @@ def gathered(found: Any, where: str, limit: int | None, on_progress: Progress | 
 class _Pairs:
     """Inputs and targets of a sequence, as arrays; all inputs have the shape of the one that was read first."""
 
-    def __init__(self, found: Any, where: str) -> None:
+    def __init__(self, found: _Listed, where: str) -> None:
         self.found, self.where = found, where
         self.shape: tuple[int, ...] | None = None
 
-    def __getitem__(self, place: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def __getitem__(self, place: int) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         item = self.found[place]
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise DataError(f"{self.where}: item {place} is a {type(item).__name__}; expected (input, target).")
@@ -84,7 +94,9 @@ class _Pairs:
             )
         return array, as_array(item[1])
 
-    def read(self, count: int, on_progress: Progress | None) -> Iterator[tuple[int, tuple[NDArray[Any], NDArray[Any]]]]:
+    def read(
+        self, count: int, on_progress: Progress | None
+    ) -> Iterator[tuple[int, tuple[NDArray[np.generic], NDArray[np.generic]]]]:
         """Yield the numbers of the first items with the items."""
         for place in range(count):
             yield place, self[place]
@@ -99,7 +111,7 @@ class _GatheredRows:
     no use to another process.
     """
 
-    def __init__(self, pairs: _Pairs, first: NDArray[Any], count: int) -> None:
+    def __init__(self, pairs: _Pairs, first: NDArray[np.generic], count: int) -> None:
         self.where, self.shape, self._pairs = pairs.where, first.shape, pairs
         self._dtype = np.dtype(np.uint8 if first.dtype == np.uint8 else np.float32)
         folder = cache_folder() / "pictures" / f"read-{secrets.token_hex(8)}"
@@ -107,7 +119,7 @@ class _GatheredRows:
         self._digests = np.zeros((count, len(digest(np.zeros(0, np.uint8)))), np.uint8)
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
-    def make(self, on_progress: Progress | None) -> list[NDArray[Any]]:
+    def make(self, on_progress: Progress | None) -> list[NDArray[np.generic]]:
         """Read all items, keep their pictures, and return their targets."""
         targets = []
         with self._cache.writing(len(self._digests)) as put:
@@ -116,7 +128,7 @@ class _GatheredRows:
                 targets.append(target)
         return targets
 
-    def read(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[np.generic]:
         """Return some pictures, (k, C, H, W); what is damaged or gone on disk is read from the sequence again."""
         self._cache.used()
         digests = self._digests[numbers]
@@ -142,7 +154,7 @@ class _GatheredRows:
         """Return the digests of some pictures' bytes, one after the other."""
         return repr((self.shape, self._dtype.str)).encode() + self._digests[numbers].tobytes()
 
-    def _kept(self, put: Put, place: int, one: NDArray[Any]) -> NDArray[np.uint8]:
+    def _kept(self, put: Put, place: int, one: NDArray[np.generic]) -> NDArray[np.uint8]:
         """Check a picture, write it, and return its digest."""
         checked = checked_inputs(one[None], f"{self.where}: item {place}")[0]
         if (one.dtype == np.uint8) != (self._dtype == np.uint8):

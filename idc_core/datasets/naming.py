@@ -106,7 +106,7 @@ def apart(given: Mapping[str, object], padding: int, where: str) -> tuple[NDArra
 
 
 def _other(
-    main_name: str, main: NDArray[np.generic], name: str, value: NDArray[Any], padding: int, where: str
+    main_name: str, main: NDArray[np.generic], name: str, value: NDArray[np.generic], padding: int, where: str
 ) -> Other:
     """Return what an input is of the main one."""
     hidden = _hidden(main, value)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.base.own_code import next_registration, run_own, said_source, source_of
 from idc_core.base.progress import Progress
@@ -40,7 +43,7 @@ class OwnReader:
         Empty: told by what was read.
     """
 
-    def __init__(self, name: str, read: Callable[..., Any], task: Task | None, class_names: tuple[str, ...]) -> None:
+    def __init__(self, name: str, read: Callable[..., object], task: Task | None, class_names: tuple[str, ...]) -> None:
         self.name, self.read, self.task, self.class_names = name, read, task, class_names
         self._path: Path | None = None  # where the function says that the data lie
         self._kept: dict[str, Items] = {}
@@ -97,7 +100,7 @@ class OwnReader:
 
     def _items(self, split: str, limit: int | None, where: str, on_progress: Progress | None) -> Items:
         """Call the person's function, and take apart what it returned, unchecked."""
-        given: list[Any] = [split, limit, on_progress]
+        given: list[object] = [split, limit, on_progress]
         data = self.read(*given[: self._takes])
         if isinstance(data, str | Path):
             path = local_path(data, on_progress)
@@ -132,12 +135,13 @@ class OwnReader:
             return found
         if isinstance(found, tuple | list) and len(found) == 2:
             columns = tuple(str(name) for name in getattr(found[0], "columns", ()))
-            inputs: Any = found[0] if isinstance(found[0], Mapping) else as_array(found[0])
+            by_name = isinstance(found[0], Mapping)  # taken apart by `_with_naming`
+            inputs = cast("NDArray[np.generic]", found[0]) if by_name else as_array(found[0])
             return Items(inputs, as_array(found[1]), columns)
         names = getattr(found, "classes", None)
         if isinstance(names, tuple | list) and not self.class_names:
             self.class_names = tuple(str(name) for name in names)
-        tensors: Any = getattr(found, "tensors", ())
+        tensors: tuple[object, ...] = getattr(found, "tensors", ())
         if len(tensors) == 2:
             return Items(as_array(tensors[0]), as_array(tensors[1]))
         if hasattr(found, "__getitem__") and hasattr(found, "__len__") and not isinstance(found, Mapping | str):
@@ -146,7 +150,7 @@ class OwnReader:
 
     def _with_naming(self, items: Items, where: str) -> Items:
         """Take inputs by name apart; what the others are is the same in both splits."""
-        given: Any = items.inputs
+        given: object = items.inputs
         if isinstance(given, Mapping):
             arrays = {name: as_array(value) for name, value in given.items()}
             inputs, naming = apart(arrays, items.special[0], where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,18 @@ from idc_core.datasets.dataset import Task
 from idc_core.datasets.streamed import StreamedInputs
 from idc_core.errors import DataError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _CHANNELS = (1, 3)
 _SLACK = 1e-6
 
 
-def as_array(given: Any) -> NDArray[Any]:
+def as_array(given: object) -> NDArray[np.generic]:
     """Return a tensor, a picture (channels first), a table or a list as an array."""
     if hasattr(given, "detach"):
-        given = given.detach().cpu()
-        return np.asarray(given.float().numpy() if str(given.dtype) == "torch.bfloat16" else given.numpy())
+        tensor: Tensor = given.detach().cpu()
+        return np.asarray(tensor.float().numpy() if str(tensor.dtype) == "torch.bfloat16" else tensor.numpy())
     array = np.asarray(given)
     if hasattr(given, "getbands"):  # a picture of Pillow: rows, columns, then channels
         return array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)
@@ -126,7 +129,7 @@ def checked_targets(
     return classes
 
 
-def _named(given: NDArray[Any], where: str, class_names: tuple[str, ...]) -> NDArray[np.int64]:
+def _named(given: NDArray[np.generic], where: str, class_names: tuple[str, ...]) -> NDArray[np.int64]:
     numbers = {name: number for number, name in enumerate(class_names)}
     unknown = sorted({str(name) for name in given} - set(numbers))
     if unknown:

@@ -4,29 +4,132 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.files import cache_folder
 from idc_core.base.progress import Progress, report
+from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.formats import data_format
-from idc_core.datasets.picture_files import PictureFiles, no_pictures
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.errors import DataError
-from idc_core.guarded import read_photo
-from idc_core.store.cache import stored
+from idc_core.guarded import Archive, Folder, open_archive, picture_header, read_photo
+from idc_core.guarded.photos import ENDINGS
+from idc_core.store.cache import Record, stored
+
+_Header = tuple[int, int, bool]
+"""Rows, columns, and whether it is grey."""
+
+
+class _PictureFiles:
+    """The pictures of a folder or a zip file.
+
+    Attributes
+    ----------
+    where : str
+        The path, for messages.
+    names : tuple of str
+        Pictures by their endings, with "/" between folders, sorted.
+    notes : tuple of str
+        What is left out, in a few words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.where = path, str(path)
+        self._folder = Folder(path, self.where) if path.is_dir() else None
+        if self._folder is not None:
+            names, hidden = self._folder.names, self._folder.hidden
+            stamps: object = [(name, *self._folder.stamp(name)) for name in names if is_picture(name)]
+        else:
+            with open_archive(path, self.where, expansion=MAX_EXPANSION) as archive:
+                seen = [name for name in archive.names if not _is_hidden(name)]
+                names, hidden = tuple(seen), len(archive.names) - len(seen)
+            stat = path.stat()
+            stamps = [stat.st_size, stat.st_mtime_ns]
+        self.names = tuple(name for name in names if is_picture(name))
+        self.others = tuple(name for name in names if not is_picture(name))
+        self.notes = _left_out(self.others, hidden)
+        self.stamp = hashlib.blake2b(repr((str(path.resolve()), stamps)).encode("utf-8", "replace")).hexdigest()
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[str], bytes]]:
+        """Give a function from a name to the content of its file, which several threads may call."""
+        if self._folder is not None:
+            yield self._folder.read
+            return
+        lock = threading.Lock()
+        with open_archive(self.path, self.where, expansion=MAX_EXPANSION) as archive:
+
+            def read(name: str) -> bytes:
+                with lock:
+                    return archive.read(name)
+
+            yield read
+
+    def headers(self, names: list[str]) -> Iterator[tuple[str, _Header]]:
+        """Yield names with what the headers of their pictures say."""
+        if self._folder is not None:
+            yield from ((name, self._header(self._folder, name)) for name in names)
+            return
+        with open_archive(self.path, self.where, expansion=MAX_EXPANSION) as archive:
+            yield from ((name, self._header(archive, name)) for name in names)
+
+    def said(self, name: str) -> str:
+        """Return how messages begin that speak of one picture."""
+        return f"{self.where}: the picture {name!r}"
+
+    def _header(self, place: Folder | Archive, name: str) -> _Header:
+        stream: IO[bytes]
+        with place.open(name) as stream:
+            return picture_header(stream, self.said(name))  # type: ignore[arg-type]
+
+
+def is_picture(name: str) -> bool:
+    """Return whether a name ends like a picture."""
+    return name.lower().endswith(ENDINGS)
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether a name in a zip file is one that file managers leave: hidden, or in a hidden folder."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
+
+
+def _left_out(others: tuple[str, ...], hidden: int) -> tuple[str, ...]:
+    """Say what is left out."""
+    kinds = Counter(PurePosixPath(name).suffix.lower() or "no ending" for name in others)
+    if hidden:
+        kinds["hidden"] += hidden
+    if not kinds:
+        return ()
+    text = ", ".join(f"{count:,} {kind!a}" if kind[0] == "." else f"{count:,} {kind}" for kind, count in kinds.items())
+    return (f"left out, as they are no pictures: {text[:200]}",)
+
+
+def _no_pictures(files: _PictureFiles) -> DataError:
+    """Return what is said of a folder or zip file without pictures."""
+    if any(PurePosixPath(name).name == "config.json" for name in files.others):
+        return DataError(
+            f"{files.where} holds a network (config.json) and no data: open it as the network, with --model."
+        )
+    return DataError(
+        f"{files.where} holds no pictures ({', '.join(ENDINGS)}); expected class folders such as cat/1.png, or "
+        f"train/cat/1.png and test/cat/2.png{''.join(f' ({note})' for note in files.notes)}."
+    )
+
 
 _SURVEYED = 2_000
 """Pictures whose headers are read to tell size and channels where the preparation does not."""
@@ -39,7 +142,7 @@ _TOGETHER = 16
 
 
 @dataclass(frozen=True)
-class Form:
+class _Form:
     """What every picture is brought to; `told` is whether size and channels were given, not seen in the files."""
 
     channels: int
@@ -68,9 +171,9 @@ def read_pictures(
     DataError
         If there are no pictures in class folders, or one of them cannot be read.
     """
-    files = PictureFiles(path)
+    files = _PictureFiles(path)
     if not files.names:
-        raise no_pictures(files)
+        raise _no_pictures(files)
     folders = class_folders(files.names, files.where, preparation)
     form = _form(files, preparation)
     number = {name: at for at, name in enumerate(files.names)}
@@ -80,7 +183,7 @@ def read_pictures(
     inputs = StreamedInputs(source, numbers)
     values = np.asarray(inputs) if inputs.nbytes <= IN_MEMORY else inputs
     return Items(
-        cast("NDArray[Any]", values),
+        cast("NDArray[np.generic]", values),
         folders.targets[split][: len(numbers)],
         class_names=folders.class_names,
         notes=(*_said(form), *folders.notes, *files.notes),
@@ -91,7 +194,7 @@ def read_pictures(
 class _PictureRows:
     """The pictures of a folder or zip file in one form, by their number among its names."""
 
-    def __init__(self, files: PictureFiles, form: Form) -> None:
+    def __init__(self, files: _PictureFiles, form: _Form) -> None:
         self.where, self.shape, self._files, self._form = files.where, form.shape, files, form
         key = hashlib.sha256(repr((_VERSION, files.stamp, form)).encode()).hexdigest()[:32]
         self._cache = RowCache(cache_folder() / "pictures" / key, len(files.names), int(np.prod(form.shape)))
@@ -161,11 +264,11 @@ class _PictureRows:
         )
 
 
-def _form(files: PictureFiles, preparation: Preparation) -> Form:
+def _form(files: _PictureFiles, preparation: Preparation) -> _Form:
     """Return what all pictures are brought to: as the preparation says, else as they all are."""
     given = preparation.size is not None, preparation.channels is not None
     if preparation.size is not None and preparation.channels is not None:
-        return Form(
+        return _Form(
             preparation.channels, preparation.size, preparation.fit, given, preparation.resample, preparation.margin
         )
     survey = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
@@ -173,10 +276,10 @@ def _form(files: PictureFiles, preparation: Preparation) -> Form:
         raise DataError(_several_sizes(files, survey))
     size = preparation.size or (int(survey["sizes"][0][0]), int(survey["sizes"][0][1]))
     channels = preparation.channels or (1 if survey["grey"] else 3)
-    return Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
+    return _Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
 
 
-def _survey(files: PictureFiles) -> dict[str, object]:
+def _survey(files: _PictureFiles) -> dict[str, object]:
     """Read the headers of some pictures, evenly spread: sizes, most frequent first, and whether all are grey."""
     places = np.unique(np.linspace(0, len(files.names) - 1, min(_SURVEYED, len(files.names))).astype(np.int64))
     headers = [header for _, header in files.headers([files.names[at] for at in places])]
@@ -184,7 +287,7 @@ def _survey(files: PictureFiles) -> dict[str, object]:
     return {"sizes": [[*size, count] for size, count in sizes.most_common()], "grey": all(grey for *_, grey in headers)}
 
 
-def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
+def _several_sizes(files: _PictureFiles, found: Record) -> str:
     sizes = sorted(found["sizes"], key=lambda size: size[0] * size[1])
     (low, high), usual = ((f"{size[0]} x {size[1]}" for size in (sizes[0], sizes[-1])), found["sizes"][0])
     return (
@@ -193,7 +296,7 @@ def _several_sizes(files: PictureFiles, found: dict[str, Any]) -> str:
     )
 
 
-def _said(form: Form) -> list[str]:
+def _said(form: _Form) -> list[str]:
     """Say what is done to the pictures."""
     parts = []
     if form.told[0]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from idc_core.base.parameters import option, shown
 from idc_core.base.ranges import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
@@ -102,7 +101,7 @@ class Preparation:
     @classmethod
     def from_json(cls, plain: object, where: str) -> Preparation:
         """Return what `to_json` wrote; raise `DataError`, which begins with `where`, if it is anything else."""
-        given = typed(plain, where, dict[str, Any])
+        given = typed(plain, where, dict[str, object])
         folder = typed(given.pop("tokenizer", None), where, str | None)  # type: ignore[arg-type]
         preparation = typed(given, where, cls)
         return replace(preparation, tokenizer=Path(folder)) if folder else preparation

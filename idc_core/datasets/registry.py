@@ -16,7 +16,7 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.remote import local_path
 from idc_core.errors import DataError
 
-Read = TypeVar("Read", bound=Callable[..., Any])
+_Read = TypeVar("_Read", bound=Callable[..., object])
 
 DATASETS: dict[str, DatasetEntry] = {}
 """Every dataset by its name, in the order in which menus show them."""
@@ -60,7 +60,7 @@ def dataset(
     citation: str = "",
     licence: str = "",
     learns_from: int | None = None,
-) -> Callable[[Read], Read]:
+) -> Callable[[_Read], _Read]:
     """Put a data set into `DATASETS` that the decorated function reads.
 
     >>> @dataset("my-photos", class_names=("cat", "dog"))
@@ -93,7 +93,7 @@ def dataset(
         The decorator; it returns the function unchanged.
     """
 
-    def decorate(read: Read) -> Read:
+    def decorate(read: _Read) -> _Read:
         names = tuple(str(class_name) for class_name in class_names)
         known: Task | None = task or ("classification" if names else None)
         reader = OwnReader(name, read, known, names)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -27,15 +27,18 @@ from idc_core.base.own_code import is_url
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
 from idc_core.datasets.formats import DATA_FORMATS, ending_of
-from idc_core.datasets.picture_files import is_picture
+from idc_core.datasets.pictures import is_picture
 from idc_core.errors import DataError, IdcError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 _PATIENCE_S = 20
 """Seconds for the next bytes of an HTTP server."""
 
 _BLOCK = 1 << 20
 
-Blocks = Callable[[], Iterator[bytes]]
+_Blocks = Callable[[], Iterator[bytes]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class _Found:
     `mark` changes with the content, and is empty where the server tells nothing. `size` is in bytes, or 0 if unknown.
     """
 
-    files: Mapping[str, Blocks]
+    files: Mapping[str, _Blocks]
     mark: str
     size: int
 
@@ -147,7 +150,7 @@ def _by_fsspec(url: str, name: str) -> Iterator[_Found]:
     from fsspec.core import url_to_fs
 
     system, path = url_to_fs(url)
-    there: dict[str, Any] = system.find(path, detail=True)
+    there: dict[str, dict[str, Any]] = system.find(path, detail=True)
     if not there:
         raise DataError(f"There is nothing at {_said(url)}: check the URL.")
     is_file = list(there) == [path]
@@ -161,12 +164,12 @@ def _by_fsspec(url: str, name: str) -> Iterator[_Found]:
     yield _Found(files, repr(sorted(listing.items())), sum(about.get("size") or 0 for about in listing.values()))
 
 
-def _blocks(system: Any, path: str) -> Iterator[bytes]:
+def _blocks(system: AbstractFileSystem, path: str) -> Iterator[bytes]:
     with system.open(path, "rb") as stream:
         yield from iter(partial(stream.read, _BLOCK), b"")
 
 
-def _told_blocks(url: str, blocks: Blocks) -> Iterator[bytes]:
+def _told_blocks(url: str, blocks: _Blocks) -> Iterator[bytes]:
     with _told(url):
         yield from blocks()
 

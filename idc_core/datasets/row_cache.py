@@ -24,7 +24,7 @@ from idc_core.base.files import keeping
 from idc_core.errors import DataError
 from idc_core.guarded import opened
 
-MOST = 20 << 30
+_MOST = 20 << 30
 """Bytes of all rows on disk; above it the folders go that were not used for longest."""
 
 _DIGEST, _CHECK = 16, 4
@@ -118,9 +118,9 @@ class RowCache:
     def _check_room(self, more: int) -> None:
         """Make room for rows, and refuse where there is none."""
         needed = more * self.length
-        if needed > MOST:
+        if needed > _MOST:
             raise DataError(
-                f"{more:,} pictures would take {needed:,} bytes on disk once decoded; at most {MOST:,} are kept. Take "
+                f"{more:,} pictures would take {needed:,} bytes on disk once decoded; at most {_MOST:,} are kept. Take "
                 "fewer inputs, or make the pictures smaller by the size of the preparation."
             )
         _make_room(self.folder, needed)
@@ -159,7 +159,7 @@ def _write(number: int, content: memoryview) -> None:
 
 
 def _make_room(folder: Path, needed: int) -> None:
-    """Remove the folders beside one that were not used for longest, until all take at most `MOST` bytes."""
+    """Remove the folders beside one that were not used for longest, until all take at most `_MOST` bytes."""
     sizes = {}
     for cache in folder.parent.iterdir():
         try:
@@ -168,7 +168,7 @@ def _make_room(folder: Path, needed: int) -> None:
             continue
     total = needed + sum(size for _, size in sizes.values())
     for cache in sorted(sizes, key=lambda path: sizes[path][0]):
-        if total <= MOST:
+        if total <= _MOST:
             break
         if cache != folder:
             shutil.rmtree(cache, ignore_errors=True)

@@ -27,7 +27,7 @@ _STALE_SECONDS = 24 * 3600
 _PATIENCE_SECONDS = 20  # for the next bytes; a blocked connection would otherwise hang for ever
 _CHUNK_BYTES = 1 << 18
 
-Files = Sequence[str]
+_Files = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _data_folder() -> Path | None:
 
 
 def obtain(
-    dataset: str, label: str, alternatives: Sequence[Files], source: Source | None, on_progress: Progress | None
+    dataset: str, label: str, alternatives: Sequence[_Files], source: Source | None, on_progress: Progress | None
 ) -> Path:
     """Return the folder that holds one group of a dataset's files, downloaded where they are not found.
 
@@ -103,7 +103,7 @@ def obtain(
     return target
 
 
-def _find(folder: Path, alternatives: Sequence[Files]) -> Files:
+def _find(folder: Path, alternatives: Sequence[_Files]) -> _Files:
     """Return the first group of files that is whole, or none; complain about groups that are not whole."""
     partial = ""
     for files in alternatives:
@@ -124,7 +124,7 @@ def _find(folder: Path, alternatives: Sequence[Files]) -> Files:
     return ()
 
 
-def _fetch(dataset: str, label: str, files: Files, source: Source | None, on_progress: Progress | None) -> None:
+def _fetch(dataset: str, label: str, files: _Files, source: Source | None, on_progress: Progress | None) -> None:
     root, cache = _data_folder(), cache_folder()
     needed = " and ".join(f"{dataset}/{name}" for name in files)
     given = f"a folder (now: {'not set' if root is None else root})"
@@ -236,7 +236,7 @@ def _sweep(cache: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _verify(folder: Path, files: Files) -> None:
+def _verify(folder: Path, files: _Files) -> None:
     sums = folder / _CHECKSUMS
     if not sums.is_file():  # put there by hand: the readers check the structure, as they do for IDC_DATA
         return

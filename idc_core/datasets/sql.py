@@ -20,7 +20,7 @@ SYMBOLS = 30
 WINDOWS = 4
 """Records cut from one string."""
 
-RECORDS = {"train": 29_696, "test": 5_120}
+_RECORDS = {"train": 29_696, "test": 5_120}
 
 _LEARNS_FROM = 2_048
 """A recurrent network reads symbol by symbol: all training records would keep two cores busy for ten seconds."""
@@ -181,7 +181,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.int64]:
 )
 def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     """Return character codes int64 (n, 30), the next character's class int64 (n,), the vocabulary and the texts."""
-    count = RECORDS[split] if limit is None else min(limit, RECORDS[split])
+    count = _RECORDS[split] if limit is None else min(limit, _RECORDS[split])
     report(on_progress, 0, 1, "Making SQL strings")
     made, offsets = sentences(split, -(-count // WINDOWS))
     texts = [
@@ -200,7 +200,7 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parses:
+class Parses:
     """Where rules are used in records.
 
     `inside`, `starts` and `ends`, bool (n, SYMBOLS, rules): the character is in a node of the rule, is its first, its
@@ -213,7 +213,7 @@ class _Parses:
     depth: NDArray[np.int64]
 
 
-def parses(split: str, ids: NDArray[np.int64]) -> _Parses:
+def parses(split: str, ids: NDArray[np.int64]) -> Parses:
     """Return how the grammar made some records of a split, given their ids."""
     nodes, first, begins = _nodes(split)
     sentence = ids // WINDOWS
@@ -223,13 +223,13 @@ def parses(split: str, ids: NDArray[np.int64]) -> _Parses:
     return _marked(nodes[at], record, begins[sentence, ids % WINDOWS])
 
 
-def parses_of(made: Sequence[Sentence], begins: NDArray[np.int64]) -> _Parses:
+def parses_of(made: Sequence[Sentence], begins: NDArray[np.int64]) -> Parses:
     """Return how the grammar made pieces of `SYMBOLS` characters, one of each string, given where each begins."""
     spans = np.array([span for sentence in made for span in sentence.spans], np.int64).reshape(-1, 4)
     return _marked(spans, np.repeat(np.arange(len(made)), [len(sentence.spans) for sentence in made]), begins)
 
 
-def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray[np.int64]) -> _Parses:
+def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray[np.int64]) -> Parses:
     """Mark nodes of the parse (nodes, 4), each of a record, in the pieces that begin at `begins` (n,)."""
     begin = begins[record]
     rule, start, end = nodes[:, 0], nodes[:, 1] - begin, nodes[:, 2] - begin
@@ -243,13 +243,13 @@ def _marked(nodes: NDArray[np.int64], record: NDArray[np.int64], begins: NDArray
     starts[rule[begun], record[begun], start[begun]] = True
     ends[rule[ended], record[ended], end[ended] - 1] = True
     inside, starts, ends = (np.moveaxis(marks, 0, 2) for marks in (around > 0, starts, ends))
-    return _Parses(inside, starts, ends, around.sum(0, dtype=np.int64))
+    return Parses(inside, starts, ends, around.sum(0, dtype=np.int64))
 
 
 @lru_cache(maxsize=2)
 def _nodes(split: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return all nodes of a split (nodes, 4), where each string's begin, and where its records begin."""
-    made, offsets = sentences(split, -(-RECORDS[split] // WINDOWS))
+    made, offsets = sentences(split, -(-_RECORDS[split] // WINDOWS))
     counts = [len(sentence.spans) for sentence in made]
     first = np.concatenate([[0], np.cumsum(counts)])
     return np.array([span for sentence in made for span in sentence.spans], np.int64), first, offsets

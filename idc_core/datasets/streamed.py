@@ -19,7 +19,7 @@ _BLOCK = 8 << 20
 _MAX = np.float32(255)
 
 
-class Rows(Protocol):
+class _Rows(Protocol):
     """Pictures as bytes, or as float32 in 0..1, by number; `where` names them in messages."""
 
     where: str
@@ -28,7 +28,7 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, ...]:
         """Shape of one picture."""
 
-    def read(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[np.generic]:
         """Return some pictures, uint8 or float32 (k, C, H, W)."""
 
     def digest(self, numbers: NDArray[np.int64]) -> bytes:
@@ -53,7 +53,7 @@ class StreamedInputs:
     ndim = 4
     itemsize = 4
 
-    def __init__(self, source: Rows, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, source: _Rows, numbers: NDArray[np.int64]) -> None:
         self._source, self._numbers = source, numbers
         self._range: tuple[float, float] | None = None
 

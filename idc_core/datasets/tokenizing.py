@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError, IdcError, needing
 from idc_core.guarded import member, read_json, read_text
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _TOKENIZER, SETTINGS, _CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 _MOST_WORDS = 2_000_000
@@ -22,10 +25,10 @@ _MOST_WORD = 1_000
 _SAID = 60
 _WORD_START = "▁"
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-class Tokens(NamedTuple):
+class _Tokens(NamedTuple):
     """Texts as token ids.
 
     Attributes
@@ -42,7 +45,7 @@ class Tokens(NamedTuple):
     special: tuple[int, ...]
 
 
-def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
+def tokenize(texts: Sequence[str], folder: Path, length: int) -> _Tokens:
     """Return token ids of texts, with the marks that the tokenizer puts around them, cut and padded at the end.
 
     Parameters
@@ -66,16 +69,18 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> Tokens:
     _explained(where, lambda: tokenizer.enable_truncation(length))
     tokenizer.no_padding()
     ids = np.full((len(texts), length), padding, np.int64)
-    encoded = _explained(where, lambda: tokenizer.encode_batch([_whole(text) for text in texts]))
+    # Half characters cannot be taken.
+    whole = [text.encode("utf-8", "replace").decode() for text in texts]
+    encoded = _explained(where, lambda: tokenizer.encode_batch(whole))
     for row, encoding in zip(ids, encoded, strict=True):
         row[: len(encoding.ids)] = encoding.ids[:length]
     vocabulary = _vocabulary(tokenizer, where)
     if ids.size and ids.max() >= len(vocabulary):
         raise DataError(f"{where} gives the id {ids.max():,}, but its vocabulary ends at {len(vocabulary) - 1:,}.")
-    return Tokens(ids, vocabulary, _special(tokenizer, padding))
+    return _Tokens(ids, vocabulary, _special(tokenizer, padding))
 
 
-def _open_tokenizer(folder: Path) -> Any:
+def _open_tokenizer(folder: Path) -> Tokenizer:
     """Return the `tokenizers.Tokenizer` of a folder; DataError where there is none, or it is damaged."""
     with needing("huggingface", f"The tokenizer in {folder}"):
         from tokenizers import Tokenizer  # takes a moment
@@ -97,19 +102,20 @@ def has_tokenizer(folder: Path) -> bool:
     return any(member(folder, name) is not None for name in (_TOKENIZER, "vocab.txt", "vocab.json"))
 
 
-def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
+def padding_of(folder: Path, tokenizer: Tokenizer | None = None) -> int | None:
     """Return the id of padding: the network's own, the tokenizer's, or else the end of the text; None without any."""
     network = _settings(folder, _CONFIG)
     if type(given := network.get("pad_token_id")) is int and given >= 0:
         return given
     if tokenizer is None and has_tokenizer(folder):
         tokenizer = _open_tokenizer(folder)
-    settings = {} if tokenizer is None else _settings(folder, SETTINGS)
-    for name in ("pad_token", "eos_token"):
-        token = settings.get(name)
-        token = token.get("content") if isinstance(token, dict) else token
-        if isinstance(token, str) and (number := tokenizer.token_to_id(token)) is not None:
-            return int(number)
+    if tokenizer is not None:
+        settings = _settings(folder, SETTINGS)
+        for name in ("pad_token", "eos_token"):
+            token = settings.get(name)
+            token = token.get("content") if isinstance(token, dict) else token
+            if isinstance(token, str) and (number := tokenizer.token_to_id(token)) is not None:
+                return int(number)
     end = network.get("eos_token_id")
     return end if type(end) is int and end >= 0 else None
 
@@ -119,7 +125,7 @@ def _settings(folder: Path, name: str) -> dict[str, Any]:
     return {} if path is None else read_json(path, str(path), dict[str, object])
 
 
-def _of_words(folder: Path) -> Any:
+def _of_words(folder: Path) -> Tokenizer:
     """Build the tokenizer of a folder that holds its vocabulary alone."""
     from tokenizers import AddedToken, processors
     from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
@@ -162,18 +168,18 @@ def _of_words(folder: Path) -> Any:
     return tokenizer._tokenizer
 
 
-def _check(content: dict[str, Any], where: str) -> None:
+def _check(content: dict[str, object], where: str) -> None:
     """Refuse what would keep the machine busy without end, or take memory without end."""
     for place in _places(content):
         pattern = place.get("Regex")
         if isinstance(pattern, str):
             _check_pattern(pattern, where)
         for name in ("id", "max_input_chars_per_word", "max_length"):
-            if type(place.get(name)) is int and place[name] > _MOST_WORDS:
-                raise DataError(f"{where} says {name} {place[name]:,}; expected at most {_MOST_WORDS:,}.")
+            if type(number := place.get(name)) is int and number > _MOST_WORDS:
+                raise DataError(f"{where} says {name} {number:,}; expected at most {_MOST_WORDS:,}.")
 
 
-def _places(content: object) -> Any:
+def _places(content: object) -> Iterator[dict[str, object]]:
     """Yield all objects of a JSON document, but not those of its vocabulary."""
     left = [content]
     while left:
@@ -208,7 +214,7 @@ def _check_pattern(pattern: str, where: str) -> None:
             repeated[-1] = True
 
 
-def _vocabulary(tokenizer: Any, where: str) -> tuple[str, ...]:
+def _vocabulary(tokenizer: Tokenizer, where: str) -> tuple[str, ...]:
     """Return readable words by token id; each is there once."""
     words = _explained(where, lambda: tokenizer.get_vocab(with_added_tokens=True))
     highest = max(words.values(), default=-1)
@@ -225,7 +231,7 @@ def _vocabulary(tokenizer: Any, where: str) -> tuple[str, ...]:
     return tuple(vocabulary)
 
 
-def _special(tokenizer: Any, padding: int) -> tuple[int, ...]:
+def _special(tokenizer: Tokenizer, padding: int) -> tuple[int, ...]:
     """Return the ids that stand for no word: padding, the unknown word, then all other marks."""
     marks = {number: token.content for number, token in tokenizer.get_added_tokens_decoder().items() if token.special}
     unknown = getattr(tokenizer.model, "unk_token", None)
@@ -263,12 +269,7 @@ def _byte_letters() -> dict[str, int]:
 _BYTES = _byte_letters()
 
 
-def _whole(text: str) -> str:
-    """Return a text without half characters, which the tokenizer cannot take."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _explained(where: str, work: Callable[[], Result]) -> Result:
+def _explained(where: str, work: Callable[[], _Result]) -> _Result:
     """Call the library; whatever it makes of a damaged tokenizer, panics too, is a DataError."""
     try:
         return work()

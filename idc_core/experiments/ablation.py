@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import is_array, probe, to_network, whole
+from idc_core.tracing.batching import Inputs, is_array, probe, to_network, whole
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
@@ -32,7 +32,7 @@ _MOST_COUNTS = 13
 _AGREEMENT = 1e-4
 """Relative difference that passes run together may show from passes run one by one; single precision gives 1e-6."""
 
-Task = Literal["classification", "regression"]
+_Task = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Ablation:
 
     layer: str
     neurons: int
-    task: Task
+    task: _Task
     order: NDArray[np.int64]
     counts: NDArray[np.int64]
     seeds: tuple[int, ...]
@@ -85,14 +85,14 @@ class Ablation:
 
 def ablate(
     model: nn.Module,
-    inputs: Any,
+    inputs: Inputs,
     targets: ArrayLike,
     layer: str,
     important: ArrayLike,
     counts: Iterable[int] | None = None,
     seeds: Seeds = 5,
     *,
-    task: Task = "classification",
+    task: _Task = "classification",
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> Ablation:
@@ -145,7 +145,7 @@ def ablate(
     )
 
 
-def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
+def _targets(inputs: Inputs, targets: ArrayLike, task: str) -> Tensor:
     if not (isinstance(inputs, NamedInputs) or (is_array(inputs) and inputs.ndim)) or not len(inputs):
         kind = type(inputs).__name__
         raise DataError(f"Expected a tensor, an array or a data set with at least one input, not {kind}.")

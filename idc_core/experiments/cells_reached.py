@@ -17,7 +17,7 @@ from idc_core.generation.seeds import uncovered_neighbours
 
 
 @dataclass(frozen=True, eq=False)
-class CellsReached:
+class _CellsReached:
     """Results of two searches for the same cells from the same seeds."""
 
     cells: tuple[tuple[int, ...], ...]
@@ -45,7 +45,7 @@ def reach_cells(
     iterations: int = 50,
     seed: int = 0,
     on_progress: Progress | None = None,
-) -> CellsReached:
+) -> _CellsReached:
     """Draw uncovered cells with a covered neighbour, and try to reach each from the `seeds` tests closest to it."""
     sizes = CellSpace.of(analysis).sizes
     drawn = uncovered_neighbours(tabulate(analysis.assignments, sizes), cells, seed)
@@ -58,7 +58,7 @@ def reach_cells(
         guided = reach_cell(model, analysis, cell, near, epsilon, iterations=iterations)
         noise = noise_to_cell(model, analysis, cell, near, epsilon, iterations=iterations, seed=seed)
         pairs.append((guided, noise))
-    return CellsReached(
+    return _CellsReached(
         cells=tuple(drawn),
         guided=np.array([len(reached) for reached, _ in pairs], np.int64),
         noise=np.array([len(reached) for _, reached in pairs], np.int64),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -18,12 +20,12 @@ from idc_core.confusion.report import find_errors
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError
 from idc_core.experiments.random_neurons import Seeds
-from idc_core.experiments.retraining import Examples, RetrainingPlan, Store, reweighted
+from idc_core.experiments.retraining import Examples, RetrainingPlan, Store
 from idc_core.experiments.retraining_results import Retraining
 from idc_core.tracing.trace import collect
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 
 ADDITIONS = ("nothing", "confused", "random")
 """What is added to the training data: nothing, the inputs confused in the reported pairs, as many random ones."""
@@ -36,15 +38,15 @@ class Repair:
     """Accuracy and confusion before and after retraining, on the held-out half of the tests."""
 
     class_names: tuple[str, ...]
-    pairs: Ints
+    pairs: _Ints
     """Pairs reported on the first half, without labels, (k, 2)."""
     added: int
     """Inputs that were confused there, and added."""
     measured: int
     """Inputs of the held-out half."""
-    before: Floats
+    before: _Floats
     """Accuracy, mean confusion of the reported pairs, and of all others, each 0..1, (3,)."""
-    after: dict[str, Floats]
+    after: dict[str, _Floats]
     """The same after retraining by a name of `ADDITIONS`, (seeds, 3)."""
 
 
@@ -53,9 +55,9 @@ class RepairPlan(RetrainingPlan):
     """Retraining on the inputs confused in the reported pairs."""
 
     class_names: tuple[str, ...]
-    pairs: Ints
+    pairs: _Ints
     added: int
-    predictions: Ints
+    predictions: _Ints
     """Of the held-out half, before retraining."""
 
     def measured(self, done: Retraining) -> Repair:
@@ -63,18 +65,21 @@ class RepairPlan(RetrainingPlan):
         test = self.tests[_HELD_OUT]
         assert isinstance(test, tuple)
         inputs, targets = test
-        after: dict[str, Floats] = {}
+        after: dict[str, _Floats] = {}
         for name in ADDITIONS:
             networks = [network for (addition, _), network in done.networks.items() if addition == name]
-            copies = [reweighted(self.model, network.weights) for network in networks]
-            values = [self._confusion(_predictions(network, inputs), targets) for network in copies]
+            copies = [_reweighted(self.model, network.weights) for network in networks]
+            values = [
+                self._confusion(collect(network, inputs, countable_layers(network)[-1:]).predictions, targets)
+                for network in copies
+            ]
             after[name] = np.array(values).reshape(-1, 3)
         if not all(len(values) for values in after.values()):
             raise CancelledError("Stopped before every addition was finished once.")
         before = self._confusion(self.predictions, targets)
         return Repair(self.class_names, self.pairs, self.added, len(targets), before, after)
 
-    def _confusion(self, predictions: Ints, targets: NDArray[np.generic]) -> Floats:
+    def _confusion(self, predictions: _Ints, targets: NDArray[np.generic]) -> _Floats:
         """Return accuracy, and the mean confusion of the reported pairs and of all others."""
         classes = len(self.class_names)
         confusion = pair_confusion(type1_confusion(targets, predictions, classes))
@@ -158,5 +163,8 @@ def repair(
     return plan.measured(plan.run(seeds, on_progress=on_progress))
 
 
-def _predictions(network: nn.Module, inputs: NDArray[np.generic]) -> Ints:
-    return collect(network, inputs, countable_layers(network)[-1:]).predictions
+def _reweighted(model: nn.Module, weights: Mapping[str, NDArray[np.generic]]) -> nn.Module:
+    """Return a copy of a network, in eval mode, with the weights of a retrained one."""
+    network = copy.deepcopy(model)
+    network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
+    return network.eval()

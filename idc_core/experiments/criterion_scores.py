@@ -6,7 +6,7 @@ every number of important neurons, and all other criteria.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -70,7 +70,7 @@ class SuiteSpec:
 
 
 @dataclass(frozen=True)
-class Original:
+class _Original:
     """The first original tests: the cells they reach, and the criteria after them."""
 
     cells: dict[str, list[Codes]]
@@ -101,7 +101,7 @@ class CriterionScores:
         self.layer = model.card.default_layer
         classifier = test.task == "classification"
         self.names = [name for name in other_criteria() if classifier or not CRITERIA[name].card.needs_classes]
-        self._bases: dict[int, Original] = {}
+        self._bases: dict[int, _Original] = {}
 
     def of(self, spec: SuiteSpec) -> Record:
         """Return the scores of a suite by all criteria.
@@ -170,7 +170,7 @@ class CriterionScores:
         tell = self.on_progress
         return lambda done, total, label: tell(done, max(total, spec.tests), f"{spec.name}, seed {spec.seed}: {label}")
 
-    def _counts(self, layer: str, codes: list[Codes], base: Original) -> list[list[int]]:
+    def _counts(self, layer: str, codes: list[Codes], base: _Original) -> list[list[int]]:
         sizes = [neuron.k for neuron in self._learnt[layer].clusters]
         counts = []
         for used, (mine, theirs) in enumerate(zip(codes, base.cells[layer], strict=True), start=1):
@@ -204,10 +204,10 @@ class CriterionScores:
             update_all([measured[name]], traces)
         return measured
 
-    def _base(self, tests: int) -> Original:
+    def _base(self, tests: int) -> _Original:
         if tests not in self._bases:
             traces = self._originals.only(np.arange(tests))
-            self._bases[tests] = Original(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
+            self._bases[tests] = _Original(self._cells(traces), self._measured(traces, f"{tests:,} original tests"))
         return self._bases[tests]
 
     @cached_property
@@ -238,8 +238,8 @@ class CriterionScores:
     def _unfitted(self) -> dict[str, StreamedCriterion]:
         criteria = {}
         for name in self.names:
-            kind: Any = CRITERIA[name]  # each has a constructor of its own
-            criteria[name] = kind(self.model, (self.layer,) if kind.card.one_layer else self.layers)
+            make: Callable[..., Any] = CRITERIA[name]  # each has a constructor of its own
+            criteria[name] = make(self.model, (self.layer,) if CRITERIA[name].card.one_layer else self.layers)
         return criteria
 
     def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +100,7 @@ def prepare_disagreements(
     order = np.random.default_rng(0).permutation(len(test))
     pool, held = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
 
-    def search(rows: NDArray[np.int64], seed: int) -> tuple[Examples, NDArray[Any]]:
+    def search(rows: NDArray[np.int64], seed: int) -> tuple[Examples, NDArray[np.generic]]:
         """Return disagreements with their votes, and the true classes of the tests that they were made of."""
         places = np.random.default_rng(seed).permutation(rows)[: chosen.searched]
         result = differential_search(

@@ -27,12 +27,12 @@ from idc_core.experiments.random_neurons import Seeds, check_seeds
 from idc_core.perturbation.removal import Parts, parts_of, with_parts
 from idc_core.tracing.trace import collect
 
-RANDOM, _ROLLOUT = "random", "attention-rollout"
+_RANDOM, _ROLLOUT = "random", "attention-rollout"
 
-COMPARED = ("attnlrp", "gamma", "value-path", "gradient-x-input", "integrated-gradients", _ROLLOUT, RANDOM)
+COMPARED = ("attnlrp", "gamma", "value-path", "gradient-x-input", "integrated-gradients", _ROLLOUT, _RANDOM)
 """Methods that are compared unless others are named: of `METHODS`, attention rollout, and a random order."""
 
-SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {"integrated-gradients": {"baseline": 0.5}}
 """Parameters that are not a method's default: the baseline of pictures is grey, near the colour of removed parts."""
 
 _ORDERS = ("most relevant first", "least relevant first")
@@ -116,10 +116,10 @@ def faithfulness(
     classified as, whether or not it is the true one. The area between the curves of both orders is the measure of [2];
     [3] removes nodes and words in the same way.
     """
-    unknown = [name for name in methods if name not in (*METHODS, RANDOM, _ROLLOUT)]
+    unknown = [name for name in methods if name not in (*METHODS, _RANDOM, _ROLLOUT)]
     if unknown or data.task != "classification":
         raise SettingError(
-            f"Expected a classifier's data and methods among {', '.join((*METHODS, _ROLLOUT, RANDOM))}, not "
+            f"Expected a classifier's data and methods among {', '.join((*METHODS, _ROLLOUT, _RANDOM))}, not "
             f"{unknown[0] if unknown else f'{data.name}, a {data.task}'}."
         )
     whole_number("inputs", inputs, 1)
@@ -192,15 +192,15 @@ def _relevance(
     model: nn.Module, cut: Parts, name: str, seed: int, classes: NDArray[np.int64], batch_size: int | None
 ) -> Floats:
     """Return the relevance of each part by one method, (n, parts)."""
-    if name == RANDOM:
+    if name == _RANDOM:
         return np.random.default_rng(seed).random(cut.removable.shape)
     if name == _ROLLOUT:
         return cut.relevance(attention_rollout(model, cut.inputs, batch_size=batch_size))
-    settings = SETTINGS.get(name, {})
+    settings = _SETTINGS.get(name, {})
     return cut.relevance(attribute(model, cut.inputs, name, target=classes, batch_size=batch_size, **settings))
 
 
-def _with_less(cut: Parts, places: NDArray[np.int64], steps: int) -> Iterator[NDArray[Any]]:
+def _with_less(cut: Parts, places: NDArray[np.int64], steps: int) -> Iterator[NDArray[np.generic]]:
     """Yield the inputs without the first part, two parts, ... of `steps` equal parts of their order; never all."""
     for step in range(1, steps):
         share = np.floor(cut.counts * step / steps + 0.5)

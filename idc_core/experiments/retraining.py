@@ -6,10 +6,10 @@ import copy
 import hashlib
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -153,25 +153,18 @@ class RetrainingPlan:
 
 def attacked(
     model: nn.Module,
-    inputs: NDArray[Any],
-    targets: NDArray[Any],
+    inputs: NDArray[np.generic],
+    targets: NDArray[np.generic],
     epsilon: float,
     name: str = "fgsm",
     on_progress: Progress | None = None,
 ) -> Examples:
     """Attack inputs by FGSM or, in `_BIM_STEPS` steps, by BIM; their targets stay. CancelledError if stopped."""
-    steps: dict[str, Any] = {"step": 2 * epsilon / _BIM_STEPS, "steps": _BIM_STEPS} if name == "bim" else {}
-    result = attack(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress, **steps)
+    run = partial(attack, step=2 * epsilon / _BIM_STEPS, steps=_BIM_STEPS) if name == "bim" else attack
+    result = run(model, inputs, targets, name, epsilon=epsilon, on_progress=on_progress)
     if not result.complete:
         raise CancelledError(f"Stopped on request while {len(inputs)} tests were attacked by {name}.")
     return np.asarray(result.inputs, np.float32), targets
-
-
-def reweighted(model: nn.Module, weights: Mapping[str, NDArray[np.generic]]) -> nn.Module:
-    """Return a copy of a network, in eval mode, with the weights of a retrained one."""
-    network = copy.deepcopy(model)
-    network.load_state_dict({key: torch.as_tensor(np.array(value)) for key, value in weights.items()})
-    return network.eval()
 
 
 def usual_recipe(model: nn.Module, start: Start = "trained") -> Recipe:

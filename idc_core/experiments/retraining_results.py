@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 """Probability with which an interval holds the mean over all seeds, if their differences are normally distributed."""
@@ -25,17 +25,17 @@ _WEIGHT = "weight:"
 class RetrainedNetwork:
     """One network, retrained with one addition and one seed."""
 
-    values: Floats
+    values: _Floats
     """Accuracy, 0..1, or root mean squared error, (epochs + 1, tests): before training, then after every epoch."""
     added: int
     """Number of inputs added to the training data."""
     shown: NDArray[Any]
     """Some of the added inputs, (k, ...)."""
     shown_targets: NDArray[np.generic]
-    weights: dict[str, NDArray[Any]]
+    weights: dict[str, NDArray[np.generic]]
     """State after the last epoch."""
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return everything as arrays by name."""
         named = {_WEIGHT + name: value for name, value in self.weights.items()}
         own = {"values": self.values, "added": np.array(self.added)}
@@ -62,10 +62,10 @@ class Difference:
 
     addition: str
     against: str
-    values: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
+    values: _Floats
+    mean: _Floats
+    low: _Floats
+    high: _Floats
 
     @property
     def exceeds(self) -> NDArray[np.bool_]:
@@ -97,7 +97,7 @@ class Retraining:
         return len(self.networks) == len(self.additions) * len(self.seeds)
 
     @property
-    def values(self) -> Floats:
+    def values(self) -> _Floats:
         """Accuracy or error, float64 (additions, seeds, epochs + 1, tests); NaN where a network is not finished."""
         empty = np.full((self.epochs + 1, len(self.tests)), np.nan)
         rows = [
@@ -111,13 +111,13 @@ class Retraining:
         """Accuracy or RMSE."""
         return "accuracy" if self.task == "classification" else "RMSE"
 
-    def mean(self) -> Floats:
+    def mean(self) -> _Floats:
         """Return the mean over the finished seeds, float64 (additions, epochs + 1, tests); NaN where there is none."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             return np.asarray(np.nanmean(self.values, axis=1))
 
-    def deviation(self) -> Floats:
+    def deviation(self) -> _Floats:
         """Return the standard deviation over the finished seeds (n - 1), of the same shape; NaN below two seeds."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -138,11 +138,11 @@ class Retraining:
                 raise SettingError(f"There is no addition {name!r}; expected one of {', '.join(self.additions)}.")
         both = self.finished(addition, against)
         pairs = [self.networks[addition, seed].values[-1] - self.networks[against, seed].values[-1] for seed in both]
-        values: Floats = np.array(pairs, np.float64).reshape(len(both), len(self.tests))
+        values: _Floats = np.array(pairs, np.float64).reshape(len(both), len(self.tests))
         mean, half = interval(values)
         return Difference(addition, against, values, mean, mean - half, mean + half)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, str | float | None]]:
         """Return one record per addition and test, with the differences to all other additions."""
         mean, deviation = self.mean(), self.deviation()
         records = []
@@ -150,7 +150,7 @@ class Retraining:
             counts = self.added(name)
             differences = [self.difference(name, other) for other in self.additions if other != name]
             for column, test in enumerate(self.tests):
-                record: dict[str, Any] = {
+                record: dict[str, str | float | None] = {
                     "addition": name,
                     "test": test,
                     "seeds": len(self.finished(name)),
@@ -171,7 +171,7 @@ class Retraining:
         return records
 
 
-def interval(values: Floats) -> tuple[Floats, Floats]:
+def interval(values: _Floats) -> tuple[_Floats, _Floats]:
     """Return mean and half width of the confidence interval of differences (n, columns), float64 (columns,) each.
 
     NaN where there are no values; the half width is NaN below two.

@@ -32,7 +32,7 @@ class Changes:
     after: NDArray[np.float32]
     changed: NDArray[np.int64]
     """Number of pixels, or words, changed in each input, (n,)."""
-    settings: dict[str, Any]
+    settings: dict[str, object]
     """Share, rule and its parameters, by name."""
 
 
@@ -50,7 +50,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class _Comparison:
     """Important against random neurons."""
 
     important: Summary
@@ -88,19 +88,19 @@ class RQ1:
     random_scaled: NDArray[np.float64]
     constant: int
     changed: NDArray[np.int64]
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
     def distances(self, scaled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distances of the important (n,) and of the random neurons (seeds, n), scaled or as they are."""
         return (self.scaled, self.random_scaled) if scaled else (self.distance, self.random_distance)
 
-    def summary(self, scaled: bool = False) -> Comparison:
+    def summary(self, scaled: bool = False) -> _Comparison:
         """Compare important and random neurons over all inputs and seeds."""
         own, others = self.distances(scaled)
         difference = own - others.mean(0)
         spread = float(difference.std())
         mean = float(others.mean())
-        return Comparison(
+        return _Comparison(
             summarise(own),
             summarise(others),
             ratio=float(own.mean()) / mean if mean else float("inf"),

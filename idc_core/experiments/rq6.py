@@ -18,7 +18,6 @@ from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from idc_core.coverage.idc_settings import OPTIONS, IdcOptions
 from idc_core.datasets import Dataset
-from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.random_neurons import Seeds, check_seeds
 from idc_core.experiments.retraining import (
@@ -93,8 +92,8 @@ def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
 class _CandidatePool:
     """Candidates of one seed: perturbed training inputs with their targets."""
 
-    inputs: NDArray[Any]
-    targets: NDArray[Any]
+    inputs: NDArray[np.generic]
+    targets: NDArray[np.generic]
     origin: NDArray[np.int64]
     """Position of each candidate's training input."""
     kind: NDArray[np.int64]
@@ -222,13 +221,12 @@ def _make_tests(
 
     Relevance and fixed attacks are those of the network before retraining.
     """
-    noise: dict[str, Any] = {"share": settings.share, "deviation": settings.deviation, "seed": APART}
-    targets = test.targets
-    made: dict[str, Test] = {
-        "clean": (test.inputs, targets),
-        "noise": (random_noise(test.inputs, numbers=test.ids, **noise), targets),
-        "guided": (guided_noise(model, test.inputs, numbers=test.ids, on_progress=on_progress, **noise), targets),
-    }
+    share, deviation, targets = settings.share, settings.deviation, test.targets
+    noisy = random_noise(test.inputs, share=share, deviation=deviation, seed=APART, numbers=test.ids)
+    guided = guided_noise(
+        model, test.inputs, share=share, deviation=deviation, seed=APART, numbers=test.ids, on_progress=on_progress
+    )
+    made: dict[str, Test] = {"clean": (test.inputs, targets), "noise": (noisy, targets), "guided": (guided, targets)}
     if test.task != "classification":
         return made
     some = slice(0, MOST_ATTACKED)
@@ -237,11 +235,6 @@ def _make_tests(
     made["bim"] = fixed(model, name="bim", on_progress=on_progress)
     made["fgsm-anew"] = fixed
     return made
-
-
-def _test_names(task: Task) -> tuple[str, ...]:
-    """Return the names of the tests that `_make_tests` makes: attacks are on classifiers."""
-    return tuple(TESTS) if task == "classification" else ("clean", "noise", "guided")
 
 
 def rq6_results(
@@ -254,7 +247,9 @@ def rq6_results(
     """Return the finished networks of a run, by addition and seed, as its result so far."""
     start = settings.start
     steps = len(train) // min(usual_recipe(model, start).batch, len(train))
-    tests, listed = _test_names(train.task), check_seeds(seeds)
+    # As `_make_tests` makes them: attacks are on classifiers.
+    tests = tuple(TESTS) if train.task == "classification" else ("clean", "noise", "guided")
+    listed = check_seeds(seeds)
     return Retraining(tuple(ADDITIONS), listed, tests, train.task, settings.epochs, steps, len(train), start, networks)
 
 

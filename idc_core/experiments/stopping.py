@@ -20,7 +20,7 @@ _FIXED = ("pearson",)
 
 
 @dataclass(frozen=True, eq=False)
-class Stopping:
+class _Stopping:
     """Runs of one measure that stopped at one error: arrays (runs,)."""
 
     measure: str
@@ -74,7 +74,7 @@ def stopping(
     errors: Sequence[float] = (0.1, 0.05),
     seeds: Sequence[int] = tuple(range(20)),
     on_progress: Progress | None = None,
-) -> list[Stopping]:
+) -> list[_Stopping]:
     """Inspect in several orders, stopping early at several errors, and compare with what all records say.
 
     Every seed is an order of the records. Measures other than `_FIXED` take thresholds, ranks and held-out records from
@@ -91,7 +91,7 @@ def stopping(
             some.add(whole, early, error)
     columns = [list(zip(*some.rows, strict=True)) for some in rows]
     return [
-        Stopping(measure, error, np.array(worst), *(np.array(rest, np.int64) for rest in counts))
+        _Stopping(measure, error, np.array(worst), *(np.array(rest, np.int64) for rest in counts))
         for error, (worst, *counts) in zip(errors, columns, strict=True)
     ]
 

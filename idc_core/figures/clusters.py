@@ -274,7 +274,7 @@ def choices(
                     line={"color": colour, "dash": "dot" if dropped else "solid", "width": 1.5},
                     marker={"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
                     customdata=[places[id(choice)] for choice in line],
-                    text=[_told(choice) for choice in line],
+                    text=[f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %" for one in line],
                     hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to use it<extra></extra>",
                     row=1,
                     col=column,
@@ -314,7 +314,3 @@ def _decades(values: Sequence[float]) -> list[int]:
 
 def _choice(k: int | None) -> str:
     return "auto" if k is None else str(k)
-
-
-def _told(one: ClusterChoice) -> str:
-    return f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %"

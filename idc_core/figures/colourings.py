@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
-from idc_core.figures.palette import Palette, class_colour
+from idc_core.figures.palette import CLASSES, Palette
 
-Counts = NDArray[np.int64]
+_Counts = NDArray[np.int64]
 
 _BINS: Final = (1, 2, 5, 10, 25, 100)
 """Where the bins of counts begin."""
@@ -34,11 +34,11 @@ class Tiles:
     """What each tile of a grid holds."""
 
     cells: int  # cells that a tile stands for
-    covered: Counts  # (tiles,), its covered cells
-    tests: Counts  # (tiles,), the tests in them
-    wrong: Counts  # (tiles,), the misclassified ones of those
-    by_class: Counts  # (tiles, classes), its tests of each true class
-    shared: Counts  # (tiles,), its covered cells that another test set reaches too; all 0 without another
+    covered: _Counts  # (tiles,), its covered cells
+    tests: _Counts  # (tiles,), the tests in them
+    wrong: _Counts  # (tiles,), the misclassified ones of those
+    by_class: _Counts  # (tiles, classes), its tests of each true class
+    shared: _Counts  # (tiles,), its covered cells that another test set reaches too; all 0 without another
     roomy: bool  # whether there is room for numbers in a tile
 
 
@@ -65,7 +65,7 @@ class _Colouring:
 
     label: str  # its name in a menu
     reads: str  # how to read colour and mark, in a sentence
-    categorise: Callable[[Tiles], Counts]  # category of every tile, 0 where no cell is covered
+    categorise: Callable[[Tiles], _Counts]  # category of every tile, 0 where no cell is covered
     mark: Callable[[Tiles, int, int, Sequence[str]], str]
     """What is written into a tile that holds tests; called with the tiles, which tile, its category and the names of
     the classes."""
@@ -84,20 +84,28 @@ def find_colouring(name: str) -> _Colouring:
     return COLOURINGS[name]
 
 
-def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[dict[str, Any]]:
+class Piece(TypedDict):
+    """A category as ECharts takes it, in a legend."""
+
+    value: int
+    label: str
+    color: str
+
+
+def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[Piece]:
     """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first."""
     named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
     return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]
 
 
-def _number(tiles: Tiles, numbers: Counts, tile: int) -> str:
+def _number(tiles: Tiles, numbers: _Counts, tile: int) -> str:
     """Write a number where there is room; a cross says that every test of the tile is misclassified."""
     if tiles.wrong[tile] == tiles.tests[tile]:
         return _WRONG
     return str(int(numbers[tile])) if tiles.roomy else _HELD
 
 
-def _binned(numbers: Counts) -> Counts:
+def _binned(numbers: _Counts) -> _Counts:
     return np.searchsorted(_BINS, numbers, side="right").astype(np.int64)
 
 
@@ -107,7 +115,7 @@ def _count_legend(colours: Palette, noun: str) -> list[tuple[str, str]]:
     return list(zip(labels, colours.counts, strict=True))
 
 
-def _covered(tiles: Tiles) -> Counts:
+def _covered(tiles: Tiles) -> _Counts:
     return np.minimum(tiles.covered, 1) if tiles.cells == 1 else _binned(tiles.covered)
 
 
@@ -119,7 +127,7 @@ def _covered_legend(colours: Palette, _names: Sequence[str], cells: int) -> list
     return [("covered", colours.counts[3])] if cells == 1 else _count_legend(colours, "covered cell")
 
 
-def _class(tiles: Tiles) -> Counts:
+def _class(tiles: Tiles) -> _Counts:
     if not tiles.by_class.shape[1]:
         return np.minimum(tiles.covered, 1)
     return np.where(tiles.covered > 0, 1 + tiles.by_class.argmax(axis=1), 0)
@@ -133,10 +141,10 @@ def _class_mark(tiles: Tiles, tile: int, category: int, names: Sequence[str]) ->
 
 
 def _class_legend(colours: Palette, names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
-    return [(name, class_colour(i)) for i, name in enumerate(names)] or [("covered", colours.counts[3])]
+    return [(name, CLASSES[i % len(CLASSES)]) for i, name in enumerate(names)] or [("covered", colours.counts[3])]
 
 
-def _errors(tiles: Tiles) -> Counts:
+def _errors(tiles: Tiles) -> _Counts:
     share = tiles.wrong / np.maximum(tiles.tests, 1)
     bins = np.searchsorted([end for end, _, _ in _SHARES], share, side="left") + (share == 1)
     return np.where(tiles.covered > 0, 1 + bins, 0).astype(np.int64)
@@ -163,7 +171,7 @@ def _between(start: str, end: str, share: float) -> str:
 _SHARED_MARKS: Final = ("\u25a0", "\u25e7", "\u25a1")
 
 
-def _shared(tiles: Tiles) -> Counts:
+def _shared(tiles: Tiles) -> _Counts:
     counts = np.where(tiles.shared == tiles.covered, 1, np.where(tiles.shared > 0, 2, 3))
     return np.where(tiles.covered > 0, counts, 0).astype(np.int64)
 

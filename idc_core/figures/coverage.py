@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.growth import Growth
-from idc_core.figures.colourings import Tiles, categories, find_colouring, hold
+from idc_core.figures.colourings import Piece, Tiles, categories, find_colouring, hold
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT, band, finish, logarithmic_x
@@ -89,7 +89,7 @@ def coverage_grid(
     together: Sequence[tuple[str, str]] = (),
     clickable: bool = True,
     dark: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Describe the grid of combinations as an ECharts option.
 
     Its first series is the heatmap, tile by tile, row by row. `selected` (row label, column label) is outlined,
@@ -165,9 +165,9 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
     }
 
 
-def _legend(pieces: Sequence[dict[str, Any]], colours: Palette) -> tuple[list[dict[str, object]], int]:
+def _legend(pieces: Sequence[Piece], colours: Palette) -> tuple[list[dict[str, object]], int]:
     """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
-    elements: list[dict[str, Any]] = []
+    elements: list[dict[str, object]] = []
     widths = [36 + int(6.5 * len(piece["label"])) for piece in pieces]
     rows, columns = 0, [0]
     while not rows or (sum(columns) > _LEGEND_PIXELS and len(columns) > 1):
@@ -204,7 +204,7 @@ def grid_height(grid: Grid) -> int:
     return int(150 + rows * np.clip(560 / max(rows, 1), low, high))
 
 
-def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, Any]:
+def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, object]:
     """Draw the tiles, each with a name of its own."""
     return {
         "type": "heatmap",

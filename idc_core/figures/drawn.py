@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 
-class Drawn(go.Figure):  # type: ignore[misc]
+class _Drawn(go.Figure):  # type: ignore[misc]
     """A figure that is finished: its parts are collected once, not at every run of a page."""
 
-    def finish(self) -> Drawn:
+    def finish(self) -> _Drawn:
         """Keep the parts as they are now; later changes are not seen."""
         self._kept = super().to_dict()
         return self
 
     def to_dict(self) -> dict[str, object]:
         """Return the parts, the kept ones where the figure is finished."""
-        kept: dict[str, Any] | None = self.__dict__.get("_kept")
+        kept: dict[str, object] | None = self.__dict__.get("_kept")
         return super().to_dict() if kept is None else kept
 
 
-def drawn_once(figure: go.Figure, *, clickable: bool = False) -> Drawn:
+def drawn_once(figure: go.Figure, *, clickable: bool = False) -> _Drawn:
     """Return a copy that a page's second rendering of a chart leaves as it is; `clickable` where marks can be.
 
     Streamlit hands every figure to plotly twice, as two copies. Plotly compares them part by part and draws everything
@@ -32,7 +31,7 @@ def drawn_once(figure: go.Figure, *, clickable: bool = False) -> Drawn:
     is set already.
     """
     traces = [_lists(trace.to_plotly_json()) for trace in figure.data]
-    copy = Drawn(traces, _lists(figure.layout.to_plotly_json()))
+    copy = _Drawn(traces, _lists(figure.layout.to_plotly_json()))
     # Plotly takes every template for a new one; the figures have none of their own.
     copy.layout.template = None
     if clickable:

@@ -30,7 +30,7 @@ _WIDEST = 26
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """How a line is drawn and named: by colour, dash and mark, so that none has to be told by its colour alone."""
 
     colour: str
@@ -39,15 +39,15 @@ class Line:
     sign: str
 
 
-def _lines(colours: Palette) -> tuple[Line, ...]:
+def _lines(colours: Palette) -> tuple[_Line, ...]:
     """Return how lines that are told apart are drawn; the first one is the chosen one's."""
     return (
-        Line(colours.error, "solid", "diamond", "◆"),
-        Line(colours.accent, "solid", "circle", "●"),
-        Line(colours.ink, "dash", "square", "■"),
-        Line(colours.accent, "dot", "triangle-up", "▲"),
-        Line(colours.ink, "dashdot", "triangle-down", "▼"),
-        Line(colours.accent, "longdash", "cross", "✚"),
+        _Line(colours.error, "solid", "diamond", "◆"),
+        _Line(colours.accent, "solid", "circle", "●"),
+        _Line(colours.ink, "dash", "square", "■"),
+        _Line(colours.accent, "dot", "triangle-up", "▲"),
+        _Line(colours.ink, "dashdot", "triangle-down", "▼"),
+        _Line(colours.accent, "longdash", "cross", "✚"),
     )
 
 

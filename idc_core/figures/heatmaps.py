@@ -11,7 +11,7 @@ from idc_core.errors import SettingError
 from idc_core.figures.input_images import enlarge, pictures
 from idc_core.figures.palette import relevance_colours
 
-Maps = Mapping[str, NDArray[np.float64]]
+_Maps = Mapping[str, NDArray[np.float64]]
 
 SCALES = {"picture": "per picture", "layer": "per layer", "all": "shared"}
 """What shares one colour scale: key and label."""
@@ -44,7 +44,7 @@ def layer_map(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
     return block.reshape(-1, width)
 
 
-def limits(maps: Sequence[Maps], scale: str) -> list[dict[str, float]]:
+def limits(maps: Sequence[_Maps], scale: str) -> list[dict[str, float]]:
     """Return the relevance, above 0, that gets the strongest colour, for every map of explanations shown together."""
     if scale not in SCALES:
         raise SettingError(f"Unknown scale {scale!r}: expected one of {', '.join(SCALES)}.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.figures.wording import readable_pieces, signed
@@ -62,12 +63,12 @@ def feature_names(test: Dataset) -> list[str]:
     return list(test.vocabulary) if len(test.vocabulary) == size else [f"x{number}" for number in range(size)]
 
 
-def features(test: Dataset, values: NDArray[Any]) -> list[str]:
+def features(test: Dataset, values: NDArray[np.generic]) -> list[str]:
     """Write the values of a feature vector, each with its name or number."""
     return [f"{name} = {value:.3g}" for name, value in zip(feature_names(test), values.reshape(-1), strict=True)]
 
 
-def words_of(test: Dataset, values: NDArray[Any]) -> list[str]:
+def words_of(test: Dataset, values: NDArray[np.generic]) -> list[str]:
     """Return the words or characters of a text, three dots for each that the network does not know; or features."""
     if is_series(test):
         return [f"{value:.3g}" for value in values.reshape(-1)]

@@ -22,7 +22,7 @@ _LAST_BARS = 15
 _GAP = "…"
 """Stands between the first and the last neurons."""
 
-MOST_MARKS, FEWEST_POINTS, _MOST_POINTS = 600, 60, 200
+_MOST_MARKS, _FEWEST_POINTS, _MOST_POINTS = 600, 60, 200
 """Marks in all panels, and tests drawn for one neuron: a browser draws a mark for each, and a cloud needs no more."""
 
 
@@ -147,7 +147,7 @@ def _fill(chosen: bool, colours: Palette) -> dict[str, object]:
 
 def most_points(m: int) -> int:
     """Return how many tests are drawn at most for each of m neurons."""
-    return min(_MOST_POINTS, max(FEWEST_POINTS, MOST_MARKS // m))
+    return min(_MOST_POINTS, max(_FEWEST_POINTS, _MOST_MARKS // m))
 
 
 def activation_relevance(

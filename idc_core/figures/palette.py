@@ -196,11 +196,6 @@ def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> 
     }
 
 
-def class_colour(index: int) -> str:
-    """Return the fixed colour of a class; colours repeat after ten."""
-    return CLASSES[index % len(CLASSES)]
-
-
 def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
     """Colour relevance red for and blue against, with white at zero: RGB, uint8, in a last axis of 3."""
     if not limit > 0:

@@ -20,7 +20,7 @@ _APART = 0.24
 
 
 @dataclass(frozen=True)
-class Mark:
+class _Mark:
     """Colour, dash and symbol of an addition: colour is never the only sign."""
 
     colour: str
@@ -28,13 +28,13 @@ class Mark:
     symbol: str
 
 
-def _marks(names: Sequence[str], colours: Palette) -> dict[str, Mark]:
+def _marks(names: Sequence[str], colours: Palette) -> dict[str, _Mark]:
     """Return the marks of additions: the baseline quiet, then as random and chosen neurons are drawn elsewhere."""
     styles = (
-        Mark(colours.muted, "dot", "circle-open"),
-        Mark(colours.accent, "dash", "square"),
-        Mark(colours.error, "solid", "diamond"),
-        Mark(colours.ink, "dashdot", "triangle-up"),
+        _Mark(colours.muted, "dot", "circle-open"),
+        _Mark(colours.accent, "dash", "square"),
+        _Mark(colours.error, "solid", "diamond"),
+        _Mark(colours.ink, "dashdot", "triangle-up"),
     )
     return {name: styles[place % len(styles)] for place, name in enumerate(names)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -60,9 +59,13 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     return figure
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, object]:
     """Return settings with others on top, those of dictionaries one by one."""
-    inner = {name: _merged(old[name], value) for name, value in new.items() if isinstance(old.get(name), dict)}
+    inner = {
+        name: _merged(before, value)
+        for name, value in new.items()
+        if isinstance(before := old.get(name), dict) and isinstance(value, dict)
+    }
     return {**old, **new, **inner}
 
 
@@ -141,7 +144,7 @@ def bar_panels(
     values: Mapping[str, NDArray[np.floating]],
     written: Sequence[Sequence[str]],
     labels: Sequence[str],
-    marker: dict[str, Any],
+    marker: Mapping[str, object],
     title: str,
     colours: Palette,
     across: int = _PANELS_A_ROW,

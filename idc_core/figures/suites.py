@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -34,7 +33,7 @@ class DrawnSuite:
     kind: str
     within: bool = False
 
-    def marker(self, dark: bool) -> dict[str, Any]:
+    def marker(self, dark: bool) -> dict[str, object]:
         """Return colour, mark and outline as plotly takes them."""
         style, colours = suite_style(self.kind), palette(dark)
         line = {"width": 1, "color": colours.ink} if style.outline else {"width": 0}

@@ -17,7 +17,7 @@ from idc_core.figures.wording import signed, typeset
 MOST = 20
 """Features that are drawn, at most: those with the strongest relevance."""
 
-Explained = Sequence[tuple[str, NDArray[np.floating]]]
+_Explained = Sequence[tuple[str, NDArray[np.floating]]]
 """Explanations: the label of each, and its relevance."""
 
 
@@ -31,7 +31,7 @@ def feature_bars(
     names: Sequence[str],
     values: NDArray[np.floating],
     like: NDArray[np.floating],
-    explained: Explained,
+    explained: _Explained,
     title: str,
     *,
     scheme: str = "red-blue",
@@ -94,7 +94,7 @@ def feature_bars(
 
 
 def series_lines(
-    values: NDArray[np.floating], explained: Explained, title: str, *, scheme: str = "red-blue", dark: bool = False
+    values: NDArray[np.floating], explained: _Explained, title: str, *, scheme: str = "red-blue", dark: bool = False
 ) -> go.Figure:
     """Draw a time series (channels, steps) as lines, and below them the relevance (steps,) of each explanation."""
     if values.ndim != 2 or any(len(relevance) != values.shape[1] for _, relevance in explained):

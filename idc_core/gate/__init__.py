@@ -1,6 +1,6 @@
 """The gate: analyses named in a small file, and limits on their results, so that a test run fails where one is broken.
 
-`read_gate` reads the file, `run_gate` runs it. A kind of limit is one entry of `LIMITS`; one module writes each format.
+`read_gate` reads the file, `run_gate` runs it. A kind of limit is one entry of `LIMITS`; `formats` writes reports.
 """
 
 from importlib import import_module

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from idc_core.base import files
 from idc_core.base.parameters import shown
@@ -24,7 +23,7 @@ _REMEDY = "write it again with --write-baseline, and commit it"
 class _KeptCheck:
     """What was measured of one check: `values` by the labels of limits, under `settings`; `facts` tell on what."""
 
-    settings: dict[str, Any]
+    settings: dict[str, object]
     facts: dict[str, str]
     values: dict[str, Value]
 

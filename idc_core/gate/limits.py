@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from idc_core.base.parameters import Parameter
 from idc_core.base.registry import Registry
@@ -43,13 +43,13 @@ class Limit(ABC):
 LIMITS: Registry[type[Limit]] = Registry("kind of limit")
 """Kinds of limits by name, entered by `limit`."""
 
-Kind = TypeVar("Kind", bound=type[Limit])
+_Kind = TypeVar("_Kind", bound=type[Limit])
 
 
-def limit(name: str) -> Callable[[Kind], Kind]:
+def limit(name: str) -> Callable[[_Kind], _Kind]:
     """Enter a kind of limit into `LIMITS`: a frozen dataclass whose fields are its keys in the file."""
 
-    def enter(kind: Kind) -> Kind:
+    def enter(kind: _Kind) -> _Kind:
         LIMITS.enter(name, kind)
         return kind
 
@@ -135,7 +135,7 @@ def decimals(value: float, other: float) -> str:
     return repr(value)
 
 
-def labelled(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any], more: Iterable[str] = ()) -> str:
+def labelled(name: str, given: Mapping[str, object], defaults: Mapping[str, object], more: Iterable[str] = ()) -> str:
     """Return a name with the settings that are not the default, as "kmnc k=100"."""
     changed = (f"{key}={value}" for key, value in given.items() if value != defaults.get(key))
     return " ".join((name, *changed, *more))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,27 +17,27 @@ from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import Limit, labelled, limit
 from idc_core.gate.verdicts import Measured, Value, Verdict
 
-Ints = NDArray[np.int64]
+_Ints = NDArray[np.int64]
 
 if TYPE_CHECKING:
     from idc_core.gate.bench import Bench
 
 
-def _by_labels(found: ClassErrors) -> Ints:
+def _by_labels(found: ClassErrors) -> _Ints:
     pairs = np.argwhere(np.triu(np.ones_like(found.distance), 1))  # also of classes that are never predicted
     verdicts = found.verdicts(pairs)
     if verdicts is None:
         raise DataError('The tests have other classes than the network: by = "activations" needs no labels.')
-    confused: Ints = pairs[verdicts.confirmed & verdicts.clear]
+    confused: _Ints = pairs[verdicts.confirmed & verdicts.clear]
     return confused
 
 
-def _by_activations(found: ClassErrors) -> Ints:
-    reported: Ints = found.suspected[found.distance[tuple(found.suspected.T)] < found.confusion_cutoff]
+def _by_activations(found: ClassErrors) -> _Ints:
+    reported: _Ints = found.suspected[found.distance[tuple(found.suspected.T)] < found.confusion_cutoff]
     return reported
 
 
-WAYS: Registry[Callable[[ClassErrors], Ints]] = Registry(
+_WAYS: Registry[Callable[[ClassErrors], _Ints]] = Registry(
     "way to tell confused pairs", {"labels": _by_labels, "activations": _by_activations}
 )
 """Which pairs of classes count as confused, int64 (k, 2)."""
@@ -59,7 +59,7 @@ class ConfusedPairs(Limit):
 
     def __post_init__(self) -> None:
         """Refuse numbers outside their ranges."""
-        _ = WAYS[self.by]
+        _ = _WAYS[self.by]
         whole_number("at_most_new", self.at_most_new)
         SCALED.check(self.threshold)
         if self.by == "labels" and (self.layers or self.threshold != SCALED.default):
@@ -69,7 +69,7 @@ class ConfusedPairs(Limit):
     def label(self) -> str:
         """What is limited."""
         more = [f"({', '.join(self.layers)})"] if self.layers else []
-        given: dict[str, Any] = {"by": self.by, "threshold": self.threshold}
+        given: dict[str, object] = {"by": self.by, "threshold": self.threshold}
         return labelled("confused pairs", given, {"by": "labels", "threshold": SCALED.default}, more)
 
     @property
@@ -80,7 +80,7 @@ class ConfusedPairs(Limit):
     def measure(self, bench: Bench) -> Measured:
         """Return the confused pairs, by the names of their classes."""
         errors = bench.class_errors(self.layers, self.threshold)
-        pairs = WAYS[self.by](errors)
+        pairs = _WAYS[self.by](errors)
         names = errors.class_names
         counted = errors.verdicts(pairs)
         lines = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.parameters import shown
 from idc_core.coverage import CRITERIA
@@ -30,7 +31,7 @@ class Coverage(NumberLimit):
     """
 
     criterion: str = "idc"
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, object] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -63,10 +64,9 @@ class Coverage(NumberLimit):
 
     def made(self, model: nn.Module, layer: str, layers: tuple[str, ...]) -> Criterion:
         """Return the criterion, which has learned nothing yet."""
-        kind: Any = CRITERIA[self.criterion]  # each has a constructor of its own
-        chosen = self.layers or ((layer,) if kind.card.one_layer else layers)
-        made: Criterion = kind(model, chosen, **self.parameters)
-        return made
+        make: Callable[..., Criterion] = CRITERIA[self.criterion]  # each has a constructor of its own
+        chosen = self.layers or ((layer,) if CRITERIA[self.criterion].card.one_layer else layers)
+        return make(model, chosen, **self.parameters)
 
     def measure(self, bench: Bench) -> Measured:
         """Return the score; of IDC with the first uncovered cells."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.parameters import settle, whole_number
 from idc_core.base.ranges import ATTACKED, SEED
@@ -22,7 +22,7 @@ class RobustAccuracy(NumberLimit):
     """A limit on the accuracy under an attack: of the first `inputs` tests, those correct before and after it."""
 
     attack: str
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, object] = field(default_factory=dict)
     inputs: int = int(ATTACKED.default)
     seed: int = int(SEED.default)
 

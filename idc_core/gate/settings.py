@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from idc_core.base.parameters import shown
 from idc_core.base.ranges import INPUTS, M
@@ -19,7 +19,7 @@ from idc_core.lrp.explained import EXPLAINED
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import FileOptions, open_named
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MOST_NAME = 200
 
@@ -41,7 +41,7 @@ class Settings(IdcOptions, FileOptions):
     limit_train: int | None = None
     limit_test: int | None = None
     m: int | None = None
-    rule: str | dict[str, Any] = "epsilon"
+    rule: str | dict[str, object] = "epsilon"
     epsilon: float | None = None
     architecture: str = ""
 
@@ -108,7 +108,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class _Top:
-    check: list[dict[str, Any]]
+    check: list[dict[str, object]]
     setup: str | list[str] = field(default_factory=list)
     baseline: str = ""
 
@@ -151,8 +151,8 @@ def named_errors(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from error
 
 
-def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
-    tables = typed(plain.pop("limit", []), f"{where}, key limit,", list[dict[str, Any]])
+def _check(plain: dict[str, object], where: str, folder: Path) -> Check:
+    tables = typed(plain.pop("limit", []), f"{where}, key limit,", list[dict[str, object]])
     settings = _fitted(plain, where, Settings)
     limits = tuple(_limit(table, f"{where}, limit {number}") for number, table in enumerate(tables, start=1))
     if not limits:
@@ -166,27 +166,27 @@ def _check(plain: dict[str, Any], where: str, folder: Path) -> Check:
     return Check(settings, limits, where)
 
 
-def _preparation(plain: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _preparation(plain: dict[str, object], folder: Path) -> dict[str, object]:
     """Return a whole preparation: what is left out is as usual, not as a network expects."""
     _check_keys(plain, "preparation", Preparation)
     tokenizer = Preparation.from_json(dict(plain), "preparation").tokenizer
     return {**asdict(Preparation()), **plain, "tokenizer": tokenizer and str(folder / tokenizer)}
 
 
-def _limit(plain: dict[str, Any], where: str) -> Limit:
+def _limit(plain: dict[str, object], where: str) -> Limit:
     with named_errors(where):
         name = typed(plain.pop("kind", "coverage"), "kind", str)
         kind = LIMITS[name]
     return _fitted(plain, f"{where} ({name})", kind)
 
 
-def _fitted(plain: Mapping[str, Any], where: str, kind: type[T]) -> T:
+def _fitted(plain: Mapping[str, object], where: str, kind: type[_T]) -> _T:
     """Return a table as an object whose fields are its keys."""
     _check_keys(plain, where, kind)
     return typed(dict(plain), where, kind)
 
 
-def _check_keys(plain: Mapping[str, Any], where: str, kind: Any) -> None:
+def _check_keys(plain: Mapping[str, object], where: str, kind: type) -> None:
     """Refuse unknown and missing keys by name."""
     known = [entry for entry in fields(kind) if entry.init]
     unknown = next((key for key in plain if key not in {entry.name for entry in known}), None)

@@ -37,7 +37,7 @@ class ArrayHeader:
     """What an array's header says: its shape, its type as it lies in the file, and the order of its axes."""
 
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
     fortran: bool = False
 
     @property

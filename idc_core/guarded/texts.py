@@ -17,7 +17,7 @@ from idc_core.errors import DataError
 from idc_core.guarded.budget import Budget
 from idc_core.guarded.opening import File, read_content
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MARK = b"\xef\xbb\xbf"
 """What UTF-8 may begin with."""
@@ -46,7 +46,7 @@ def read_text(file: File, where: str) -> str:
         raise DataError(f"{where} is no text in UTF-8 ({error}).") from error
 
 
-def read_json(file: File, where: str, kind: type[T]) -> T:
+def read_json(file: File, where: str, kind: type[_T]) -> _T:
     """Read JSON as an object of a certain type.
 
     Parameters
@@ -132,7 +132,7 @@ def read_toml(file: File, where: str) -> dict[str, object]:
     return table
 
 
-def typed(plain: object, where: str, kind: type[T]) -> T:
+def typed(plain: object, where: str, kind: type[_T]) -> _T:
     """Return plain values as an object of a certain type; raise `DataError` where they do not fit."""
     try:
         return msgspec.convert(plain, kind)

@@ -10,7 +10,7 @@ from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -64,7 +64,7 @@ class Block:
         return self._pieces[place]
 
 
-Key = tuple[object, ...]
+_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class _Spilled:
 
     path: Path
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    kind: np.dtype[np.generic]
     checksum: int
 
-    def read(self) -> NDArray[Any]:
+    def read(self) -> NDArray[np.generic]:
         """Return the array; DataError where the disk does not give back what was written."""
         # Read rather than mapped: pages of a mapped file count as this process's memory.
         values = np.empty(self.shape, self.kind)
@@ -93,8 +93,8 @@ class BlockStore:
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
         self.in_memory = 0
-        self._memory: dict[Key, list[Tensor]] = {}
-        self._files: dict[Key, list[_Spilled]] = {}
+        self._memory: dict[_Key, list[Tensor]] = {}
+        self._files: dict[_Key, list[_Spilled]] = {}
         self._folder: TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
@@ -106,10 +106,10 @@ class BlockStore:
             self._folder.cleanup()
             self._folder = None
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: _Key) -> bool:
         return key in self._memory or key in self._files
 
-    def put(self, key: Key, arrays: Iterable[Tensor]) -> None:
+    def put(self, key: _Key, arrays: Iterable[Tensor]) -> None:
         """Keep arrays under a key; DataError if the disk has no room for them."""
         given = list(arrays)
         size = sum(array.nbytes for array in given)
@@ -127,7 +127,7 @@ class BlockStore:
             del self._memory[key]
         self.in_memory = 0
 
-    def _write(self, key: Key, given: list[Tensor]) -> None:
+    def _write(self, key: _Key, given: list[Tensor]) -> None:
         kept = []
         try:
             for number, array in enumerate(given):
@@ -142,7 +142,7 @@ class BlockStore:
             ) from error
         self._files[key] = kept
 
-    def get(self, key: Key) -> list[Tensor]:
+    def get(self, key: _Key) -> list[Tensor]:
         """Return what was kept under a key."""
         if key in self._memory:
             return self._memory[key]
@@ -224,14 +224,14 @@ def _behaviour_rows(values: NDArray[np.generic], hypothesis: Hypothesis, shape: 
     return _pooled(values, hypothesis, target).reshape(-1)
 
 
-def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[Any]:
+def _pooled(values: NDArray[np.generic], hypothesis: Hypothesis, shape: tuple[int, ...]) -> NDArray[np.generic]:
     if hypothesis.kind == "classes":
         for axis, (size, target) in enumerate(zip(values.shape[1:], shape, strict=True), start=1):
             middle = ((np.arange(target) + 0.5) * size / target).astype(np.int64)
             values = values.take(middle, axis)
         return values
     given = torch.from_numpy(values.astype(np.float32, copy=False))[:, None]
-    pools: dict[tuple[int, bool], Callable[[Tensor, Any], Tensor]] = {
+    pools: dict[tuple[int, bool], Callable[..., Tensor]] = {
         (1, True): F.adaptive_max_pool1d,
         (1, False): F.adaptive_avg_pool1d,
         (2, True): F.adaptive_max_pool2d,

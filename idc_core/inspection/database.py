@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idc_core.base.files import cache_folder, keeping
 from idc_core.errors import SettingError
@@ -68,10 +69,14 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     """
     scores = database(path)
     run, about = uuid.uuid4().hex[:12], inspection.about
-    table: dict[str, Any] = {name: inspection.table[name] for name in COLUMNS}
+    table: dict[str, NDArray[np.generic]] = {name: inspection.table[name] for name in COLUMNS}
     table["unit_group"] = table.pop("group")
     table["discovery"] = discoveries(inspection, _RATE)
-    parts = {"scores": table, "units": _units(inspection), "hypotheses": _hypotheses(inspection)}
+    parts: dict[str, Mapping[str, Sized]] = {
+        "scores": table,
+        "units": _units(inspection),
+        "hypotheses": _hypotheses(inspection),
+    }
     row = (
         run,
         datetime.now(UTC).replace(tzinfo=None).isoformat(sep=" "),
@@ -97,7 +102,7 @@ def keep(inspection: Inspection, name: str = "", path: Path | None = None) -> st
     return run
 
 
-def _stream(run: str, columns: dict[str, Any]) -> bytes:
+def _stream(run: str, columns: Mapping[str, Sized]) -> bytes:
     """Return the columns, with the run's key in front, as an Arrow stream."""
     import pyarrow as pa
 
@@ -109,7 +114,7 @@ def _stream(run: str, columns: dict[str, Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _units(inspection: Inspection) -> dict[str, Any]:
+def _units(inspection: Inspection) -> dict[str, list[object]]:
     prints = inspection.about["models"]
     rows = [
         (model, prints[model], layer, unit, float(mean), float(deviation))
@@ -120,7 +125,7 @@ def _units(inspection: Inspection) -> dict[str, Any]:
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _hypotheses(inspection: Inspection) -> dict[str, object]:
+def _hypotheses(inspection: Inspection) -> dict[str, list[str]]:
     names, families, kinds = (list(column) for column in zip(*inspection.hypotheses, strict=True))
     return {"hypothesis": names, "family": families, "kind": kinds}
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import torch
@@ -78,8 +77,8 @@ class Stream:
     def __post_init__(self) -> None:
         self._places = 1
         for name, model in self.models.items():
-            shapes = _shapes(model, self.dataset.inputs[self.order[:1]], self.layers[name])
-            self._places = max(self._places, *(int(np.prod(shape)) for shape in shapes.values()))
+            first = next(_extract(model, self.layers[name], iter([self.dataset.inputs[self.order[:1]]])))
+            self._places = max(self._places, *(int(np.prod(shape)) for _, shape in first.values()))
         self.ends = _block_ends(len(self.order), self._places)
         self._sources: dict[str, Iterator[dict[str, tuple[Tensor, tuple[int, ...]]]]] = {}
         self.made = 0
@@ -92,7 +91,7 @@ class Stream:
 
     def _evaluate(self) -> None:
         together = _SPAN_ROWS // self._places if self.cache else 0
-        self._evaluation = Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
+        self._evaluation = _Evaluation(self.dataset, self.hypotheses, self.order, self.ends, together)
         self._rows: tuple[tuple[int, ...], dict[int, Tensor]] | None = None
 
     def extend(self, order: NDArray[np.int64]) -> bool:
@@ -257,10 +256,6 @@ def _extract(
             sizes.popleft()
 
 
-def _shapes(model: nn.Module, one: NDArray[np.generic], layers: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    return {layer: shape for layer, (_, shape) in next(_extract(model, layers, iter([one]))).items()}
-
-
 _SPAN_ROWS = 32_768
 """Rows of the blocks for which hypotheses are evaluated together."""
 
@@ -271,7 +266,7 @@ class _EvaluatedBlocks:
 
     blocks: range
     records: Records
-    values: list[NDArray[Any]]
+    values: list[NDArray[np.bool_] | NDArray[np.float32]]
 
     @cached_property
     def somewhere(self) -> NDArray[np.bool_]:
@@ -286,7 +281,7 @@ class _EvaluatedBlocks:
 
 
 @dataclass(eq=False)
-class Evaluation:
+class _Evaluation:
     """Evaluate hypotheses on records that are read in blocks.
 
     `ends` (blocks,) says where in `order` (n,) each block ends. Blocks of up to `together` records are evaluated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from idc_core.base.registry import Registry
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError
+
+_Made = TypeVar("_Made")
 
 PARSES = "parses"
 """The key under which records remember their parses."""
@@ -24,21 +26,22 @@ class Records:
 
     dataset: Dataset
     positions: NDArray[np.int64]
-    memo: dict[object, object] = field(default_factory=dict, repr=False, compare=False)
+    memo: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
+    def once(self, key: object, make: Callable[[], _Made]) -> _Made:
         """Return what `make` makes of these records; what several hypotheses look at is made for the first of them."""
         if key not in self.memo:
             self.memo[key] = make()
-        return self.memo[key]
+        made: _Made = self.memo[key]
+        return made
 
     def __len__(self) -> int:
         return len(self.positions)
 
     @cached_property
-    def inputs(self) -> NDArray[Any]:
+    def inputs(self) -> NDArray[np.generic]:
         """The inputs, (n, ...)."""
-        inputs: NDArray[Any] = self.dataset.inputs[self.positions]
+        inputs: NDArray[np.generic] = self.dataset.inputs[self.positions]
         return inputs
 
     @cached_property
@@ -47,9 +50,9 @@ class Records:
         return self.inputs.astype(np.min_scalar_type(self.inputs.max(initial=0)))
 
     @cached_property
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> NDArray[np.generic]:
         """The targets, (n,)."""
-        targets: NDArray[Any] = self.dataset.targets[self.positions]
+        targets: NDArray[np.generic] = self.dataset.targets[self.positions]
         return targets
 
     @property
@@ -89,7 +92,7 @@ def places(dataset: Dataset) -> tuple[int, ...]:
 
 
 Kind = Literal["binary", "number", "classes"]
-_Behaviour = Callable[[Records], NDArray[Any]]
+_Behaviour = Callable[[Records], NDArray[np.generic]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +137,7 @@ class Hypothesis:
         if array.dtype.kind not in "biuf":
             raise DataError(f"Hypothesis {self.name!r} gave values of type {array.dtype}; expected numbers.")
         if array.dtype == bool and self.kind != "classes":
-            return array
+            return array.astype(bool, copy=False)
         values: NDArray[np.float32] = array.astype(np.float32)
         highest = {"binary": 1, "classes": self.classes - 1}.get(self.kind, np.inf)
         whole = self.kind == "number" or bool((values == np.floor(values)).all() and (values >= 0).all())

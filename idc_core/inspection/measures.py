@@ -83,7 +83,7 @@ def _correlated(
     return np.clip(shared, -1, 1, out=shared)
 
 
-def difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
+def _difference(sums: Sums, encoder: Moments) -> NDArray[np.float64]:
     """Return the mean where the hypothesis is true less the mean where it is not, in parts of the unit's range."""
     about = encoder.about_behaviours.double().numpy()[:, None]
     true, of_true = sums["y"] + about * sums["n"], sums["xy"] + about * sums["x"]
@@ -142,7 +142,7 @@ def _cells(sums: Sums) -> NDArray[np.float64]:
     return np.stack(cells)
 
 
-def information(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
+def _information(sums: Sums, encoder: object = None) -> NDArray[np.float64]:
     """Return the share of the hypothesis's entropy that the unit's bin tells: mutual information / entropy."""
     n = sums["n"]
     x = _between(np.concatenate([np.broadcast_to(n, (1, *sums["x"].shape[1:])), sums["x"]]), 0)
@@ -209,7 +209,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             ("binary",),
             lambda x, y, classes, settings: Moments.of(x, y),
             "moments",
-            difference,
+            _difference,
             beyond_place,
             signed=True,
         ),
@@ -221,7 +221,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
             ("binary", "number", "classes"),
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
             "binned",
-            information,
+            _information,
             _cells,
             settings=(("bins", 8),),
         ),

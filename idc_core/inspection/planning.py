@@ -61,7 +61,7 @@ class Job:
     speed: Speed
     on_progress: Progress | None
     on_scores: Callable[[Inspection], None] | None
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     hypotheses: Sequence[Hypothesis]
     measures: Sequence[Measure]
 
@@ -158,7 +158,9 @@ def _models(models: object) -> dict[str, nn.Module]:
     return networks
 
 
-def _layers(models: Mapping[str, nn.Module], layers: Any) -> dict[str, tuple[str, ...]]:
+def _layers(
+    models: Mapping[str, nn.Module], layers: Sequence[str] | Mapping[str, Sequence[str]] | None
+) -> dict[str, tuple[str, ...]]:
     chosen = {}
     for name, model in models.items():
         own = layers.get(name) if isinstance(layers, Mapping) else layers
@@ -194,5 +196,4 @@ def _check(dataset: Dataset, hypotheses: Sequence[Hypothesis], measures: Sequenc
 
 def without(speed: Speed, name: str) -> Speed:
     """Return the optimisations with one of them switched off."""
-    off: Any = {name: None if name == "memory" else False}
-    return replace(speed, **off)
+    return replace(speed, memory=None) if name == "memory" else replace(speed, **{name: False})

@@ -15,6 +15,8 @@ from idc_core.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from idc_core.inspection.hypothesis import Hypothesis
+
 
 COLUMNS = (
     "model",
@@ -115,15 +117,15 @@ class Inspection:
 class ScoreRows:
     """Collects lines of the table while a run goes on."""
 
-    parts: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[dict[str, NDArray[np.generic]]] = field(default_factory=list)
 
     def add(self, count: int, **columns: object) -> None:
         """Add `count` lines; single values hold in all of them."""
         self.parts.append({name: np.broadcast_to(np.asarray(columns[name]), (count,)) for name in COLUMNS})
 
-    def table(self) -> dict[str, NDArray[Any]]:
+    def table(self) -> dict[str, NDArray[np.generic]]:
         """Return all lines, a column each; words as str objects."""
-        kinds: dict[str, Any] = dict.fromkeys((*COLUMNS[:6], "remark"), object)
+        kinds: dict[str, type] = dict.fromkeys((*COLUMNS[:6], "remark"), object)
         kinds |= {"unit": np.int64, "records": np.int64}
         if not self.parts:
             return {name: np.empty(0, kinds.get(name, np.float64)) for name in COLUMNS}
@@ -133,7 +135,7 @@ class ScoreRows:
         }
 
 
-def names_of(hypotheses: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:
+def names_of(hypotheses: Sequence[Hypothesis]) -> tuple[tuple[str, str, str], ...]:
     """Return name, family and kind of every hypothesis."""
     return tuple((hypothesis.name, hypothesis.family, hypothesis.kind) for hypothesis in hypotheses)
 

@@ -23,7 +23,7 @@ _FIRST_CHECK = 16
 _CHECK_AGAIN = 1.04, 1.5
 """As many times the blocks are read, at least and at most, before scores are asked again: asking takes its time."""
 
-Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
+_Read = tuple[Block, dict[Place, Tensor], NDArray[np.int64]]
 """A block, what hypotheses did at each layer's rows of it, and in how many of its records they are true and false."""
 
 
@@ -54,7 +54,7 @@ class ExtractionState:
     scores: int = 0
     next_check: int = _FIRST_CHECK
     show: int = _FIRST_CHECK // 4
-    ahead: dict[int, Read] = field(default_factory=dict)
+    ahead: dict[int, _Read] = field(default_factory=dict)
 
     def read(self, options: InspectOptions, tell: Callable[[ScoreRows], None] | None) -> ScoreRows:
         """Read the blocks that the sums do not hold yet, and return the scores; keep what was read if cancelled."""
@@ -118,7 +118,7 @@ class ExtractionState:
     def _units(self, place: Place) -> int:
         return int(self.ahead[0][0].units[place].shape[1])
 
-    def _block(self, index: int) -> Read:
+    def _block(self, index: int) -> _Read:
         block = self.stream.block(index)
         behaviours = {place: self.stream.behaviours(index, place, block) for place in block.units}
         return block, behaviours, self.stream.support(index)
@@ -156,7 +156,7 @@ class Reading:
         """Records that went through the networks, in whole blocks; of several parts in the one with fewest."""
         return min((part.stream.records(part.stream.made) for part in self.parts.values()), default=0)
 
-    def begin(self, about: Mapping[str, Any], order: NDArray[np.int64]) -> None:
+    def begin(self, about: Mapping[str, object], order: NDArray[np.int64]) -> None:
         """Continue with what was read if it is of the same inspection and order (n,), else start again."""
         if not (self._same(about) and all(part.stream.extend(order) for part in self.parts.values())):
             self.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ def inspect(
     reading: Reading | None = None,
     on_progress: Progress | None = None,
     on_scores: Callable[[Inspection], None] | None = None,
-    **options: Any,
+    **options: object,
 ) -> Inspection:
     """Score how strongly units, and groups of units, correlate with hypotheses.
 

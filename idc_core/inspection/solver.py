@@ -174,7 +174,7 @@ def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Pr
     preconditioner = _preconditioner(problem)
     best, left, here = weights.clone(), torch.arange(len(weights)), weights.clone()
     slope = problem.slope(here, left)
-    steps: list[Step] = []
+    steps: list[_Step] = []
     length = torch.ones(len(left), dtype=torch.float64)
     whitened = slope @ preconditioner.T
     way = _direction(whitened, steps)
@@ -197,7 +197,7 @@ def _quasi_newton(problem: Problem, weights: Tensor, stop: Stop, on_progress: Pr
         falls, still_falls = _dot(whitened, way), _dot(new_whitened, way)
         good = still_falls <= -_STEEPEST * falls
         chosen = good[:, None, None]
-        steps = [*steps, Step.of_change(moved * chosen, (new_whitened - whitened) * chosen)][-_MEMORY:]
+        steps = [*steps, _Step.of_change(moved * chosen, (new_whitened - whitened) * chosen)][-_MEMORY:]
         here, slope = torch.where(chosen, trial, here), torch.where(chosen, new_slope, slope)
         whitened = torch.where(chosen, new_whitened, whitened)
         way = torch.where(chosen, _direction(whitened, steps), way)
@@ -217,7 +217,7 @@ def _preconditioner(problem: Problem) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """A step taken and the change of slope it brought, (P, columns, D), zeros of a problem that took none."""
 
     step: Tensor
@@ -226,19 +226,19 @@ class Step:
     size: Tensor
 
     @classmethod
-    def of_change(cls, step: Tensor, change: Tensor) -> Step:
+    def of_change(cls, step: Tensor, change: Tensor) -> _Step:
         """Keep a step with what the direction needs of it."""
         inner, squares = _dot(step, change), _dot(change, change)
         curved = inner > 1e-6 * (_dot(step, step) * squares).sqrt()
         rate = torch.where(curved, 1 / torch.where(curved, inner, 1), 0)
         return cls(step, change, rate, torch.where(curved, inner / torch.where(curved, squares, 1), 1))
 
-    def of(self, which: Tensor) -> Step:
+    def of(self, which: Tensor) -> _Step:
         """Return it for some problems alone."""
-        return Step(self.step[which], self.change[which], self.rate[which], self.size[which])
+        return _Step(self.step[which], self.change[which], self.rate[which], self.size[which])
 
 
-def _direction(slope: Tensor, steps: list[Step]) -> Tensor:
+def _direction(slope: Tensor, steps: list[_Step]) -> Tensor:
     """Return minus the inverse Hessian's guess times the slope, problem by problem (the two-loop recursion)."""
     way = -slope
     shares = []

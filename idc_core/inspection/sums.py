@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -53,7 +53,7 @@ class GroupedSums:
         """Records in all."""
         return sum(self.records)
 
-    def add(self, sums: Mapping[str, NDArray[Any]], records: int) -> None:
+    def add(self, sums: Mapping[str, NDArray[np.generic]], records: int) -> None:
         """Take in a block of records as a group of its own."""
         self.groups.append({name: np.asarray(value, np.float64) for name, value in sums.items()})
         self.records.append(records)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ Swaps = Literal["symbols", "grammar"]
 _BATCH = 512
 """Swaps tried at once."""
 
-_FEWEST_PAIRS, FEW_PAIRS, MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
+_FEWEST_PAIRS, _FEW_PAIRS, _MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
 CONFIRMED = 0.05
@@ -65,8 +65,8 @@ class Verification:
 
     @property
     def few(self) -> bool:
-        """Whether there are fewer than `FEW_PAIRS` pairs of a kind."""
-        return min(len(self.baseline), len(self.treatment)) < FEW_PAIRS
+        """Whether there are fewer than `_FEW_PAIRS` pairs of a kind."""
+        return min(len(self.baseline), len(self.treatment)) < _FEW_PAIRS
 
 
 def verify(
@@ -87,12 +87,12 @@ def verify(
 
     The layer has a value per symbol, or one per record. `units` score high on the hypothesis: ten or more where none
     scores very high. The hypothesis is binary, with a value per symbol, and a function of the text alone, or of its
-    parse. `pairs` of each kind, `_FEWEST_PAIRS` to `MOST_PAIRS`, are looked for in `tries` batches of `_BATCH` swaps at
-    most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar of
-    the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts differ
-    after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected. Raises
-    SettingError if a setting is out of range or the hypothesis is of another kind, DataError if the data set holds no
-    texts or too few swaps of either kind are found.
+    parse. `pairs` of each kind, `_FEWEST_PAIRS` to `_MOST_PAIRS`, are looked for in `tries` batches of `_BATCH` swaps
+    at most, and compared with `sets` of random units. `swaps` are random symbols at random places, or what the grammar
+    of the data set might have written instead; the first unless the hypothesis takes a parse. The grammar's texts
+    differ after the place too: it needs a layer with a value per symbol, and layers that read ahead are affected.
+    Raises SettingError if a setting is out of range or the hypothesis is of another kind, DataError if the data set
+    holds no texts or too few swaps of either kind are found.
 
     Notes
     -----
@@ -138,14 +138,14 @@ def swapped_by_grammar(dataset: Dataset, hypothesis: Hypothesis, swaps: Swaps | 
     return by_grammar
 
 
-Pairs = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64]]
+_Pairs = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64]]
 """Texts before, texts after, and the place that was swapped."""
 
-Tried = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64], NDArray[np.bool_]]
+_Tried = tuple[NDArray[np.generic], NDArray[np.generic], NDArray[np.int64], NDArray[np.bool_]]
 """The same, and whether the hypothesis still holds there."""
 
 
-def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generator) -> Iterator[Tried]:
+def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generator) -> Iterator[_Tried]:
     """Yield batches of texts in which a symbol of which the hypothesis holds became another one."""
     symbols = np.unique(dataset.inputs)
     symbols = symbols[symbols != dataset.padding]
@@ -163,7 +163,7 @@ def _swapped(dataset: Dataset, hypothesis: Hypothesis, draws: np.random.Generato
         yield before.inputs[rows][differs], after[differs], places[differs], still[differs]
 
 
-def _rewritten(dataset: Dataset, hypothesis: Hypothesis, seed: int) -> Iterator[Tried]:
+def _rewritten(dataset: Dataset, hypothesis: Hypothesis, seed: int) -> Iterator[_Tried]:
     """Yield batches of texts that the grammar rewrote at a symbol of which the hypothesis holds."""
     source = random.Random(f"rewritten {seed}")
     while True:
@@ -186,10 +186,10 @@ def _of_symbols(hypothesis: Hypothesis, records: Records) -> NDArray[np.bool_]:
 
 
 def _find_pairs(
-    tried: Iterator[Tried], hypothesis: Hypothesis, pairs: int, tries: int, on_progress: Progress | None
-) -> list[Pairs]:
+    tried: Iterator[_Tried], hypothesis: Hypothesis, pairs: int, tries: int, on_progress: Progress | None
+) -> list[_Pairs]:
     """Return the first pairs in which the hypothesis stays true, and in which it becomes false."""
-    kept: list[list[Pairs]] = [[], []]
+    kept: list[list[_Pairs]] = [[], []]
     counts = [0, 0]
     for attempt in range(tries):
         report(on_progress, attempt, tries, "batches of swaps, at most")
@@ -269,9 +269,9 @@ class _Replay(random.Random):
 
 def _rewrite_sql(dataset: Dataset, count: int, source: random.Random) -> _Rewritten:
     """Derive `count` pairs of the project's SQL grammar that make the same choices up to a random one."""
-    from idc_core.datasets.sql import SYMBOLS, encode, make_sentence, parses_of
+    from idc_core.datasets.sql import SYMBOLS, Sentence, encode, make_sentence, parses_of
 
-    sides: tuple[list[Any], list[Any]] = [], []
+    sides: tuple[list[Sentence], list[Sentence]] = [], []
     begins: list[int] = []
     places: list[int] = []
     while len(begins) < count:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from idc_core.datasets import DATASETS
 from idc_core.datasets.formats import DATA_FORMATS
 from idc_core.errors import DataError
 from idc_core.library import contents, store
-from idc_core.library.entry import Entry, Kind, Stamp, plain_name, slug
+from idc_core.library.entry import Entry, Kind, Stamp, plain_name
 from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
 
@@ -114,7 +116,7 @@ def accepted(kind: Kind) -> list[str]:
 def _entry(kind: Kind, source: str, content: str, stamp: Stamp, owner: str, label: str) -> Entry:
     label = plain_name(label) or "Unnamed"
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(secrets.token_hex(8), kind, _free(slug(label)), label, source, content, stamp, owner, when)
+    return Entry(secrets.token_hex(8), kind, _free(_slug(label)), label, source, content, stamp, owner, when)
 
 
 def _free(first: str) -> str:
@@ -156,3 +158,9 @@ def _check_ending(ending: str, name: str, kind: Kind) -> None:
     if ending not in accepted(kind):
         endings = ", ".join("a folder" if format == "/" else format for format in accepted(kind))
         raise DataError(f"{name} is no {_WHAT[kind]} that can be read; expected {endings}.")
+
+
+def _slug(label: str) -> str:
+    """Return what a registry calls something of this label: small letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "unnamed"

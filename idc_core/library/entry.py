@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import unicodedata
 from dataclasses import dataclass, field
@@ -108,7 +107,7 @@ class NetworkSettings:
 
     data: str = ""
     layer: str = ""
-    scaling: dict[str, Any] | None = None
+    scaling: dict[str, object] | None = None
     explain: str = ""
 
 
@@ -116,7 +115,7 @@ class NetworkSettings:
 class DataSettings:
     """How data are read: what was given of a `Preparation`, as JSON."""
 
-    preparation: dict[str, Any] = field(default_factory=dict)
+    preparation: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -197,9 +196,3 @@ def plain_name(text: str) -> str:
     """Return a name in one line, without characters that are not seen or turn the direction of reading, cut to 120."""
     seen = "".join(" " if unicodedata.category(character) in _INVISIBLE else character for character in text)
     return " ".join(seen.split())[:_MOST_NAME]
-
-
-def slug(label: str) -> str:
-    """Return what a registry calls something of this label: small letters, digits and hyphens."""
-    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "unnamed"

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from idc_core.datasets import DATASETS
 from idc_core.datasets.registry import open_data
@@ -24,7 +23,7 @@ log = logging.getLogger("idc_core")
 
 
 _lock = threading.Lock()
-_seen: list[tuple[Any, ...]] = [()]
+_seen: list[tuple[object, ...]] = [()]
 _entered: dict[str, tuple[Entry, int]] = {}
 """What is in the registries, by the entry's number, with the edition of the data that a network takes."""
 

@@ -13,7 +13,7 @@ from idc_core.models.registry import MODELS as MODELS
 from idc_core.models.registry import find_entry as find_entry
 
 if TYPE_CHECKING:
-    from idc_core.models.checkpoint_recorder import CheckpointRecorder as CheckpointRecorder
+    from idc_core.models.checkpoints import CheckpointRecorder as CheckpointRecorder
     from idc_core.models.loading import load_model as load_model
     from idc_core.models.network import Network as Network
     from idc_core.models.training import train as train

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -166,7 +166,9 @@ class _Noted(TorchFunctionMode):
         self.attentions: list[str] = []
         self._running, self._finder = running, HeadFinder(rows)
 
-    def __torch_function__(self, func: Any, types: object, args: Args = (), kwargs: Kwargs | None = None) -> object:
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         """Run one operation."""
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
@@ -177,7 +179,7 @@ class _Noted(TorchFunctionMode):
             self.attentions.append(self._running[-1])
         return result
 
-    def _heads(self, name: str, args: Args, kwargs: Kwargs, result: Any) -> int:
+    def _heads(self, name: str, args: Args, kwargs: Kwargs, result: Tensor) -> int:
         """Return the heads of an attention, 0 for any other operation."""
         if name == MULTI_HEAD:
             return int(args[4])
@@ -196,7 +198,7 @@ class _Survey:
         named = [(name, module) for name, module in self._modules.items() if name]
         hooks = [module.register_forward_pre_hook(self._entering(name)) for name, module in named]
         hooks += [module.register_forward_hook(self._noting(name)) for name, module in named]
-        self.returned: Any = ()  # by the network itself, before scores were taken from it
+        self.returned: Iterable[object] = ()  # by the network itself, before scores were taken from it
         hooks.append(network.register_forward_hook(self._returning, prepend=True))
         try:
             with torch.no_grad():
@@ -304,7 +306,7 @@ def _class_names(entry: ModelEntry) -> tuple[str, ...]:
     return DATASETS[entry.dataset].class_names
 
 
-def _other_output(returned: Any, classes: int) -> str:
+def _other_output(returned: Iterable[object], classes: int) -> str:
     """Say that one of several outputs was taken, and how to take another; "" where there is one alone."""
     parts = list(returned.items()) if isinstance(returned, Mapping) else list(enumerate(returned))
     given = [(name, value) for name, value in parts if isinstance(value, Tensor)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -47,7 +46,7 @@ def data_of(path: Path) -> str:
 def _fitting(path: Path) -> list[str]:
     """Return the names of the architectures whose tensors a file holds; ModelError where there is none."""
     held = read_shapes(path)
-    own = {entry.name: _shapes(entry) for entry in _architectures()}
+    own = {entry.name: _shapes(entry) for entry in MODELS.values() if not entry.complete}
     names = [name for name, shapes in own.items() if shapes == held]
     if names:
         return names
@@ -59,11 +58,6 @@ def _fitting(path: Path) -> list[str]:
         f"{f'; nearest are {nearest}' if near else ''}. For a network of your own save it as ONNX, or register it in a "
         "setup file with @idc.network."
     )
-
-
-def _architectures() -> Iterator[ModelEntry]:
-    """Yield the entries whose weights are not their own; each is built without memory."""
-    return (entry for entry in MODELS.values() if not entry.complete)
 
 
 def _shapes(entry: ModelEntry) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -54,10 +53,12 @@ def _token_read(network: nn.Module, inputs: Tensor, block: str) -> str:
     """Return the part that the scores are computed from, told by gradients at the last block; "" for all tokens."""
     held: list[Tensor] = []
 
-    def ends_here(module: nn.Module, given: object, output: Any) -> object:
-        several = isinstance(output, tuple | list)
-        held.append((output[0] if several else output).detach().requires_grad_())
-        return (held[-1], *output[1:]) if several else held[-1]
+    def ends_here(
+        module: nn.Module, given: object, output: Tensor | tuple[Tensor, ...] | list[Tensor]
+    ) -> Tensor | tuple[Tensor, ...]:
+        first, *rest = output if isinstance(output, tuple | list) else (output,)
+        held.append(first.detach().requires_grad_())
+        return (held[-1], *rest) if isinstance(output, tuple | list) else held[-1]
 
     hook = network.get_submodule(block).register_forward_hook(ends_here)
     try:

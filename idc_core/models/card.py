@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from idc_core.base.files import SHIPPED
 from idc_core.errors import DataError, ModelError
@@ -65,7 +65,7 @@ class ModelCard:
         try:
             from idc_core.guarded import read_json  # with NumPy, which a list of networks does not need
 
-            content = read_json(path, f"The model card {path}", dict[str, Any])
+            content = read_json(path, f"The model card {path}", dict[str, object])
         except DataError as error:
             raise ModelError(str(error)) from error
         return cls.of(content, str(path))

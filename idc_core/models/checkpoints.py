@@ -7,22 +7,25 @@ is stopped leaves the epochs it has finished.
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from idc_core.base.files import SHIPPED, cache_folder
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.guarded import seal_text
 from idc_core.models.card import ModelCard
 from idc_core.models.registry import find_entry
 
 if TYPE_CHECKING:
+    from idc_core.models.entry import ModelEntry
     from idc_core.models.network import Network
 
-Stored = Literal["float32", "float16", "seed", "weights"]
+_Stored = Literal["float32", "float16", "seed", "weights"]
 """How weights are kept: in a file, as the seed they follow from, or as the project's own weights."""
 
 SHIPPED_FOLDER = SHIPPED / "assets" / "checkpoints"
@@ -45,7 +48,7 @@ def _usual_epochs(total: int) -> tuple[int, ...]:
     return (0, *doubling, total)
 
 
-def chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
+def _chosen_epochs(total: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """Return the first and last epoch and those asked for, or the usual ones; SettingError if there is none such."""
     beyond = [epoch for epoch in wanted if not 0 <= epoch <= total]
     if beyond:
@@ -64,7 +67,7 @@ class Checkpoint:
     epoch: int
     epochs: int
     trained: str
-    stored: Stored
+    stored: _Stored
     card: ModelCard
 
     @property
@@ -85,7 +88,7 @@ class Checkpoint:
 
             text = read_content(path, where)
             # Those of the project are plain JSON, for anybody to read; those kept by a person carry a checksum.
-            content = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, Any])
+            content = read_json(open_sealed_text(text, where) if is_sealed(text) else text, where, dict[str, object])
             if set(content) != {item.name for item in fields(cls)}:
                 raise DataError(f"{where} has the fields {', '.join(content)[:200]}, which are not a checkpoint's.")
             card = ModelCard.of(content["card"], f"in the checkpoint {path}")
@@ -120,7 +123,7 @@ class Series:
     @cached_property
     def own(self) -> bool:
         """Whether this training led to the project's own weights, to the last bit."""
-        return self.complete and self.checkpoints[-1].trained == own_fingerprint(self.model)
+        return self.complete and self.checkpoints[-1].trained == _own_fingerprint(self.model)
 
     def open(self, epoch: int) -> Network:
         """Return the network at an epoch, in eval mode, with its card; ModelError if its file is absent or damaged."""
@@ -185,11 +188,11 @@ def read_series(name: str, folder: Path) -> Series | None:
             raise ModelError(
                 f"The folder {folder} should hold checkpoints of {name}, but one is of {checkpoint.card.name}."
             )
-        refuse_mixture(folder, asdict(checkpoint.card), checkpoints[0].card)
+        _refuse_mixture(folder, asdict(checkpoint.card), checkpoints[0].card)
     return Series(name, folder, tuple(sorted(checkpoints, key=lambda checkpoint: checkpoint.epoch)))
 
 
-def refuse_mixture(folder: Path, training: Mapping[str, object], there: ModelCard) -> None:
+def _refuse_mixture(folder: Path, training: Mapping[str, object], there: ModelCard) -> None:
     """Raise ModelError where seed, recipe or versions of a training are not those of the checkpoints in a folder."""
     for what in ("seed", "recipe", "versions"):
         if training[what] != getattr(there, what):
@@ -233,9 +236,73 @@ def whole(name: str, series: Series | None = None) -> Series:
     return Series(name, folder, tuple(checkpoints[epoch] for epoch in sorted(checkpoints)))
 
 
-def own_fingerprint(name: str) -> str:
+def _own_fingerprint(name: str) -> str:
     """Return the fingerprint of the project's own weights; empty where there are none."""
     from idc_core.models.card import WEIGHTS_FOLDER
 
     path = WEIGHTS_FOLDER / f"{name}.json"
     return ModelCard.read(path).fingerprint if path.exists() else ""
+
+
+@dataclass(frozen=True)
+class CheckpointRecorder:
+    """Which checkpoints a training keeps, and where.
+
+    `epochs` to keep, 0 being before the first, or empty for the usual ones; the first and the last are always kept.
+    `small` keeps them as the project ships them: in 16 bits, the first as its seed, the last as the project's own
+    weights where they are the same to the last bit.
+    """
+
+    folder: Path
+    epochs: tuple[int, ...] = ()
+    small: bool = False
+
+    def prepare(self, entry: ModelEntry, seed: int) -> tuple[int, ...]:
+        """Return the epochs to keep; make the folder, where checkpoints of the same training are written over.
+
+        Raises ModelError if the network has no recipe, the folder cannot be written to, or it holds the checkpoints of
+        another training; SettingError if the training has no such epochs.
+        """
+        import torch
+
+        from idc_core.models.weights import make_folder
+
+        if entry.recipe is None:
+            raise ModelError(f"{entry.name!r} has no recipe, and so no epochs.")
+        epochs = _chosen_epochs(entry.recipe.epochs, self.epochs)
+        make_folder(self.folder)
+        there = read_series(entry.name, self.folder)
+        if there is not None:
+            own = {"seed": seed, "recipe": asdict(entry.recipe), "versions": {"torch": torch.__version__}}
+            _refuse_mixture(self.folder, own, there.checkpoints[0].card)
+        return epochs
+
+    def write(self, network: Network, epoch: int, last: int, describe: Callable[[Network], ModelCard]) -> None:
+        """Write one checkpoint, from a copy: neither training nor its random numbers notice.
+
+        `epoch` of `last` are finished; `describe` measures a network and returns its card. ModelError if the folder
+        cannot be written to, or values are too large for 16 bits.
+        """
+        from idc_core.models.weights import fill, fingerprint, write_weights, write_whole
+
+        copied = copy.deepcopy(network).cpu()
+        trained = fingerprint(copied)
+        card = describe(copied)
+        stored = _way_kept(card.name, trained, epoch, last) if self.small else "float32"
+        path = self.folder / f"epoch-{epoch:03d}"
+        if stored == "float16":
+            rounded = {name: value.half().float() for name, value in copied.state_dict().items()}
+            fill(copied, rounded, f"Epoch {epoch} in 16 bits")
+            card = describe(copied)
+        if stored in ("float16", "float32"):
+            write_weights(copied, path.with_suffix(".safetensors"), half=stored == "float16")
+        checkpoint = Checkpoint(epoch, last, trained, stored, card)
+        text = checkpoint.to_json()
+        write_whole(path.with_suffix(".json"), text.encode() if self.small else seal_text(text))
+
+
+def _way_kept(name: str, trained: str, epoch: int, last: int) -> _Stored:
+    """Return how a small checkpoint is kept."""
+    if epoch == 0:
+        return "seed"
+    return "weights" if epoch == last and trained == _own_fingerprint(name) else "float16"

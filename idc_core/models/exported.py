@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -69,7 +69,7 @@ def _plain(target: object) -> Callable[..., object]:
     if name in _OTHERWISE:
         return _OTHERWISE[name]
     attributes = (getattr(home, name, None) for home in (torch, F, Tensor) if name)
-    return cast("Callable[..., Any]", next((attribute for attribute in attributes if callable(attribute)), target))
+    return cast("Callable[..., object]", next((attribute for attribute in attributes if callable(attribute)), target))
 
 
 def _slice(x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from idc_core.datasets.preparation import Preparation
 
-Read = Callable[[Path], "Module"]
+_Read = Callable[[Path], "Module"]
 _Expect = Callable[[Path], "Preparation"]
-Tell = Callable[[Path], str]
+_Tell = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class NetworkFormat:
 
     ending: str
     label: str
-    read: Read
+    read: _Read
     expects: _Expect | None = None
     trusted: bool = False  # it may run code, so that only the owner's command line opens it
-    data: Tell | None = None
+    data: _Tell | None = None
 
 
 NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
@@ -41,11 +41,11 @@ NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
 
 
 def _network_format(
-    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: Tell | None = None
-) -> Callable[[Read], Read]:
+    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: _Tell | None = None
+) -> Callable[[_Read], _Read]:
     """Enter the decorated reader for an ending."""
 
-    def enter(read: Read) -> Read:
+    def enter(read: _Read) -> _Read:
         NETWORK_FORMATS.enter(ending, NetworkFormat(ending, label, read, expects, trusted, data))
         return read
 

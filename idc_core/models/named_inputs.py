@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,7 +40,9 @@ class _Naming:
 
     naming: Naming
 
-    def __call__(self, module: nn.Module, given: tuple[object, ...], named: dict[str, Any]) -> Any:
+    def __call__(
+        self, module: nn.Module, given: tuple[Tensor, ...], named: dict[str, Tensor]
+    ) -> tuple[tuple[()], dict[str, Tensor]] | None:
         """Call the network by keyword, with all its inputs."""
         known = dict(named) if not given else {self.naming.main: given[0], **named}
         if len(given) > 1 or self.naming.main not in known:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from idc_core.base.parameters import Parameter, option
 from idc_core.errors import ModelError
 
-Order = Literal["RGB", "BGR"]
+_Order = Literal["RGB", "BGR"]
 Layout = Literal["first", "last", "flat"]
 _MOST_CHANNELS = 4096
 _PIXEL = Parameter("scaling", "Scaling", "Of inputs in front of a network.", 0.0, -1e6, 1e6)
@@ -39,7 +39,7 @@ class Scaling:
     mean: tuple[float, ...] = option((0.0,), "subtracted from inputs, per channel or one for all", _PIXEL)
     deviation: tuple[float, ...] = option((1.0,), "inputs are divided by it, per channel or one for all", _PIXEL)
     factor: float = option(1.0, "inputs are multiplied by it first, such as 255", _PIXEL)
-    order: Order = option("RGB", "of the channels that they take", get_args(Order))
+    order: _Order = option("RGB", "of the channels that they take", get_args(_Order))
     layout: Layout = option("first", "where they take the channels", get_args(Layout))
 
     def __post_init__(self) -> None:
@@ -56,9 +56,9 @@ class Scaling:
                 f"Scaling has {len(self.mean)} means and {len(self.deviation)} deviations; give one of each per "
                 "channel, or one for all."
             )
-        if self.order not in get_args(Order) or self.layout not in get_args(Layout):
+        if self.order not in get_args(_Order) or self.layout not in get_args(Layout):
             raise ModelError(
-                f"Scaling takes the order {' or '.join(get_args(Order))} and the layout "
+                f"Scaling takes the order {' or '.join(get_args(_Order))} and the layout "
                 f"{', '.join(get_args(Layout))}, not {self.order!r:.40} and {self.layout!r:.40}."
             )
 
@@ -84,7 +84,9 @@ class Scaling:
         known = {item.name: item for item in fields(cls)}
         if not isinstance(plain, dict) or not set(plain) <= set(known):
             raise ModelError(f"{where} must have some of the fields {', '.join(known)}.")
-        given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
         try:
             return cls(**given)
         except TypeError as error:

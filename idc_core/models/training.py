@@ -24,7 +24,7 @@ from idc_core.base.ranges import SEED
 from idc_core.base.threads import one_thread
 from idc_core.errors import ModelError
 from idc_core.models.card import ModelCard
-from idc_core.models.checkpoint_recorder import CheckpointRecorder
+from idc_core.models.checkpoints import CheckpointRecorder
 from idc_core.models.entry import ModelEntry, Recipe
 from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES

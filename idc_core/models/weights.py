@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -146,7 +145,7 @@ def _headers(content: bytes, source: str) -> dict[str, _Header]:
     if len(content) < 8 or length > min(len(content) - 8, _MOST_HEADER):
         raise ValueError(f"its header of {length:,} bytes is cut off, or longer than {_MOST_HEADER:,}")
     where = f"{source} is not a complete safetensors file: its header"
-    table = read_json(content[8 : 8 + length], where, dict[str, Any])
+    table = read_json(content[8 : 8 + length], where, dict[str, object])
     table.pop("__metadata__", None)
     headers = typed(table, where, dict[str, _Header])
     _check_layout(headers, len(content) - 8 - length)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,7 +40,7 @@ class Before:
 
     scaling: Scaling
 
-    def __call__(self, module: nn.Module, given: tuple[Any, ...]) -> tuple[object, ...]:
+    def __call__(self, module: nn.Module, given: tuple[Tensor, *tuple[object, ...]]) -> tuple[object, ...]:
         """Scale the first input."""
         return (self._scaled(given[0]), *given[1:])
 

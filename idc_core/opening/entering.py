@@ -14,7 +14,7 @@ REGISTRIES: tuple[dict[str, Any], dict[str, Any]] = (MODELS, DATASETS)
 
 
 @contextmanager
-def kept_on_mistakes() -> Iterator[list[dict[str, Any]]]:
+def kept_on_mistakes() -> Iterator[list[dict[str, object]]]:
     """Put the registries back where a block fails; it is given what they held before, in the order of `REGISTRIES`."""
     before = [dict(registry) for registry in REGISTRIES]
     try:

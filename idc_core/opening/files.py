@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.own_code import is_url, looks_like_path
 from idc_core.base.parameters import shown
@@ -50,10 +50,10 @@ class FileOptions:
         Of data: what was given of a `Preparation`; the rest is as the network expects.
     """
 
-    scaling: dict[str, Any] = field(default_factory=dict)
+    scaling: dict[str, object] = field(default_factory=dict)
     explain: str = ""
     trust: bool = False
-    preparation: dict[str, Any] = field(default_factory=dict)
+    preparation: dict[str, object] = field(default_factory=dict)
 
     def network(self, file: OwnFile) -> NetworkFile:
         """Return a network's file with what it is opened with."""
@@ -115,7 +115,7 @@ class OwnFiles:
         return names | {file: open_network(network, data).name + file.rest for file, network in networks.items()}
 
     @property
-    def given(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def given(self) -> tuple[dict[str, object], dict[str, object]]:
         """What was given for networks and for data, by the options of the command line that say it."""
         from idc_core.datasets.preparation import Preparation
         from idc_core.models.scaling import Scaling
@@ -150,12 +150,12 @@ class OwnFiles:
             raise SettingError(f"{where} must hold files and their options as JSON ({error}).") from error
 
 
-def flag_of(one: Field[Any]) -> str:
+def flag_of(one: Field[object]) -> str:
     """Return the option of the command line that says a field of `Scaling` or `Preparation`."""
     return f"--{(one.metadata['name'] or one.name).replace('_', '-')}"
 
 
-def _word(flag: str, value: Any) -> str:
+def _word(flag: str, value: object) -> str:
     if isinstance(value, list | tuple):
         value = ("x" if flag == "--size" else ",").join(map(str, value))
     return flag if value is True else f"{flag}={value}"
@@ -198,7 +198,7 @@ def open_named(model: str, data: str, options: FileOptions, folder: Path, archit
     return entry.name, data
 
 
-def _by_path(kind: str, text: str, registry: Mapping[str, Any], folder: Path) -> OwnFile | None:
+def _by_path(kind: str, text: str, registry: Mapping[str, object], folder: Path) -> OwnFile | None:
     """Return the file that a text is meant as; None where it is a name."""
     from idc_core import library
 

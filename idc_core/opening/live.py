@@ -80,7 +80,7 @@ def enter_live(
     if not hasattr(model, "named_modules"):
         raise ModelError(f"{_CALL} got a {type(model).__name__}; expected a torch.nn.Module with its weights.")
     chosen = name or _name_of(model)
-    if chosen in MODELS and not _is_live(chosen):
+    if chosen in MODELS and not isinstance(MODELS[chosen].build, _LiveNetwork):
         raise ModelError(f"{_CALL}: there is a network {chosen!r} already; give yours another name.")
     with kept_on_mistakes():
         data = _enter_data(f"{chosen}-data", train, test, class_names)
@@ -108,10 +108,6 @@ def _name_of(model: Module) -> str:
     known = (name for name, entry in MODELS.items() if getattr(entry.build, "given", None) is model)
     free = (("model" if number == 1 else f"model-{number}") for number in itertools.count(1))
     return next(known, None) or next(name for name in free if name not in MODELS)
-
-
-def _is_live(name: str) -> bool:
-    return isinstance(MODELS[name].build, _LiveNetwork)
 
 
 def _copied(model: Module) -> Module:

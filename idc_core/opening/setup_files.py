@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from idc_core.base.own_code import own_modules, run_own, said_source
 from idc_core.base.parameters import shown
@@ -58,7 +57,7 @@ class _Watched:
     """A setup file that is read again when it changes."""
 
     path: Path
-    stamp: tuple[Any, ...] = ()
+    stamp: tuple[object, ...] = ()
     opened: _SetupFile | None = None
     problem: str = ""
     files: tuple[Path, ...] = field(default=())
@@ -99,7 +98,7 @@ def watch(paths: Iterable[str | os.PathLike[str]] | None = None) -> None:
             _watched(Path(path))
 
 
-def changed() -> tuple[Any, ...]:
+def changed() -> tuple[object, ...]:
     """Return what changes with the watched files that differ from when they were read last; empty where none does."""
     every = list(_WATCHED.values())  # without the lock, which is held while files are read
     return tuple((watched.path, stamp) for watched in every if (stamp := _stamp(watched)) != watched.stamp)
@@ -145,7 +144,7 @@ def _watched(path: Path) -> _Watched:
     return _WATCHED.setdefault(whole, _Watched(whole))
 
 
-def _stamp(watched: _Watched) -> tuple[Any, ...]:
+def _stamp(watched: _Watched) -> tuple[object, ...]:
     """Return when the file, the modules of its folder that it uses and the weights beside it were changed last."""
     files = (*(watched.files or (watched.path,)), *_weights_beside(watched.path))
     return tuple((file, _changed_at(file)) for file in files)
@@ -185,7 +184,7 @@ def _read(watched: _Watched, thoroughly: bool = False) -> _SetupFile:
         watched.stamp = _stamp(watched)
 
 
-def _entered(watched: _Watched, before: list[dict[str, Any]]) -> _SetupFile:
+def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
     if watched.stamp:
         for name in _helpers(watched.path):
             del sys.modules[name]  # they may be what has changed

@@ -1,21 +1,27 @@
-"""The charts of a report: for either theme as plotly draws them, and as a still picture."""
+"""The charts of a report: as plotly draws them for either theme, and still, for print and where scripts do not run."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+import numpy as np
+from markupsafe import Markup, escape
+from numpy.typing import NDArray
 
-from idc_core.figures.clusters import histograms
-from idc_core.figures.coverage import coverage_grid, grid_height
-from idc_core.figures.grid import default_axes, lay_out
+from idc_core.coverage.cell_table import CellTable
+from idc_core.figures.clusters import bin_edges, bin_shares, histograms
+from idc_core.figures.colourings import categories
+from idc_core.figures.coverage import coverage_grid, grid_height, grid_rows
+from idc_core.figures.grid import Grid, default_axes, lay_out
+from idc_core.figures.palette import LIGHT, ON_FILL
 from idc_core.figures.web import grid_figure
 from idc_core.figures.wording import count, plural
 from idc_core.report.bounds import NEURONS
 from idc_core.report.material import Material
-from idc_core.report.still_pictures import grid_picture, histogram_picture, panel_title
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -33,7 +39,7 @@ class Chart:
     read: str
     height: int
     light: dict[str, object]
-    dark: dict[str, Any]
+    dark: dict[str, object]
     picture: Markup
 
 
@@ -55,7 +61,7 @@ def grid_chart(material: Material) -> Chart:
     else:
         read = "Each tile is a cell: one cluster of every important neuron. Cluster 0 has the lowest activations."
     read += " Colour and mark: share of misclassified tests." if errors else " Filled tiles hold tests."
-    return _chart("grid", title, read, draw(False), draw(True), grid_picture(grid, table, colouring, title))
+    return _chart("grid", title, read, draw(False), draw(True), _grid_picture(grid, table, colouring, title))
 
 
 def histogram_chart(material: Material) -> Chart:
@@ -71,7 +77,7 @@ def histogram_chart(material: Material) -> Chart:
             analysis.clusters[: len(ranks)],
             analysis.train_activations[:, : len(ranks)],
             analysis.test_activations[material.chosen][:, : len(ranks)],
-            [panel_title(material, rank) for rank in ranks],
+            [_panel_title(material, rank) for rank in ranks],
             title,
             numbers=analysis.important[: len(ranks)].tolist(),
             clickable=False,
@@ -84,9 +90,161 @@ def histogram_chart(material: Material) -> Chart:
     )
     if len(ranks) < analysis.m:
         read += f" The first {len(ranks)} of {analysis.m} important neurons are drawn."
-    return _chart("histograms", title, read, draw(False), draw(True), histogram_picture(material, ranks, title))
+    return _chart("histograms", title, read, draw(False), draw(True), _histogram_picture(material, ranks, title))
 
 
 def _chart(name: str, title: str, read: str, light: go.Figure, dark: go.Figure, picture: Markup) -> Chart:
     in_light, in_dark = (json.loads(figure.to_json()) for figure in (light, dark))
     return Chart(name, title, read, int(light.layout.height), in_light, in_dark, picture)
+
+
+_WIDTH = 710
+_ROW = (9, 24)  # smallest and largest height of a row of the grid
+_TALLEST = 380  # of the grid without its labels
+_LETTER = 4.6  # width of a small letter
+_PANEL = (236, 150)  # width and height of a histogram with its labels
+_PLOT = (40, 18, 190, 104)  # left, top, width and height of its bars within
+_COLUMNS = 3
+_TOP = 250.0  # per cent at the upper end of a histogram
+
+
+def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Markup:
+    """Draw the grid of combinations, coloured and marked as `coverage_grid` does."""
+    squares = grid_rows(grid, table, colouring)
+    category = squares["category"].to_numpy()
+    rows, columns = len(grid.row_labels), len(grid.column_labels)
+    left = 24 + _LETTER * len(grid.row_labels[-1])
+    wide, tall = (_WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
+    x, y = left + wide * (np.arange(grid.tiles) % columns), tall * (np.arange(grid.tiles) // columns)
+    pieces = [
+        entry for entry in categories(colouring, LIGHT, (), grid.cells_per_tile) if entry["value"] in {0, *category}
+    ]
+    parts = []
+    for piece in pieces:
+        tiles = "".join(
+            f"M{x[i]:.1f} {y[i]:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
+            for i in np.flatnonzero(category == piece["value"])
+        )
+        parts.append(f'<path d="{tiles}" fill="{piece["color"]}" stroke="{LIGHT.line}" stroke-width="0.5"/>')
+    size = min(10.0, 0.8 * tall, wide)
+    marks = zip(x, y, squares["mark"], strict=True)
+    parts += [_text(a + wide / 2, b + tall / 2 + size / 3, mark, size, ON_FILL) for a, b, mark in marks if mark]
+    bottom = rows * tall
+    for label, place in _some(grid.row_labels, 9 / tall):
+        parts.append(_text(left - 4, (place + 0.5) * tall + 3, label, anchor="end"))
+    turned = wide < _LETTER * (len(grid.column_labels[-1]) + 1)
+    for label, place in _some(grid.column_labels, 9 / wide if turned else 0):
+        parts.append(
+            _text(left + (place + 0.5) * wide + 3 * turned, bottom + 4, label, anchor="end", turn=True)
+            if turned
+            else _text(left + (place + 0.5) * wide, bottom + 11, label)
+        )
+    bottom += (16 + _LETTER * len(grid.column_labels[-1])) if turned else 16
+    parts.append(_text((left + _WIDTH) / 2, bottom + 10, grid.column_title))
+    parts.append(_text(10, rows * tall / 2, grid.row_title, turn=True))
+    legend, height = _legend([(entry["label"], entry["color"]) for entry in pieces], bottom + 22)
+    return _picture([*parts, *legend], height, title)
+
+
+def _histogram_picture(material: Material, ranks: range, title: str) -> Markup:
+    """Draw the histograms of the important neurons of these ranks, as `histograms` does."""
+    parts: list[str] = []
+    for rank in ranks:
+        across, down = rank % _COLUMNS * _PANEL[0], rank // _COLUMNS * _PANEL[1]
+        parts.append(f'<g transform="translate({across} {down})">{"".join(_panel(material, rank))}</g>')
+    bottom = -(-len(ranks) // _COLUMNS) * _PANEL[1]
+    named = ("training inputs", LIGHT.accent), ("tests (outline)", LIGHT.tests)
+    lines = ("centroid", LIGHT.error), ("boundary (dotted)", LIGHT.ink)
+    legend, height = _legend([*named, *lines], bottom + 4)
+    return _picture([*parts, *legend], height, title)
+
+
+def _panel_title(material: Material, rank: int) -> str:
+    """Name an important neuron with the number of its clusters."""
+    clusters = material.sizes[rank]
+    return f"neuron {material.analysis.important[rank]}, {clusters} cluster{'' if clusters == 1 else 's'}"
+
+
+def _panel(material: Material, rank: int) -> Iterator[str]:
+    """Draw one neuron's histogram: bars, outline, centroids, boundaries and axes."""
+    analysis, clusters = material.analysis, material.analysis.clusters[rank]
+    train, test = analysis.train_activations[:, rank], analysis.test_activations[material.chosen, rank]
+    edges = bin_edges(train, test)
+    left, top, wide, tall = _PLOT
+    floor = 50.0 / max(len(train), len(test))
+
+    def across(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        places: NDArray[np.float64] = left + wide * (values - edges[0]) / (edges[-1] - edges[0])
+        return places
+
+    def up(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = np.log(np.maximum(np.nan_to_num(values, nan=floor), floor) / floor) / math.log(_TOP / floor)
+        return top + tall * (1 - shares)
+
+    x, foot = across(edges), top + tall
+    bars = "".join(
+        f"M{a:.1f} {foot}V{y:.1f}H{b:.1f}V{foot}z"
+        for a, b, y in zip(x, x[1:], up(bin_shares(train, edges)), strict=False)
+    )
+    yield f'<path d="{bars}" fill="{LIGHT.accent}" fill-opacity="0.55"/>'
+    outline = "".join(f"V{y:.1f}H{b:.1f}" for b, y in zip(x[1:], up(bin_shares(test, edges)), strict=True))
+    yield f'<path d="M{x[0]:.1f} {foot}{outline}V{foot}" fill="none" stroke="{LIGHT.tests}"/>'
+    for values, colour, dash in ((clusters.centroids, LIGHT.error, ""), (clusters.boundaries, LIGHT.ink, "2 3")):
+        lines = "".join(f"M{place:.1f} {top}V{foot}" for place in across(values))
+        yield f'<path d="{lines}" stroke="{colour}" stroke-width="1.5" stroke-dasharray="{dash}"/>'
+    yield f'<path d="M{left} {top}V{foot}H{left + wide}" fill="none" stroke="{LIGHT.muted}"/>'
+    ticks = [10.0**power for power in range(-6, 3) if 10.0**power >= floor]
+    for tick, y in zip(ticks, up(np.array(ticks)), strict=True):
+        yield _text(left - 3, y + 3, f"{tick:g}", anchor="end")
+    for tick in _ticks(float(edges[0]), float(edges[-1])):
+        yield _text(float(across(np.array([tick]))[0]), foot + 11, f"{tick:g}")
+    yield _text(left + wide / 2, foot + 22, "activation")
+    yield _text(9, top + tall / 2, "share of inputs (%)", turn=True)
+    yield _text(left + wide / 2, top - 6, _panel_title(material, rank), 10, LIGHT.ink)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return a few round numbers in a range."""
+    rough = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough)
+    return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _some(labels: Sequence[str], room: float) -> list[tuple[str, int]]:
+    """Return labels with their places, not all where one needs the `room` of several."""
+    return [(labels[place], place) for place in range(0, len(labels), max(1, math.ceil(room)))]
+
+
+def _legend(named: Sequence[tuple[str, str]], top: float) -> tuple[list[str], float]:
+    """Draw names beside their colours in rows; return them and where they end."""
+    parts, x = [], 4.0
+    for name, colour in named:
+        wide = 30 + 5.5 * len(name)
+        if x + wide > _WIDTH:
+            x, top = 4.0, top + 16
+        parts.append(f'<path d="M{x:.1f} {top:.1f}h14v9h-14z" fill="{colour}" stroke="{LIGHT.muted}"/>')
+        parts.append(_text(x + 19, top + 8, name, 10, LIGHT.ink, "start"))
+        x += wide
+    return parts, top + 16
+
+
+def _text(
+    x: float,
+    y: float,
+    said: str,
+    size: float = 9,
+    colour: str = LIGHT.muted,
+    anchor: str = "middle",
+    turn: bool = False,
+) -> str:
+    """Write a text; one that is turned reads from below."""
+    place = f'transform="translate({x:.1f} {y:.1f}) rotate(-90)"' if turn else f'x="{x:.1f}" y="{y:.1f}"'
+    return f'<text {place} font-size="{size:.1f}" fill="{colour}" text-anchor="{anchor}">{escape(said)}</text>'
+
+
+def _picture(parts: Iterable[str], height: float, title: str) -> Markup:
+    return Markup(
+        f'<svg class="still" viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(parts)}</svg>"
+    )

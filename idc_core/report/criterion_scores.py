@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from collections.abc import Callable
 
 from idc_core import store
 from idc_core.base.progress import Progress, report
-from idc_core.coverage import CRITERIA
+from idc_core.coverage import CRITERIA, registry
 from idc_core.coverage.agreement import MANY_PAIRS, WHOLE, CriterionResult, score_suites
 from idc_core.errors import CancelledError, IdcError
 from idc_core.report.bounds import LONGEST_TEXT, cut
@@ -50,7 +50,8 @@ def _left_out(material: Material, name: str) -> str:
 def _score(material: Material, name: str, on_progress: Progress | None) -> float:
     if name == "idc":
         return material.table.covered / material.table.total
-    layer, make = material.analysis.layer, cast(Any, CRITERIA[name])
+    layer = material.analysis.layer
+    make: Callable[..., registry.Criterion] = CRITERIA[name]  # each has a constructor of its own
     usual = {one.name: one.default for one in CRITERIA[name].card.parameters}
     key = criterion_key(material.fingerprints, layer, digest(material.chosen), name, usual)
 

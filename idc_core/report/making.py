@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -140,7 +139,7 @@ def _neurons(material: Material) -> tuple[Neuron, ...]:
     )
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """Write a setting as a person reads it."""
     if isinstance(value, bool):
         return "yes" if value else "no"

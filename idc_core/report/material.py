@@ -28,7 +28,7 @@ from idc_core.tracing.traces import Traces
 from idc_core.work import Here
 from idc_core.work.executor import OpenExecutor
 
-ALL = Conditions()
+_ALL = Conditions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Material:
     train_traces: Traces
     test_traces: Traces
     analysis: Analysis
-    conditions: Conditions = ALL
+    conditions: Conditions = _ALL
 
     @property
     def card(self) -> ModelCard:
@@ -104,7 +104,7 @@ class Material:
 def gather(
     plan: PlannedAnalysis,
     sources: Sources,
-    conditions: Conditions = ALL,
+    conditions: Conditions = _ALL,
     open_executor: OpenExecutor = Here,
     on_progress: Progress | None = None,
 ) -> Material:

@@ -23,7 +23,7 @@ from idc_core.report.making import make_report
 from idc_core.report.material import Material
 from idc_core.store.notes import Note
 
-FOLDER = Path(__file__).parent / "page"
+_FOLDER = Path(__file__).parent / "page"
 
 _MOST_CLUSTERS = 5
 """Clusters of a neuron whose numbers the table lists."""
@@ -54,7 +54,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
     nothing be loaded.
     """
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters |= {
         "percent": percent,
@@ -66,7 +66,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
         "counts": lambda values: _joined(map(count, values)),
     }
     figure = environment.get_template("figure.html")
-    script, style = ((FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    script, style = ((_FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     library, packed = _library()
     page = environment.get_template("report.html").render(
         report=content,

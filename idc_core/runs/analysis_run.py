@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core import store
 from idc_core.base.progress import Progress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Sources = tuple[Source, Source]
 """Training inputs and tests."""
 
-KIND = "analysis"
+_KIND = "analysis"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ class PlannedAnalysis:
     parts: bool = False
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """Everything that it depends on; a setting at its usual value is as if it were not given."""
         fingerprints = (self.card.fingerprint, self.train.fingerprint, self.test.fingerprint)
         return (*fingerprints, self.layer, self.m, *sorted(self.idc.unusual.items()))
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """What a list of runs says of it."""
         named = (self.card, self.train, self.test, self.layer, self.m)
         return settings_of(*named, of_part=self.parts, **self.idc.unusual)
@@ -89,7 +89,7 @@ class PlannedAnalysis:
         def make(on_progress: Progress | None) -> Analysis:
             from idc_core.work.analysis import analyze_tests
 
-            result = store.place(KIND, self.key)
+            result = store.place(_KIND, self.key)
             with (Here if traces else open_executor)() as executor:  # nothing runs again
                 return analyze_tests(
                     executor,
@@ -102,4 +102,4 @@ class PlannedAnalysis:
                     on_progress=on_progress,
                 )
 
-        return Planned(KIND, self.key, make, self.settings)
+        return Planned(_KIND, self.key, make, self.settings)

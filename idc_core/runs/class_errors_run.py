@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.base.parameters import Parameter, option, options_among
 from idc_core.base.progress import Progress
@@ -61,7 +61,7 @@ class ErrorSettings:
     groups: str = ""
 
     @property
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, object]:
         """What a list of runs says of them."""
         settings = {**vars(self), "groups": "; ".join(self.groups.splitlines())}
         settings["counted_layers"] = settings.pop("layers")

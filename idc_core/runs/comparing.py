@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ class CellChange:
     both: int
 
 
-def differing_settings(runs: Sequence[Run], aside: Sequence[str] = ()) -> dict[str, list[Any]]:
+def differing_settings(runs: Sequence[Run], aside: Sequence[str] = ()) -> dict[str, list[object]]:
     """Return the settings that are not the same in all runs: a value per run by name, None where it has none.
 
     Those named `aside` follow from others.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from idc_core.base.config import config
 from idc_core.base.files import keeping, partial_file, unreadable
 from idc_core.errors import DataError
 from idc_core.runs.kinds import RUN_KINDS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _INTERMEDIATE = {"trace": "idc_core.tracing.traces:Traces"}
 """Results that are no runs but make one open without computing: the class of each kind."""
@@ -156,7 +159,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, _PLAIN) or (isinstance(value, str) and len(value) <= _LONGEST)
 
 
-def _check_value(facts: store.Facts, value: Any) -> None:
+def _check_value(facts: store.Facts, value: DataclassInstance) -> None:
     """Refuse a result of another class than its kind's, or whose fields hold something else than theirs."""
     class_name = RUN_KINDS[facts.kind].result if facts.kind in RUN_KINDS else _INTERMEDIATE[facts.kind]
     if f"{type(value).__module__}:{type(value).__qualname__}" != class_name:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from idc_core.runs.attack_run import AttackRun
     from idc_core.suites import SuiteComparison
 
-Settings = Mapping[str, object]
-Figures = Mapping[str, float | None]
+_Settings = Mapping[str, object]
+_Figures = Mapping[str, float | None]
 
 OTHER_CLASSES = "other classes"
 """What a run's settings say of the targets of tests whose classes are not the network's."""
@@ -56,10 +56,10 @@ class RunKind:
     name: str
     label: str
     scores: tuple[Score, ...]
-    measure: Callable[[Any, Settings], Figures]
+    measure: Callable[[Any, _Settings], _Figures]
     result: str
 
-    def figures(self, value: object, settings: Settings) -> dict[str, float]:
+    def figures(self, value: object, settings: _Settings) -> dict[str, float]:
         """Return the figures of a result that are defined and finite."""
         figures = {
             name: _number(figure) for name, figure in self.measure(value, settings).items() if figure is not None
@@ -90,7 +90,7 @@ def _number(value: float) -> float:
         return math.inf
 
 
-def _of_analysis(found: Analysis, settings: Settings) -> Figures:
+def _of_analysis(found: Analysis, settings: _Settings) -> _Figures:
     judged = settings.get("targets") != OTHER_CLASSES
     return {
         "idc": found.score,
@@ -102,7 +102,7 @@ def _of_analysis(found: Analysis, settings: Settings) -> Figures:
     }
 
 
-def _of_comparison(found: SuiteComparison, settings: Settings) -> Figures:
+def _of_comparison(found: SuiteComparison, settings: _Settings) -> _Figures:
     m = settings.get("m")
     m = m if m in found.ms else found.ms[0]
     added = [len(suite.cells[m].added) for suite in found.suites[1:]]
@@ -116,7 +116,7 @@ def _of_comparison(found: SuiteComparison, settings: Settings) -> Figures:
     }
 
 
-def _of_attack(found: AttackRun, settings: Settings) -> Figures:
+def _of_attack(found: AttackRun, settings: _Settings) -> _Figures:
     return {
         "success": found.success.mean() if len(found.success) else None,
         "added": found.added,
@@ -126,7 +126,7 @@ def _of_attack(found: AttackRun, settings: Settings) -> Figures:
     }
 
 
-def _of_search(found: Disagreements, settings: Settings) -> Figures:
+def _of_search(found: Disagreements, settings: _Settings) -> _Figures:
     return {
         "disagreements": len(found),
         "share": found.share,
@@ -135,7 +135,7 @@ def _of_search(found: Disagreements, settings: Settings) -> Figures:
     }
 
 
-def _of_inspection(found: Inspection, settings: Settings) -> Figures:
+def _of_inspection(found: Inspection, settings: _Settings) -> _Figures:
     scores = np.abs(found.table["score"])
     return {
         "strongest": scores[np.isfinite(scores)].max(initial=0.0),
@@ -145,7 +145,7 @@ def _of_inspection(found: Inspection, settings: Settings) -> Figures:
     }
 
 
-def _of_class_errors(found: ClassErrors, settings: Settings) -> Figures:
+def _of_class_errors(found: ClassErrors, settings: _Settings) -> _Figures:
     measured = found.confusion_found
     below = found.distance[np.triu_indices(len(found.distance), 1)] < found.confusion_cutoff
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from idc_core.tracing.traces import Traces
     from idc_core.work.executor import OpenExecutor
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Fingerprints = tuple[str, str, str]
 """Of the network, its training inputs and the tests."""
 
 
 @dataclass(frozen=True, eq=False)
-class Planned(Generic[T]):
+class Planned(Generic[_T]):
     """A result that is to be made or found.
 
     `kind` and `key` are as `idc_core.store.place` takes them; with `settings`, by name, it is a run.
     """
 
     kind: str
-    key: tuple[Any, ...]
-    make: Callable[[Progress | None], T]
-    settings: dict[str, Any] | None = None
+    key: tuple[object, ...]
+    make: Callable[[Progress | None], _T]
+    settings: dict[str, object] | None = None
 
     def kept(
         self,
@@ -49,9 +49,9 @@ class Planned(Generic[T]):
         *,
         fresh: bool = False,
         on_problem: Callable[[DataError], None] | None = None,
-    ) -> T:
+    ) -> _T:
         """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
-        result: T = store.kept(
+        return store.kept(
             self.kind,
             self.key,
             lambda: self.make(on_progress),
@@ -61,14 +61,13 @@ class Planned(Generic[T]):
             on_progress=on_progress,
             on_problem=on_problem,
         )
-        return result
 
-    def found(self) -> T | None:
+    def found(self) -> _T | None:
         """Return the result if it is kept."""
-        result = store.find(store.place(self.kind, self.key))
+        result: _T = store.find(store.place(self.kind, self.key))
         return None if result is store.MISSING else result
 
-    def _figures(self, value: T) -> dict[str, float]:
+    def _figures(self, value: _T) -> dict[str, float]:
         return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)
 
 

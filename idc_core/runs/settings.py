@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.datasets import DATASETS
 from idc_core.runs.kinds import OTHER_CLASSES
@@ -20,8 +20,8 @@ def settings_of(
     m: int | None,
     *,
     of_part: bool = False,
-    **more: Any,
-) -> dict[str, Any]:
+    **more: object,
+) -> dict[str, object]:
     """Return a run's settings as plain values.
 
     Parameters
@@ -58,5 +58,5 @@ def settings_of(
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, (tuple, list)) else value

@@ -41,11 +41,8 @@ def versions(runs: Sequence[Run], aside: Sequence[str] = ()) -> list[VersionLine
     differing = differing_settings([line[0] for line in groups], aside) if groups else {}
     differing.pop(VERSION, None)
     labels = [
-        ", ".join(f"{_words(name)} {row[place]}" for name, row in differing.items()) for place in range(len(groups))
+        ", ".join(f"{name.replace('_', ' ')} {row[place]}" for name, row in differing.items())
+        for place in range(len(groups))
     ]
     made = [VersionLine(line, label) for line, label in zip(groups, labels, strict=True)]
     return sorted(made, key=lambda line: (-len(line.runs), line.label))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

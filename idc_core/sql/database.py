@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from idc_core.base.files import partial_file
 from idc_core.errors import DataError, IdcError, SettingError
@@ -35,7 +34,7 @@ class Answer:
     """Columns and rows that a question gave; `cut` where there were more rows."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[object, ...]]
     cut: bool
 
 

@@ -2,8 +2,7 @@
 
 from idc_core.store.marks import Mark, mark, marks
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, read, read_facts
-from idc_core.store.results import clean, delete, keep, kept, place, results_folder
-from idc_core.store.unfinished import Unfinished
+from idc_core.store.results import Unfinished, clean, delete, keep, kept, place, results_folder
 from idc_core.store.values import UnkeptError
 
 __all__ = [

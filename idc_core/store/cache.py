@@ -24,10 +24,10 @@ from idc_core.store.documents import read_sealed
 Record = dict[str, Any]
 """Text, numbers, None, and lists and dicts of these."""
 
-Arrays = Mapping[str, NDArray[Any]]
+_Arrays = Mapping[str, NDArray[Any]]
 
 
-def stored(kind: str, key: Mapping[str, Any], make: Callable[[], Record], *, fresh: bool = False) -> Record:
+def stored(kind: str, key: Mapping[str, object], make: Callable[[], Record], *, fresh: bool = False) -> Record:
     """Return a record from the folder `kind`, or make and keep it; `fresh` makes it even where it is there.
 
     `key` is everything that the record follows from. Both are plain values that JSON can write, and the record is
@@ -51,7 +51,7 @@ def records_folder() -> Path:
     return cache_folder() / "runs"
 
 
-class ArrayFolder(MutableMapping[str, Arrays]):
+class ArrayFolder(MutableMapping[str, _Arrays]):
     """Arrays by name, one npz file without pickles per entry; a damaged file counts as absent.
 
     `what` begins messages; `limit` is the most bytes of all files together: above it the least recently used go.
@@ -60,7 +60,7 @@ class ArrayFolder(MutableMapping[str, Arrays]):
     def __init__(self, path: Path, what: str = "Finished work", limit: int | None = None) -> None:
         self.path, self._what, self._limit = path, what, limit
 
-    def __getitem__(self, key: str) -> Arrays:
+    def __getitem__(self, key: str) -> _Arrays:
         path = self._file(key)
         if not os.path.lexists(path):
             raise KeyError(key)
@@ -74,7 +74,7 @@ class ArrayFolder(MutableMapping[str, Arrays]):
             os.utime(path)
         return arrays
 
-    def __setitem__(self, key: str, arrays: Arrays) -> None:
+    def __setitem__(self, key: str, arrays: _Arrays) -> None:
         content = seal_zip(pack_arrays(arrays))
         with keeping(self.path, self._what):
             if self._limit is not None:

@@ -29,8 +29,8 @@ class _Owned(Protocol):
     def shared(self) -> bool: ...
 
 
-D = TypeVar("D", bound=_Owned)
-T = TypeVar("T")
+_D = TypeVar("_D", bound=_Owned)
+_T = TypeVar("_T")
 
 
 def may_see(owner: str, asker: str | None, *, shared: bool = False) -> bool:
@@ -43,13 +43,13 @@ def may_change(owner: str, asker: str | None, *, shared: bool = False) -> bool:
     return asker in (None, owner) or (shared and asker == "")
 
 
-def read_sealed(path: Path, where: str, kind: type[T]) -> T:
+def read_sealed(path: Path, where: str, kind: type[_T]) -> _T:
     """Read JSON that carries a checksum, as `read_json` does; `where` begins the sentence that says it is damaged."""
     return read_json(open_sealed_text(read_content(path, where), where), where, kind)
 
 
 @dataclass(frozen=True, eq=False)
-class Documents(Generic[D]):
+class Documents(Generic[_D]):
     """The documents of one folder, each by its id, the name of its file; other files there are left alone.
 
     An `asker` is who wants to see or change them; None may everything.
@@ -75,11 +75,11 @@ class Documents(Generic[D]):
 
     place: str
     ids: str
-    read: Callable[[Path], D]
+    read: Callable[[Path], _D]
     unknown: str
     what: str = ""
     remedy: str = ""
-    order: Callable[[D], str] = lambda document: ""
+    order: Callable[[_D], str] = lambda document: ""
     ending: str = ".json"
 
     @property
@@ -113,7 +113,7 @@ class Documents(Generic[D]):
                     files.append((path, about.st_ino, about.st_mtime_ns, about.st_size))
         return tuple(files)
 
-    def listed(self, asker: str | None = None) -> dict[str, D]:
+    def listed(self, asker: str | None = None) -> dict[str, _D]:
         """Return by id, in their order, the documents that can be read and that somebody may see."""
         whole = [(id, document) for id, document in self._all().items() if not isinstance(document, str)]
         whole.sort(key=lambda item: self.order(item[1]))
@@ -123,7 +123,7 @@ class Documents(Generic[D]):
         """Return by id why documents cannot be read: those that `listed` leaves out."""
         return {id: reason for id, reason in self._all().items() if isinstance(reason, str)}
 
-    def find(self, id: str, asker: str | None = None) -> D:
+    def find(self, id: str, asker: str | None = None) -> _D:
         """Return a document.
 
         Raises
@@ -133,7 +133,7 @@ class Documents(Generic[D]):
         DataError
             If it is damaged.
         """
-        document: D | str | None = next(
+        document: _D | str | None = next(
             (_read(self, path, *changed) for path, *changed in self.state() if path.stem == id), None
         )
         if isinstance(document, str):
@@ -142,7 +142,7 @@ class Documents(Generic[D]):
             raise self._missing(id)
         return document
 
-    def own(self, id: str, asker: str | None) -> D:
+    def own(self, id: str, asker: str | None) -> _D:
         """Return a document that somebody may change; raises as `find`, also where they only see it."""
         document = self.find(id, asker)
         if not may_change(document.owner, asker, shared=document.shared):
@@ -170,7 +170,7 @@ class Documents(Generic[D]):
         except OSError as error:
             raise DataError(f"{path} cannot be deleted: {error.strerror}.") from error
 
-    def _all(self) -> dict[str, D | str]:
+    def _all(self) -> dict[str, _D | str]:
         """Return by id every document, or why it cannot be read."""
         return {path.stem: _read(self, path, *changed) for path, *changed in self.state()}
 
@@ -179,7 +179,7 @@ class Documents(Generic[D]):
 
 
 @lru_cache(maxsize=4096)
-def _read(documents: Documents[D], path: Path, *changed: int) -> D | str:
+def _read(documents: Documents[_D], path: Path, *changed: int) -> _D | str:
     """Read a document, or return why that fails; `changed` tells a new file of the same name."""
     try:
         return documents.read(path)

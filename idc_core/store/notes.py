@@ -20,7 +20,7 @@ from idc_core.store.documents import Documents, may_change
 LONGEST = 2_000
 """Characters of a note at most."""
 
-MOST = 1_000
+_MOST = 1_000
 """Notes at most."""
 
 _LONGEST_LINE = 300
@@ -95,7 +95,7 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
     Raises
     ------
     SettingError
-        If it is empty or too long, or there are `MOST` notes.
+        If it is empty or too long, or there are `_MOST` notes.
     DataError
         If it cannot be written.
     """
@@ -104,8 +104,8 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
         raise SettingError("A note needs a text.")
     if len(text) > LONGEST:
         raise SettingError(f"A note has at most {LONGEST:,} characters, this one has {len(text):,}: shorten it.")
-    if len(NOTES.state()) >= MOST:
-        raise SettingError(f"{MOST:,} notes are kept, which is the limit: delete some first.")
+    if len(NOTES.state()) >= _MOST:
+        raise SettingError(f"{_MOST:,} notes are kept, which is the limit: delete some first.")
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     name = f"note-{secrets.token_hex(8)}"
     note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner)

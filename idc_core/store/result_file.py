@@ -59,11 +59,11 @@ class Facts:
     version: str
     made: str
     seconds: float
-    settings: dict[str, Any]
+    settings: dict[str, object]
     scores: dict[str, float]
 
 
-def write(path: Path, value: Any, facts: Facts) -> None:
+def write(path: Path, value: object, facts: Facts) -> None:
     """Write a result.
 
     Raises
@@ -128,7 +128,7 @@ def read_facts(path: Path) -> Facts:
     return read_json(facts.encode(errors="replace"), f"What {path} says of its result", Facts)
 
 
-def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
     if reason := unreadable(path):  # a pipe would be waited for
         raise DataError(f"{path} {reason}.")
     try:
@@ -139,7 +139,7 @@ def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str,
         raise DataError(f"{path} cannot be read ({error}).") from error
 
 
-def _checksum(texts: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> str:
+def _checksum(texts: Mapping[str, str], arrays: Mapping[str, NDArray[np.generic]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name in ("facts", "tree"):
         digest.update(texts.get(name, "").encode())

@@ -14,9 +14,10 @@ import re
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -27,9 +28,10 @@ from idc_core.base.threads import number
 from idc_core.errors import DataError, SettingError
 from idc_core.store.marks import forget, pinned
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, write
-from idc_core.store.unfinished import forget_finished, forget_pieces
 from idc_core.store.values import UnkeptError, pack
 from idc_core.store.versions import version_of
+
+_Result = TypeVar("_Result")
 
 log = logging.getLogger("idc_core")
 
@@ -69,14 +71,14 @@ def place(kind: str, key: Hashable) -> Path:
 def kept(
     kind: str,
     key: Hashable,
-    make: Callable[[], Any],
+    make: Callable[[], _Result],
     *,
-    settings: dict[str, Any] | None = None,
-    scores: Callable[[Any], dict[str, float]] | None = None,
+    settings: dict[str, object] | None = None,
+    scores: Callable[[_Result], dict[str, float]] | None = None,
     fresh: bool = False,
     on_progress: Progress | None = None,
     on_problem: Callable[[DataError], None] | None = None,
-) -> Any:
+) -> _Result:
     """Return a result that is kept, or make and keep it.
 
     Parameters
@@ -103,10 +105,12 @@ def kept(
     """
     path = place(kind, key)
     with _turn(path, on_progress):
-        if not fresh and (result := find(path)) is not MISSING:
-            return result
         if fresh:
-            forget_pieces(path)
+            _forget_pieces(path)
+        else:
+            result: _Result = find(path)
+            if result is not MISSING:
+                return result
         began = time.monotonic()
         value = make()
         seconds = time.monotonic() - began
@@ -120,11 +124,11 @@ def kept(
             log.warning("%s", error)
             if on_problem is not None:
                 on_problem(error)
-        forget_pieces(path)
+        _forget_pieces(path)
     return value
 
 
-def keep(path: Path, value: Any, facts: Facts) -> None:
+def keep(path: Path, value: object, facts: Facts) -> None:
     """Write a result and make room for it; DataError where there is no room on the disk or it cannot be written."""
     folder = path.parent
     with keeping(folder, "Results"):
@@ -158,7 +162,7 @@ def delete(id: str) -> None:
 def clean() -> None:
     """Remove what killed processes left: half-written files, locks that nobody holds, pieces of finished results."""
     sweep()
-    forget_finished(results_folder())
+    _forget_finished(results_folder())
     for path in results_folder().glob("*.lock"):
         with suppress(OSError, Timeout), FileLock(path, timeout=0):
             path.unlink()
@@ -185,3 +189,58 @@ def _turn(path: Path, on_progress: Progress | None) -> Iterator[None]:
         # Held to the end: who opened the file before sees that its name has gone, and begins again.
         path.with_suffix(".lock").unlink(missing_ok=True)
         lock.release()
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What a long pass over inputs has found so far: who asks for the same result again goes on behind it.
+
+    Each piece is a file named after the digest of its result and the first input that it holds.
+
+    Attributes
+    ----------
+    result : Path
+        The file that will hold the result, as `place` says.
+    part : str
+        Which of several passes it is; one word.
+    """
+
+    result: Path
+    part: str
+
+    def find(self, start: int) -> Any:
+        """Return the piece that begins with an input, or `MISSING`; a damaged one is missing, and the log says so."""
+        return find(self._path(start))
+
+    def keep(self, start: int, piece: object) -> None:
+        """Keep a piece; DataError where it cannot be written.
+
+        Above the limit of kept results, the pieces of other results go that were used longest ago.
+        """
+        path, made = self._path(start), datetime.now(UTC).isoformat(timespec="seconds")
+        with keeping(path.parent, "What a pass has found so far"):
+            write(path, piece, Facts("piece", version_of("piece"), made, 0.0, {}, {}))
+            own = {file.name for file in path.parent.glob(f"{self.result.stem}-*{ENDING}")}
+            make_room(path.parent, f"*{ENDING}", config().store, own)
+
+    def _path(self, start: int) -> Path:
+        return _pieces_folder() / f"{self.result.stem}-{self.part}-{start}{ENDING}"
+
+
+def _forget_pieces(result: Path) -> None:
+    """Remove the pieces of a result."""
+    for path in _pieces_folder().glob(f"{result.stem}-*{ENDING}"):
+        with suppress(OSError):  # it goes when room is made
+            path.unlink()
+
+
+def _forget_finished(results: Path) -> None:
+    """Remove the pieces of all results that lie in a folder: whoever kept them was killed just then."""
+    for path in _pieces_folder().glob(f"*{ENDING}"):
+        result = results / f"{path.name.partition('-')[0]}{ENDING}"
+        if result.exists():
+            _forget_pieces(result)
+
+
+def _pieces_folder() -> Path:
+    return cache_folder() / "unfinished"

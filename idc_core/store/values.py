@@ -19,34 +19,34 @@ from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
 
-PACKAGES = ("idc_core", "studio")
+_PACKAGES = ("idc_core", "studio")
 """Packages whose dataclasses a result may be made of."""
 
 MOVED: dict[str, str] = {}
 """Classes that results name as ``module:class`` and that are somewhere else today: where they are."""
 
-Tree = Any
+_Tree = Any
 """Text, numbers, None, lists, and dicts with one entry: what kind of value it is, and what it is made of."""
 
-Arrays = dict[str, NDArray[Any]]
+_Arrays = dict[str, NDArray[np.generic]]
 
 _MOST_TEXT = 1 << 30
 """Bytes of an array of texts: a file of a few bytes could ask for any number."""
 
 _PLAIN = (type(None), bool, int, str)
-_MANY: dict[str, Callable[[Iterable[Any]], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_MANY: dict[str, Callable[[Iterable[object]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 
 
 class UnkeptError(SettingError):
     """A value that the store cannot keep: it holds something that is more than values and arrays."""
 
 
-def pack(value: Any) -> tuple[Tree, Arrays]:
+def pack(value: object) -> tuple[_Tree, _Arrays]:
     """Take a result apart.
 
     Parameters
     ----------
-    value : Any
+    value : object
         None, truth values, numbers, text, bytes, arrays, NumPy's numbers, enumerations of the project, and tuples,
         lists, dicts, sets and dataclasses of these.
 
@@ -65,7 +65,7 @@ def pack(value: Any) -> tuple[Tree, Arrays]:
     return packing.tree(value), packing.arrays
 
 
-def unpack(tree: Tree, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def unpack(tree: _Tree, arrays: Mapping[str, NDArray[np.generic]]) -> Any:
     """Make a result again of what `pack` gave.
 
     Raises
@@ -83,10 +83,10 @@ class _Packing:
     """The arrays met so far, by the object that each is."""
 
     def __init__(self) -> None:
-        self.arrays: Arrays = {}
+        self.arrays: _Arrays = {}
         self._names: dict[int, str] = {}
 
-    def tree(self, value: Any) -> Tree:
+    def tree(self, value: object) -> _Tree:
         if isinstance(value, _PLAIN) and not isinstance(value, Enum):
             return value
         if isinstance(value, float) and not isinstance(value, np.generic):
@@ -98,7 +98,7 @@ class _Packing:
         kind = _kind(value)
         return {kind: self._parts(kind, value)}
 
-    def _parts(self, kind: str, value: Any) -> Tree:
+    def _parts(self, kind: str, value: Any) -> _Tree:
         if kind == "dict":
             return [[self.tree(key), self.tree(held)] for key, held in value.items()]
         if kind in ("set", "frozenset"):
@@ -116,7 +116,7 @@ class _Packing:
         names = value._fields if kind == "named" else [item.name for item in fields(value) if item.init]
         return [_name(type(value)), {name: self.tree(getattr(value, name)) for name in names}]
 
-    def _array(self, value: NDArray[Any]) -> Tree:
+    def _array(self, value: NDArray[np.generic]) -> _Tree:
         if value.dtype.hasobject or value.dtype.kind in "USMm":
             # Cells of many neurons have numbers beyond 64 bits; labels are text.
             return {"items": [value.dtype.str, list(value.shape), [self.tree(item) for item in value.ravel().tolist()]]}
@@ -126,7 +126,7 @@ class _Packing:
         return {"array": self._names[id(value)]}
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """Say what a value is, by the word under which it is written."""
     if isinstance(value, Enum):
         return "member"
@@ -145,7 +145,7 @@ def _kind(value: Any) -> str:
 
 
 def _name(kind: type) -> str:
-    if kind.__module__.partition(".")[0] not in PACKAGES or "<" in kind.__qualname__:
+    if kind.__module__.partition(".")[0] not in _PACKAGES or "<" in kind.__qualname__:
         raise UnkeptError(f"A {kind.__qualname__} of {kind.__module__} cannot be kept: it is none of the project's.")
     return f"{kind.__module__}:{kind.__qualname__}"
 
@@ -153,7 +153,7 @@ def _name(kind: type) -> str:
 def _named(name: str) -> Any:
     """Return a class by its name; only dataclasses, named tuples and enumerations of the project's packages."""
     module, _, path = MOVED.get(name, name).partition(":")
-    if module.partition(".")[0] not in PACKAGES or module.endswith("__main__"):
+    if module.partition(".")[0] not in _PACKAGES or module.endswith("__main__"):
         raise ValueError(f"{name} is none of the project's classes")
     kind: Any = importlib.import_module(module)
     for part in path.split("."):
@@ -164,7 +164,7 @@ def _named(name: str) -> Any:
     return kind
 
 
-def _made(tree: Tree, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _made(tree: _Tree, arrays: Mapping[str, NDArray[np.generic]]) -> Any:
     if isinstance(tree, (*_PLAIN, float)):
         return tree
     if isinstance(tree, list):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import version
 
-VERSIONS: dict[str, int] = {}
+_VERSIONS: dict[str, int] = {}
 """Versions of the kinds of results whose numbers, or whose form, have ever changed; that of all others is 1."""
 
 _LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
@@ -18,7 +18,7 @@ _LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
 
 def version_of(kind: str) -> str:
     """Return the version of a kind of result, with those of the libraries that compute it, for a person to read."""
-    return f"{VERSIONS.get(kind, 1)}, with {_libraries()}"
+    return f"{_VERSIONS.get(kind, 1)}, with {_libraries()}"
 
 
 @cache

@@ -22,7 +22,7 @@ class _ClassCounts:
     """Counts of active neurons by predicted class, and the prediction of every input, int64 (n,)."""
 
     counts: ActivationCounts
-    predicted: BlockRows
+    predicted: BlockRows[np.int64]
 
     def merge(self, other: _ClassCounts) -> Self:
         """Take in the counts of the next inputs."""

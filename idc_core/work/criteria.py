@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from torch import nn
 from idc_core.base.growing import ShelvedRows
 from idc_core.base.progress import Progress
 from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.clustering.sketch import CELLS, Sketch
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.coverage.registry import Criterion, all_or_nothing
@@ -22,9 +23,11 @@ from idc_core.coverage.streamed import Learned, StreamedCriterion, adopt_all, le
 from idc_core.importance.important_neurons import most_important
 from idc_core.importance.training_pass import RankedLayer, RelevanceSums, SketchedLayer, sum_relevance
 from idc_core.work.executor import Block, Executor, Work
-from idc_core.work.rows import BlockRows, ColumnSketches
+from idc_core.work.rows import BlockRows
 from idc_core.work.sizes import find_blocks
 from idc_core.work.source import Opened, Source
+
+_Kind = TypeVar("_Kind", bound=Criterion)
 
 
 def fit_criteria(
@@ -71,10 +74,10 @@ def fit_idc(
     important = most_important(importance, criterion.m_of(len(importance)))
     # How many inputs are classified correctly, and so clustered, is known only once they are here.
     sketched = CLUSTERINGS[settings.clustering].sketches(cutting.count) and not (settings.original or rows)
-    second = _Important(first, important, ColumnSketches if sketched else BlockRows, first.keeps)
+    second = _Important(first, important, _ColumnSketches if sketched else BlockRows, first.keeps)
     values = executor.run(source, second, cutting.blocks, on_progress).joined()
-    kind: Any = SketchedLayer if sketched else RankedLayer
-    ranked: RankedLayer | SketchedLayer = kind(layer, importance, important, values, sums.dense[layer])
+    kind: Callable[..., RankedLayer | SketchedLayer] = SketchedLayer if sketched else RankedLayer
+    ranked = kind(layer, importance, important, values, sums.dense[layer])
     criterion.cluster(ranked, on_progress=on_progress)
     return ranked
 
@@ -95,7 +98,7 @@ def update_criteria(
     parted = [one for one in criteria if len(cutting.blocks) > 1 and not one.card.order_matters]
     whole = [one for one in criteria if one not in parted]
 
-    def seen(begun: Sequence[Criterion], blocks: Sequence[Block]) -> list[Any]:
+    def seen(begun: Sequence[Criterion], blocks: Sequence[Block]) -> list[Criterion]:
         work = _Update([without(one, "model") for one in begun], cutting.batch_size)
         return executor.run(source, work, blocks, on_progress).criteria if begun else []
 
@@ -105,12 +108,9 @@ def update_criteria(
         for criterion, other in zip(parted, more, strict=True):
             criterion.merge(other)
         for criterion, other in zip(whole, later, strict=True):
-            vars(criterion).update({name: vars(other)[name] for name in vars(other).keys() - _own(criterion)})
-
-
-def _own(criterion: Criterion) -> set[str]:
-    """Return the attributes that a copy which has seen more does not tell."""
-    return {*criterion.unmerged, "batch_size"}
+            # All but what a copy that has seen more does not tell.
+            told = vars(other).keys() - {*criterion.unmerged, "batch_size"}
+            vars(criterion).update({name: vars(other)[name] for name in told})
 
 
 def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def _layers(criteria: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def without(criterion: Any, *names: str) -> Any:
+def without(criterion: _Kind, *names: str) -> _Kind:
     """Return a copy of a criterion without some attributes, which whoever gets it has or does not need."""
     other = copy.copy(criterion)
     for name in names:
@@ -142,7 +142,7 @@ def with_model(criterion: Any, model: nn.Module) -> Any:
 class _Learn(Work[Learned]):
     """Work: what streamed criteria learn from a block."""
 
-    criteria: list[Any]
+    criteria: list[StreamedCriterion]
     batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> Learned:
@@ -155,7 +155,7 @@ class _Learn(Work[Learned]):
 class _Seen:
     """Criteria that have seen some of the tests."""
 
-    criteria: list[Any]
+    criteria: list[Criterion]
 
     def merge(self, other: _Seen) -> Self:
         """Take in what the next tests cover."""
@@ -168,7 +168,7 @@ class _Seen:
 class _Update(Work[_Seen]):
     """Work: what a block of tests covers."""
 
-    criteria: list[Any]
+    criteria: list[Criterion]
     batch_size: int | None
 
     def __call__(self, opened: Opened, block: Block) -> _Seen:
@@ -214,16 +214,52 @@ class _Relevance(Work[RelevanceSums]):
         return opened.kept.of(self.keeps, ShelvedRows)
 
 
+_SKETCHED = 10 * CELLS
+"""Rows of float32 from which on sketches of their columns take less: 40 bytes for a cell, 4 for a value."""
+
+
+@dataclass(eq=False)
+class _ColumnSketches:
+    """Sketches of the columns of the rows (n, m) of several blocks; rows that are few are kept as they are."""
+
+    rows: list[NDArray[np.generic]]
+    sketches: list[Sketch] = field(default_factory=list)  # none yet, or m
+
+    def __post_init__(self) -> None:
+        if sum(map(len, self.rows)) >= _SKETCHED:
+            self._sketch()
+
+    def merge(self, other: _ColumnSketches) -> _ColumnSketches:
+        """Return the rows and sketches of both."""
+        return _ColumnSketches(self.rows + other.rows, _merged(self.sketches, other.sketches))
+
+    def joined(self) -> list[Sketch]:
+        """Return the sketch of each column."""
+        self._sketch()
+        return self.sketches
+
+    def _sketch(self) -> None:
+        if self.rows:
+            sketches = [Sketch.of(column) for column in np.concatenate(self.rows).T]
+            self.rows, self.sketches = [], _merged(self.sketches, sketches)
+
+
+def _merged(some: list[Sketch], others: list[Sketch]) -> list[Sketch]:
+    if not some or not others:
+        return some or others
+    return [sketch.merge(other) for sketch, other in zip(some, others, strict=True)]
+
+
 @dataclass(frozen=True)
-class _Important(Work[BlockRows | ColumnSketches]):
+class _Important(Work[BlockRows[np.float32] | _ColumnSketches]):
     """Work of the second round: a block's activations of the important neurons, as the first round has seen them."""
 
     first: _Relevance
     important: NDArray[np.int64]
-    gather: type[BlockRows | ColumnSketches]
+    gather: type[BlockRows[np.float32] | _ColumnSketches]
     keeps: str = ""
 
-    def __call__(self, opened: Opened, block: Block) -> BlockRows | ColumnSketches:
+    def __call__(self, opened: Opened, block: Block) -> BlockRows[np.float32] | _ColumnSketches:
         """Return what the worker kept; one that took over from another runs the block again."""
         shelf = self.first.shelf(opened)
         if block not in shelf:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 from idc_core.base import devices
 from idc_core.base.progress import Progress, report
@@ -21,6 +21,8 @@ from idc_core.errors import EngineError, IdcError, SettingError, needing
 from idc_core.work.executor import Block, Executor, Found, Work, executor
 from idc_core.work.source import Opener, Source
 from idc_core.work.tree import Node, Tree
+
+_Thing = TypeVar("_Thing")
 
 _MOST_FAILURES = 5
 """How often workers may end at one block, or its results be lost, before the work is given up."""
@@ -47,12 +49,12 @@ class _Worker:
     def __init__(self, device: str) -> None:
         os.environ[devices.VARIABLE] = device
         self._open = Opener()
-        self._work: tuple[Any, Any] = None, None
+        self._work: tuple[object, Any] = None, None
 
     def ready(self) -> None:
         """Answer once the process is there."""
 
-    def block(self, source: Source, work: list[Any], block: Block) -> tuple[Any, None]:
+    def block(self, source: Source, work: list[object], block: Block) -> tuple[object, None]:
         """Return what a block gives, and a second, small object that tells the driver that it is done.
 
         `work` is a list with the reference to it, so that it is read once per run.
@@ -62,13 +64,13 @@ class _Worker:
         with one_thread():
             return self._work[1](self._open(source), block), None
 
-    def merge(self, *states: Any) -> tuple[Any, None]:
+    def merge(self, *states: Any) -> tuple[object, None]:
         """Return states merged in their order."""
         with one_thread():
             return reduce(lambda state, other: state.merge(other), map(_own, states)), None
 
 
-def _own(thing: Any) -> Any:
+def _own(thing: _Thing) -> _Thing:
     """Return a copy of what comes from Ray's store, whose arrays are read-only."""
     return copy.deepcopy(thing)
 
@@ -79,10 +81,10 @@ class _Hired:
 
     number: int
     actor: Any
-    signal: Any  # reference to the answer that is awaited; None while it has nothing to do
+    signal: object  # reference to the answer that is awaited; None while it has nothing to do
     hired: float  # when, by the clock that only goes forward
     job: Node | None = None
-    state: Any = None  # reference to the job's result
+    state: object = None  # reference to the job's result
 
     @property
     def starting(self) -> bool:
@@ -112,7 +114,7 @@ class RayCluster(Executor):
         self.ray = _import_ray()
         self._ours = not self.ray.is_initialized()
         if self._ours:
-            _connect(self.ray, address)
+            _connect(address)
         elif address:
             raise SettingError("This process is connected to a Ray cluster: leave the address out to use that one.")
         self.workers: dict[int, _Hired] = {}
@@ -355,7 +357,8 @@ def _place(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect(address: str) -> None:
+    ray = _import_ray()
     try:
         if ":" in address:  # Ray would try for minutes
             socket.create_connection(_place(address), _CONNECT_S).close()

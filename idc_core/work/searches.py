@@ -116,7 +116,7 @@ def _tell(on_progress: Progress | None, taken: int, iterations: int, said: str, 
     return on_progress is None or on_progress(taken, iterations, said)
 
 
-def _sent(criterion: Any, models: Sequence[Network]) -> tuple[int, Any]:
+def _sent(criterion: Any, models: Sequence[Network]) -> tuple[int, Criterion]:
     """Return a criterion without its network, and which of the networks that is."""
     places = [at for at, model in enumerate(models) if model is criterion.model]
     if not places:
@@ -167,7 +167,7 @@ class _Step(Work[_Seen]):
     firsts: tuple[int, ...]
     positions: NDArray[np.int64]
     settings: AscentSettings
-    guidance: list[tuple[int, Any]] | None
+    guidance: list[tuple[int, Criterion]] | None
     keeps: str = ""
     told: tuple[list[list[Targets]], ...] = ()
 

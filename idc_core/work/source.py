@@ -109,7 +109,7 @@ class Opened:
     whole: bool = False
     """Whether all inputs are one block, in the process of the caller."""
 
-    def inputs(self, block: tuple[int, int]) -> Any:
+    def inputs(self, block: tuple[int, int]) -> object:
         """Return the inputs of a block; all of them as they are, so that they can stream."""
         return self.data.inputs if block == (0, len(self.data)) else self.data.inputs[slice(*block)]
 

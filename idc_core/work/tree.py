@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-State = TypeVar("State")
+_State = TypeVar("_State")
 
 _FAN_IN = 8
 """States that are merged at a time."""
@@ -26,7 +26,7 @@ class Node:
         return Node(self.level + 1, self.index // _FAN_IN)
 
 
-class Tree(Generic[State]):
+class Tree(Generic[_State]):
     """Keep account of what is done, so that each block counts once whoever runs it, and however often.
 
     Parameters
@@ -44,7 +44,7 @@ class Tree(Generic[State]):
         while self.sizes[-1] > 1:
             self.sizes.append(-(-self.sizes[-1] // _FAN_IN))
         self.top = Node(len(self.sizes) - 1, 0)
-        self.found: dict[Node, State] = {}
+        self.found: dict[Node, _State] = {}
         self._homes, self._moving = dict(homes or {}), moving
         self._blocks = deque(Node(0, index) for index in range(blocks))
         self._merges: deque[Node] = deque()
@@ -89,11 +89,11 @@ class Tree(Generic[State]):
             held[self._homes[index]] -= 1
             self._homes[index] = worker
 
-    def states(self, node: Node) -> list[State]:
+    def states(self, node: Node) -> list[_State]:
         """Return what a merge takes."""
         return [self.found[child] for child in self.children(node)]
 
-    def done(self, node: Node, state: State) -> None:
+    def done(self, node: Node, state: _State) -> None:
         """Note what a job has found; what was merged is forgotten."""
         if node.level:
             for child in self.children(node):

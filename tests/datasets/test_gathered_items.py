@@ -121,7 +121,7 @@ def test_mistakes_name_the_item_and_leave_nothing_on_disk(streams, given, said):
 
 
 def test_a_full_disk_is_one_sentence(streams, monkeypatch):
-    monkeypatch.setattr("idc_core.datasets.row_cache.MOST", 100)
+    monkeypatch.setattr("idc_core.datasets.row_cache._MOST", 100)
     with pytest.raises(DataError, match="40 pictures would take 14,400 bytes on disk"):
         read(Pictures("floats"))
     assert RowCache(streams, 1, 1).count == 1

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import idc_core as idc
-from idc_core.datasets import DATASETS, picture_files, pictures
+from idc_core.datasets import DATASETS, pictures
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.registry import open_data
@@ -228,7 +228,7 @@ def test_a_damaged_cache_is_decoded_again(tmp_path, home, decoded, damage):
 def test_the_least_recently_used_decoded_pictures_go_first(tmp_path, monkeypatch):
     from idc_core.datasets import row_cache
 
-    monkeypatch.setattr(row_cache, "MOST", 3 * 8192)
+    monkeypatch.setattr(row_cache, "_MOST", 3 * 8192)
     for number, name in enumerate("abc"):
         cache = RowCache(tmp_path / "pictures" / name, 1, 8192)
         with cache.writing(1) as put:
@@ -368,6 +368,6 @@ def test_a_hundred_thousand_empty_files_are_one_sentence(tmp_path):
 
 
 def test_files_that_are_no_pictures_are_told_from_pictures_by_their_endings():
-    assert [picture_files.is_picture(name) for name in ("a.PNG", "a.jpeg", "a.tif", "a.txt", "png")] == [True] * 3 + [
+    assert [pictures.is_picture(name) for name in ("a.PNG", "a.jpeg", "a.tif", "a.txt", "png")] == [True] * 3 + [
         False
     ] * 2

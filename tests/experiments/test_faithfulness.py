@@ -34,7 +34,7 @@ def pictures(n=6):
 
 @pytest.mark.parametrize("method", ["attnlrp", "gradient-x-input", "integrated-gradients"])
 def test_curves_of_a_linear_network_are_those_of_its_contributions(method, monkeypatch):
-    monkeypatch.setattr("idc_core.experiments.faithfulness.SETTINGS", {})
+    monkeypatch.setattr("idc_core.experiments.faithfulness._SETTINGS", {})
     data = dataset(pictures())
     found = faithfulness(linear(), data, [method], seeds=1, steps=4, side=2, colour=np.zeros(1))
     contributions = pictures().reshape(6, 2, 2, 2, 2).mean((2, 4), dtype=np.float64).reshape(6, 4) * WEIGHTS

@@ -3,9 +3,7 @@
 from xml.etree import ElementTree as ET
 
 from idc_core.cli.check import render
-from idc_core.gate.github import to_annotations
-from idc_core.gate.junit import to_junit
-from idc_core.gate.markdown import to_markdown
+from idc_core.gate.formats import to_annotations, to_junit, to_markdown
 from idc_core.gate.verdicts import CheckReport, GateReport, Verdict
 
 NAME = 'a|b <img src="x"> ]]> \x00\x1b[31m\ud800 *c*\n::error::d'

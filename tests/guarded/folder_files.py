@@ -70,7 +70,7 @@ FOLDERS = (
     ),
     Reader(
         "Hugging Face, weights",
-        ("idc_core.models.huggingface.weights",),
+        ("idc_core.models.huggingface.reading",),
         _folder("text_folder", "model.safetensors"),
         _network,
         differs={"damage": VALUES},

@@ -243,12 +243,7 @@ def criterion(name, **options):
 
 
 PICTURE_FILES = {f"{name}/{number}.png": random.integers(0, 256, (4, 5)) for name in "ab" for number in range(2)}
-PICTURE_READERS = (
-    "idc_core.datasets.picture_files",
-    "idc_core.datasets.pictures",
-    "idc_core.datasets.row_cache",
-    "idc_core.datasets.streamed",
-)
+PICTURE_READERS = ("idc_core.datasets.pictures", "idc_core.datasets.row_cache", "idc_core.datasets.streamed")
 
 
 def png_of(values):

@@ -96,7 +96,7 @@ def inner(content, random):
 RESULT_FILES = (
     Reader(
         "kept results",
-        ("idc_core.store.result_file", "idc_core.store.results", "idc_core.store.unfinished"),
+        ("idc_core.store.result_file", "idc_core.store.results"),
         result,
         read,
         {"tensors": crafted_binaries.safetensors, "values under a new checksum": forged},

@@ -13,9 +13,9 @@ from idc_core.errors import CancelledError, ModelError, SettingError
 from idc_core.models import MODELS, CheckpointRecorder, load_model, train
 from idc_core.models.checkpoints import (
     SHIPPED_FOLDER,
+    _chosen_epochs,
     _usual_epochs,
     all_series,
-    chosen_epochs,
     kept_folder,
     read_series,
     untrained,
@@ -51,10 +51,10 @@ def test_usual_epochs_by_hand():
     assert _usual_epochs(10) == tuple(range(11))
     assert _usual_epochs(16) == (0, 1, 2, 4, 8, 16)
     assert _usual_epochs(20) == (0, 1, 2, 4, 8, 16, 20)
-    assert chosen_epochs(6, (4, 1, 2)) == (0, 1, 2, 4, 6)
-    assert chosen_epochs(2, ()) == (0, 1, 2)
+    assert _chosen_epochs(6, (4, 1, 2)) == (0, 1, 2, 4, 6)
+    assert _chosen_epochs(2, ()) == (0, 1, 2)
     with pytest.raises(SettingError, match=r"epochs 0 to 6, not 7, -1\."):
-        chosen_epochs(6, (7, 3, -1))
+        _chosen_epochs(6, (7, 3, -1))
 
 
 @pytest.mark.usefixtures("short")

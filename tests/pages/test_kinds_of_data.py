@@ -104,7 +104,7 @@ def test_only_fitting_tests_are_offered(small_data, open_page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["overview", "relevance", "neurons", "clusters", "coverage", "layers"])
 def test_characters(small_data, open_page, monkeypatch, name):
-    monkeypatch.setattr("idc_core.datasets.sql.RECORDS", {"train": 200, "test": 100})
+    monkeypatch.setattr("idc_core.datasets.sql._RECORDS", {"train": 200, "test": 100})
     app = open_page(name, model="Character LSTM on SQL")
     assert not app.exception
     assert not app.error

@@ -13,7 +13,7 @@ import tokenize
 from functools import cache
 from pathlib import Path
 
-from idc_core.store.versions import VERSIONS
+from idc_core.store.versions import _VERSIONS
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = Path(__file__).with_suffix(".json")
@@ -136,7 +136,7 @@ def computed_with() -> dict[str, dict[str, str | int]]:
     """Return the version of each kind, and a digest of what it computes with."""
     return {
         kind: {
-            "version": VERSIONS.get(kind, 1),
+            "version": _VERSIONS.get(kind, 1),
             "modules": hashlib.sha256(" ".join(map(_digest, sorted(closure(roots)))).encode()).hexdigest()[:16],
         }
         for kind, roots in kinds().items()

@@ -54,7 +54,7 @@ def test_empty_and_long_notes_are_refused(text, why):
 
 
 def test_there_is_a_limit(monkeypatch):
-    monkeypatch.setattr(notes, "MOST", 2)
+    monkeypatch.setattr(notes, "_MOST", 2)
     write()
     write()
     with pytest.raises(SettingError, match="delete some"):

@@ -81,7 +81,7 @@ def test_what_is_more_than_values_is_refused(value):
 
 
 def test_named_tuples_of_the_project_are_kept(monkeypatch):
-    monkeypatch.setattr(values, "PACKAGES", ("tests",))
+    monkeypatch.setattr(values, "_PACKAGES", ("tests",))
     same(unpack(*pack(Pair(1, np.arange(2)))), Pair(1, np.arange(2)))
 
 

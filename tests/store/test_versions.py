@@ -41,7 +41,7 @@ def test_docstrings_and_comments_are_no_part_of_it():
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_class_that_a_result_names_is_found(name):
     """One that was moved or renamed has a place in `MOVED`."""
-    assert values._named(name).__module__.startswith(values.PACKAGES)
+    assert values._named(name).__module__.startswith(values._PACKAGES)
 
 
 def test_classes_of_runs_are_among_them():

@@ -12,7 +12,7 @@ from idc_core.coverage.streamed import fit_all
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.tracing.trace import collect
-from idc_core.work import EXECUTORS, Here, Source, rows, source
+from idc_core.work import EXECUTORS, Here, Source, source
 from idc_core.work.class_errors import count_classes
 from idc_core.work.criteria import fit_criteria
 from idc_core.work.executor import MOST_BLOCKS, cut
@@ -95,7 +95,7 @@ def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeyp
 def test_sketches_of_very_many_values_are_merged_to_that_of_one_process(tmp_path, monkeypatch, rows_kept):
     (tmp_path / "config.toml").write_text("[limits]\nsketch_from = 1000\n", encoding="utf-8")
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
-    monkeypatch.setattr(rows, "_SKETCHED", rows_kept)
+    monkeypatch.setattr("idc_core.work.criteria._SKETCHED", rows_kept)
     found, expected = criteria(("idc",)), criteria(("idc",))
     with EXECUTORS["local"].open("") as engine:
         fit_criteria(engine, found, TRAIN, batch_size=BATCH)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 from idc_core.analysis.checking.detectors import classification, detector, numbers
 from idc_core.analysis.checking.evidence import Evidence
 from idc_core.analysis.checking.findings import listed
@@ -83,7 +80,9 @@ def _find_empty_class(evidence: Evidence) -> Iterator[tuple[str, str]]:
 @detector("ranges", "training inputs and tests of different range", numbers)
 def _find_ranges(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find splits that were scaled differently."""
-    training, tests = (_range(values) for values in (evidence.training_inputs, evidence.inputs))
+    training, tests = (
+        (float(values.min()), float(values.max())) for values in (evidence.training_inputs, evidence.inputs)
+    )
     reach, of_tests = (max(abs(low), abs(high)) for low, high in (training, tests))
     if max(reach, of_tests) > _OTHER_RANGE * max(min(reach, of_tests), 1e-9):
         yield (
@@ -92,7 +91,3 @@ def _find_ranges(evidence: Evidence) -> Iterator[tuple[str, str]]:
         )
     elif evidence.inputs.ndim == 4 and reach <= 2 / 255 and not evidence.has_found("inputs"):
         yield f"Pixels reach only {reach:.2g}.", "They were probably divided by 255 twice: do it once."
-
-
-def _range(values: NDArray[np.float32] | NDArray[np.int64]) -> tuple[float, float]:
-    return float(values.min()), float(values.max())

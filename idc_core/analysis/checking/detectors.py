@@ -10,10 +10,10 @@ from idc_core.analysis.checking.findings import Mistake
 from idc_core.base.progress import report
 from idc_core.base.registry import Registry
 
-Find = Callable[[Evidence], Iterator[tuple[str, str]]]
+_Find = Callable[[Evidence], Iterator[tuple[str, str]]]
 """Yields what was seen, with figures, and what to do: one sentence each."""
 
-Need = Callable[[Evidence], bool]
+_Need = Callable[[Evidence], bool]
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class _Detector:
 
     name: str
     label: str
-    find: Find
-    needs: tuple[Need, ...]
+    find: _Find
+    needs: tuple[_Need, ...]
 
 
 DETECTORS: Registry[_Detector] = Registry("detector")
 """All detectors by the kind of mistake; each is shown what those before it found."""
 
 
-def detector(name: str, label: str, *needs: Need) -> Callable[[Find], Find]:
+def detector(name: str, label: str, *needs: _Need) -> Callable[[_Find], _Find]:
     """Enter the decorated function as a detector."""
 
-    def enter(find: Find) -> Find:
+    def enter(find: _Find) -> _Find:
         DETECTORS.enter(name, _Detector(name, label, find, needs))
         return find
 

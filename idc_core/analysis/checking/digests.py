@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
@@ -50,11 +49,8 @@ def digests(data: Dataset, on_progress: Progress | None = None) -> Digests:
         end = min(begin + _ROWS, count)
         positions = np.arange(begin, end) if chosen is None else chosen[begin:end]
         rows = data.inputs[begin:end] if chosen is None else data.inputs[positions]
-        for position, digest in zip(positions.tolist(), _digests(np.ascontiguousarray(rows)), strict=True):
+        for position, row in zip(positions.tolist(), np.ascontiguousarray(rows), strict=True):
+            digest = hashlib.blake2b(row.data, digest_size=16).digest()
             if (before := first.setdefault(digest, position)) != position:
                 repeated.append((position, before))
     return Digests(first, tuple(repeated), count)
-
-
-def _digests(rows: NDArray[np.float32] | NDArray[np.int64]) -> list[bytes]:
-    return [hashlib.blake2b(row.data, digest_size=16).digest() for row in rows]

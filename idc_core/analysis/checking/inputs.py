@@ -12,13 +12,13 @@ from idc_core.analysis.checking.detectors import detector, finite_scores, number
 from idc_core.analysis.checking.evidence import Evidence, kappa, rises_by_chance
 from idc_core.errors import ModelError
 
-Floats = NDArray[np.float32]
+_Floats = NDArray[np.float32]
 
-_TRIED, FIRST = 200, 40
+_TRIED, _FIRST = 200, 40
 """Tests on which a way is tried, and those before: a way that is clearly worse on them is dropped."""
 
 _WORSE = 0.1
-GAIN, ERROR, CHANCE = 0.05, 0.8, 1e-3
+_GAIN, _ERROR, _CHANCE = 0.05, 0.8, 1e-3
 """A way must raise accuracy by this much, or lower the RMSE to this share, and be that improbable by chance."""
 
 _MEANT = 0.3
@@ -38,7 +38,7 @@ def _figures(values: Iterable[float]) -> str:
 
 
 @dataclass(frozen=True)
-class Way:
+class _Way:
     """A way to prepare inputs.
 
     Attributes
@@ -57,13 +57,13 @@ class Way:
 
     family: str
     seen: str
-    change: Callable[[Floats, Evidence], Floats]
+    change: Callable[[_Floats, Evidence], _Floats]
     code: str
     file: str
     channels: tuple[int, ...] | None = (1, 3)
 
 
-def _moments(evidence: Evidence) -> tuple[Floats, Floats]:
+def _moments(evidence: Evidence) -> tuple[_Floats, _Floats]:
     """Return means and deviations of the training inputs: per channel of pictures, per feature of vectors."""
     seen = evidence.training_inputs.astype(np.float64)
     axes = tuple(axis for axis in range(seen.ndim) if axis != (1 if seen.ndim == 4 else seen.ndim - 1))
@@ -71,44 +71,44 @@ def _moments(evidence: Evidence) -> tuple[Floats, Floats]:
     return seen.mean(axes, keepdims=True).astype(np.float32), np.maximum(deviation, 1e-6).astype(np.float32)
 
 
-def _constants(evidence: Evidence) -> tuple[Floats, Floats]:
+def _constants(evidence: Evidence) -> tuple[_Floats, _Floats]:
     mean, deviation = (np.array(values, np.float32)[None, :, None, None] for values in _IMAGENET)
     return mean, deviation
 
 
-def _standardised(moments: Callable[[Evidence], tuple[Floats, Floats]]) -> Callable[[Floats, Evidence], Floats]:
-    def change(inputs: Floats, evidence: Evidence) -> Floats:
+def _standardised(moments: Callable[[Evidence], tuple[_Floats, _Floats]]) -> Callable[[_Floats, Evidence], _Floats]:
+    def change(inputs: _Floats, evidence: Evidence) -> _Floats:
         mean, deviation = moments(evidence)
         return (inputs - mean) / deviation
 
     return change
 
 
-def _undone(moments: Callable[[Evidence], tuple[Floats, Floats]]) -> Callable[[Floats, Evidence], Floats]:
-    def change(inputs: Floats, evidence: Evidence) -> Floats:
+def _undone(moments: Callable[[Evidence], tuple[_Floats, _Floats]]) -> Callable[[_Floats, Evidence], _Floats]:
+    def change(inputs: _Floats, evidence: Evidence) -> _Floats:
         mean, deviation = moments(evidence)
         return inputs * deviation + mean
 
     return change
 
 
-def _caffe(inputs: Floats, evidence: Evidence) -> Floats:
+def _caffe(inputs: _Floats, evidence: Evidence) -> _Floats:
     return inputs[:, ::-1] * np.float32(255) - np.array(_CAFFE, np.float32)[None, :, None, None]
 
 
-def _channels_last(inputs: Floats, evidence: Evidence) -> Floats:
+def _channels_last(inputs: _Floats, evidence: Evidence) -> _Floats:
     """Read pictures whose numbers lie as rows, columns, channels and were only given another shape."""
     n, channels, rows, columns = inputs.shape
     return inputs.reshape(n, rows, columns, channels).transpose(0, 3, 1, 2)
 
 
-def _channels_first(inputs: Floats, evidence: Evidence) -> Floats:
+def _channels_first(inputs: _Floats, evidence: Evidence) -> _Floats:
     """Read pictures whose numbers lie as channels, rows, columns and were taken for rows, columns, channels."""
     return inputs.transpose(0, 2, 3, 1).reshape(inputs.shape)
 
 
-WAYS = (
-    Way(
+_WAYS = (
+    _Way(
         "channels",
         "with channels in reverse order (BGR for RGB)",
         lambda inputs, evidence: inputs[:, ::-1],
@@ -116,14 +116,14 @@ WAYS = (
         "Give the network with --order BGR, or convert the pictures.",
         (3,),
     ),
-    Way(
+    _Way(
         "place",
         "with rows and columns swapped",
         lambda inputs, evidence: inputs.transpose(0, 1, 3, 2),
         "Swap the last two axes of the inputs where the data are read.",
         "Swap the last two axes of the inputs where the data were written.",
     ),
-    Way(
+    _Way(
         "place",
         "read as channels last",
         _channels_last,
@@ -131,7 +131,7 @@ WAYS = (
         "Pictures (rows, columns, channels) were given another shape: write them by transpose(0, 3, 1, 2).",
         (3,),
     ),
-    Way(
+    _Way(
         "place",
         "read as channels first",
         _channels_first,
@@ -139,28 +139,28 @@ WAYS = (
         "The numbers lie as (channels, rows, columns): write them in that shape, without transpose.",
         (3,),
     ),
-    Way(
+    _Way(
         "inverted",
         "inverted (1 - x)",
         lambda inputs, evidence: 1 - inputs,
         "Dark and bright are swapped: use 1 - inputs in the network's forward, or where the data are read.",
         "Dark and bright are swapped: give the network with --mean 1 --deviation=-1, or invert the pictures.",
     ),
-    Way(
+    _Way(
         "scale",
         "multiplied by 255",
         lambda inputs, evidence: inputs * 255,
         "Pixels are given in 0..1: multiply them by 255 in the network's forward.",
         "Pixels are given in 0..1: give the network with --factor 255.",
     ),
-    Way(
+    _Way(
         "scale",
         "divided by 255",
         lambda inputs, evidence: inputs / np.float32(255),
         "Pixels are given in 0..1 already: do not multiply them by 255 in the network's forward.",
         "Pixels are given in 0..1 already: leave out --factor 255.",
     ),
-    Way(
+    _Way(
         "scale",
         "standardised by means and deviations of the training inputs",
         _standardised(_moments),
@@ -168,7 +168,7 @@ WAYS = (
         "Give the network with --mean {mean} --deviation {deviation}, or what its training took.",
         None,
     ),
-    Way(
+    _Way(
         "scale",
         "standardised by ImageNet's means and deviations",
         _standardised(_constants),
@@ -176,14 +176,14 @@ WAYS = (
         f"Give the network with --mean {_figures(_IMAGENET[0])} --deviation {_figures(_IMAGENET[1])}.",
         (3,),
     ),
-    Way(
+    _Way(
         "scale",
         "mapped from 0..1 to -1..1",
         lambda inputs, evidence: inputs * 2 - 1,
         "Subtract 0.5 and divide by 0.5 in the network's forward.",
         "Give the network with --mean 0.5 --deviation 0.5.",
     ),
-    Way(
+    _Way(
         "scale",
         "with their standardisation undone (training means and deviations)",
         _undone(_moments),
@@ -191,7 +191,7 @@ WAYS = (
         "They are probably standardised twice: leave out --mean and --deviation.",
         None,
     ),
-    Way(
+    _Way(
         "scale",
         "with their standardisation undone (ImageNet's means and deviations)",
         _undone(_constants),
@@ -199,7 +199,7 @@ WAYS = (
         "They are probably standardised twice: leave out --mean and --deviation.",
         (3,),
     ),
-    Way(
+    _Way(
         "scale",
         "as BGR in 0..255 less Caffe's means",
         _caffe,
@@ -211,9 +211,9 @@ WAYS = (
 """Every way that is tried; of ways that predict equally well the first one is named."""
 
 
-def _with_reversed(way: Way) -> Way:
+def _with_reversed(way: _Way) -> _Way:
     """Return a way on top of channels in reverse order: neither of the two mistakes shows by itself."""
-    reverse = WAYS[0]
+    reverse = _WAYS[0]
     return replace(
         way,
         seen=f"{reverse.seen} and {way.seen}",
@@ -224,7 +224,7 @@ def _with_reversed(way: Way) -> Way:
     )
 
 
-_PAIRS = tuple(_with_reversed(way) for way in WAYS if way.family == "scale" and way.change is not _caffe)
+_PAIRS = tuple(_with_reversed(way) for way in _WAYS if way.family == "scale" and way.change is not _caffe)
 """Tried where predictions are bad and no single way makes them good."""
 
 
@@ -232,9 +232,9 @@ _PAIRS = tuple(_with_reversed(way) for way in WAYS if way.family == "scale" and 
 def _find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Name the way of preparing inputs with which far more are predicted right, and a second one on top of it."""
     inputs = evidence.inputs[:_TRIED].astype(np.float32)
-    scores, families = evidence.scores[:_TRIED], {way.family for way in WAYS}
+    scores, families = evidence.scores[:_TRIED], {way.family for way in _WAYS}
     for number in range(2):
-        best = _best(evidence, inputs, scores, [way for way in WAYS if way.family in families])
+        best = _best(evidence, inputs, scores, [way for way in _WAYS if way.family in families])
         if best is None and number == 0 and not _meant(evidence, scores):
             best = _best(evidence, inputs, scores, _PAIRS)
         if best is None:
@@ -249,7 +249,7 @@ def _find_preparation(evidence: Evidence) -> Iterator[tuple[str, str]]:
         inputs, scores, families = way.change(inputs, evidence), better, families - {way.family}
 
 
-def _todo(evidence: Evidence, way: Way) -> str:
+def _todo(evidence: Evidence, way: _Way) -> str:
     highest = float(evidence.training_inputs.max())
     if way.seen == "multiplied by 255" and highest <= 2 / 255:
         return f"Training inputs reach only {highest:.2g}: they were divided by 255 twice; do it once."
@@ -258,8 +258,8 @@ def _todo(evidence: Evidence, way: Way) -> str:
 
 
 def _best(
-    evidence: Evidence, inputs: Floats, scores: Floats, ways: Sequence[Way]
-) -> tuple[Way, Floats, list[str]] | None:
+    evidence: Evidence, inputs: _Floats, scores: _Floats, ways: Sequence[_Way]
+) -> tuple[_Way, _Floats, list[str]] | None:
     """Return the best way that is far better than none, its scores, and others nearly as good."""
     good = []
     for way in ways:
@@ -274,14 +274,14 @@ def _best(
     return way, better, [entry for entry in others if not entry.startswith(f"{way.seen}:")][:2]
 
 
-def _fits(way: Way, inputs: Floats) -> bool:
+def _fits(way: _Way, inputs: _Floats) -> bool:
     return way.channels is None or (inputs.ndim == 4 and inputs.shape[1] in way.channels)
 
 
-def _scores(evidence: Evidence, inputs: Floats, scores: Floats, way: Way) -> Floats | None:
+def _scores(evidence: Evidence, inputs: _Floats, scores: _Floats, way: _Way) -> _Floats | None:
     """Return the scores with a way; None where the network cannot take it, or it is clearly worse."""
-    parts: list[Floats] = []
-    for part in (slice(0, FIRST), slice(FIRST, len(inputs))):
+    parts: list[_Floats] = []
+    for part in (slice(0, _FIRST), slice(_FIRST, len(inputs))):
         if not len(inputs[part]):
             break
         try:
@@ -294,12 +294,12 @@ def _scores(evidence: Evidence, inputs: Floats, scores: Floats, way: Way) -> Flo
     return np.concatenate(parts)
 
 
-def _hopeless(evidence: Evidence, before: Floats, after: Floats) -> bool:
+def _hopeless(evidence: Evidence, before: _Floats, after: _Floats) -> bool:
     first, then = (float(_merit(evidence, scores).mean()) for scores in (before, after))
     return then < first - _WORSE if evidence.test.class_names else then < 1.5 * first
 
 
-def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
+def _merit(evidence: Evidence, scores: _Floats) -> NDArray[np.float64]:
     """Return 1 for inputs predicted right, else 0; of a regression the squared error, negative."""
     targets = evidence.targets[: len(scores)]
     if evidence.test.class_names:
@@ -309,18 +309,18 @@ def _merit(evidence: Evidence, scores: Floats) -> NDArray[np.float64]:
     return np.negative(np.square(error))
 
 
-def _far_better(evidence: Evidence, before: Floats, after: Floats) -> bool:
+def _far_better(evidence: Evidence, before: _Floats, after: _Floats) -> bool:
     first, then = _merit(evidence, before), _merit(evidence, after)
-    if rises_by_chance(int((then > first).sum()), int((then < first).sum())) > CHANCE:
+    if rises_by_chance(int((then > first).sum()), int((then < first).sum())) > _CHANCE:
         return False
     if not _meant(evidence, after):
         return False
     if not evidence.test.class_names:
-        return float(then.mean()) > ERROR**2 * float(first.mean())
-    return float(then.mean() - first.mean()) >= GAIN
+        return float(then.mean()) > _ERROR**2 * float(first.mean())
+    return float(then.mean() - first.mean()) >= _GAIN
 
 
-def _meant(evidence: Evidence, scores: Floats) -> bool:
+def _meant(evidence: Evidence, scores: _Floats) -> bool:
     """Whether predictions clearly depend on the inputs."""
     targets = evidence.targets[: len(scores)]
     if not evidence.test.class_names:
@@ -328,6 +328,6 @@ def _meant(evidence: Evidence, scores: Floats) -> bool:
     return kappa(targets.astype(np.int64), scores.argmax(1), scores.shape[1]) >= _MEANT
 
 
-def _said(evidence: Evidence, scores: Floats) -> str:
+def _said(evidence: Evidence, scores: _Floats) -> str:
     merit = float(_merit(evidence, scores).mean())
     return f"accuracy is {100 * merit:.1f} %" if evidence.test.class_names else f"the RMSE is {np.sqrt(-merit):.4g}"

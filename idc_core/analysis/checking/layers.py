@@ -41,7 +41,7 @@ def check_layers(
         if isinstance(result, Traces) and not result.relevance[name].any():
             relevance[name] = _tried([name], explained)[name]  # alone it tells whether a way leads there at all
     return tuple(
-        LayerCheck(name, result.shapes[name], _stopped(relevance[name]))
+        LayerCheck(name, result.shapes[name], stopped if isinstance(stopped := relevance[name], str) else "")
         if isinstance(result := shapes[name], Traces)
         else LayerCheck(name, (), result)
         for name in layers
@@ -61,7 +61,3 @@ def _tried(layers: Sequence[str], attempt: _Attempt) -> dict[str, Traces | str]:
             return {layers[0]: str(error)}
         half = len(layers) // 2
         return {**_tried(layers[:half], attempt), **_tried(layers[half:], attempt)}
-
-
-def _stopped(found: Traces | str) -> str:
-    return found if isinstance(found, str) else ""

@@ -14,7 +14,7 @@ from idc_core.analysis.checking.findings import listed
 _SLACK = 1e-3
 """Room for rounding in sums of probabilities."""
 
-FITS, GAIN, CHANCE = 0.6, 0.1, 1e-4
+_FITS, _GAIN, _CHANCE = 0.6, 0.1, 1e-4
 """With its classes in another order a network must reach this accuracy, gain this much, and not by chance."""
 
 _NONE_BY_CHANCE = 1e-6
@@ -65,9 +65,9 @@ def _find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
     table = confusion(evidence.training_targets.astype(np.int64), evidence.training_scores.argmax(1), len(names))
     meant = np.asarray(linear_sum_assignment(-(table + 1e-3 * np.eye(len(names))).T)[1])  # of each output
     right, predicted = evidence.scores.argmax(1) == targets, meant[evidence.scores.argmax(1)] == targets
-    if predicted.mean() < max(FITS, right.mean() + GAIN):
+    if predicted.mean() < max(_FITS, right.mean() + _GAIN):
         return
-    if rises_by_chance(int((predicted & ~right).sum()), int((right & ~predicted).sum())) > CHANCE:
+    if rises_by_chance(int((predicted & ~right).sum()), int((right & ~predicted).sum())) > _CHANCE:
         return
     moved = [f"output {output} is {names[name]!r}" for output, name in enumerate(meant) if output != name]
     order = listed([names[name] for name in meant], 12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.cli.experiments.base import Experiment, Record, load, one_m
 
@@ -107,7 +107,7 @@ def _run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Pr
     return [about | {key: _plain(row.get(key)) for key in fields} for row in rows]
 
 
-def _plain(value: Any) -> str | int | float | None:
+def _plain(value: str | float | None) -> str | int | float | None:
     return value if value is None or isinstance(value, str | int) else float(value)
 
 

@@ -10,7 +10,7 @@ from idc_core.cli.experiments.base import Experiment, Record
 if TYPE_CHECKING:
     from idc_core.base.progress import Progress
 
-FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
+_FAMILIES = ("grammar", "words", "characters", "position", "symbols", "runs")
 _HYPOTHESES = 190
 """The first so many of these families, with which speed is measured too; of data without symbols, of all families."""
 
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list
     for measure, every, most in _WORK:
         limit = min(filter(None, (most, arguments.limit)), default=None)
         data = load_dataset(card.dataset, "train", limit, on_progress=on_progress)
-        hypotheses = (library(data, FAMILIES) or library(data))[:_HYPOTHESES:every]
+        hypotheses = (library(data, _FAMILIES) or library(data))[:_HYPOTHESES:every]
         for result in stopping(
             model, card.default_layer, data, hypotheses, measure, seeds=range(arguments.seeds), on_progress=on_progress
         ):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
@@ -23,7 +23,7 @@ _TARGETS = ("y", "targets", "target", "labels", "label")
 _CLASS_NAMES = ("class_names", "classes", "label_names", "target_names")
 _VOCABULARY = ("feature_names", "vocabulary", "columns")
 
-Read = Callable[[], NDArray[Any]]
+_Read = Callable[[], NDArray[np.generic]]
 
 
 @data_format(".npz", label="NumPy arrays")
@@ -56,7 +56,7 @@ def read_npy_folder(folder: Path, preparation: Preparation, split: str) -> Items
     return items_of(_content_of(readers, budget, preparation, where), preparation, split, where)
 
 
-def _content_of(readers: Mapping[str, Read], budget: Budget, preparation: Preparation, where: str) -> Content:
+def _content_of(readers: Mapping[str, _Read], budget: Budget, preparation: Preparation, where: str) -> Content:
     """Find out which arrays are inputs and targets of which split, by their names, and read them.
 
     Parameters
@@ -108,7 +108,7 @@ def _by_split(names: Mapping[str, object], given: str, known: tuple[str, ...], w
     return by_split
 
 
-def _names(readers: Mapping[str, Read], known: tuple[str, ...], where: str) -> tuple[str, ...]:
+def _names(readers: Mapping[str, _Read], known: tuple[str, ...], where: str) -> tuple[str, ...]:
     """Return the names of classes or features that are kept beside the arrays, or nothing."""
     name = next((candidate for candidate in known if candidate in readers), None)
     if name is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def value_type(column: pa.ChunkedArray) -> Any:
+def value_type(column: pa.ChunkedArray) -> pa.DataType:
     """Return the type of a column's values."""
     import pyarrow as pa
 
@@ -83,7 +83,7 @@ def first_other(column: pa.ChunkedArray) -> str:
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
-    values: NDArray[Any] = column.to_numpy()
+    values: NDArray[np.generic] = column.to_numpy()
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 

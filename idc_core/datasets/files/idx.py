@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -58,12 +58,11 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
         )
     if "test" in pairs:
         pairs.pop("validation", None)
-    parts = {name: _part(pair, budget) for name, pair in pairs.items()}
+    parts = {
+        name: Part(_read_idx_array(pair["inputs"], budget), _read_idx_array(pair["targets"], budget))
+        for name, pair in pairs.items()
+    }
     return items_of(Content(parts, budget, notes=("IDX files",)), preparation, split, where)
-
-
-def _part(pair: Mapping[str, Path], budget: Budget) -> Part:
-    return Part(_read_idx_array(pair["inputs"], budget), _read_idx_array(pair["targets"], budget))
 
 
 def _read_idx_array(path: Path, budget: Budget) -> NDArray[np.generic]:

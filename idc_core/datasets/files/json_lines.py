@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from idc_core.datasets.files.delimited import plain_content, said
 from idc_core.datasets.files.tables import check_columns, table_format
@@ -25,7 +25,7 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
 
     where = str(path)
     if path.suffix.lower() == ".json":
-        records = read_json(path, where, list[dict[str, Any]])
+        records = read_json(path, where, list[dict[str, object]])
     else:
         records = _lines(plain_content(path, budget), where, budget)
     if not records:

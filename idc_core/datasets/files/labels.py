@@ -15,11 +15,11 @@ _MOST_NAME = 200
 _FEW = 10
 """So many class numbers may always have gaps."""
 
-Made = tuple[list[NDArray[Any]], tuple[str, ...], tuple[str, ...]]
+_Made = tuple[Sequence[NDArray[np.generic]], tuple[str, ...], tuple[str, ...]]
 """The targets of each split, the names of classes, and what was done in words."""
 
 
-def as_targets(given: Sequence[NDArray[np.generic]], task: str, class_names: Sequence[str], where: str) -> Made:
+def as_targets(given: Sequence[NDArray[np.generic]], task: str, class_names: Sequence[str], where: str) -> _Made:
     """Return the targets of all splits as the engine takes them.
 
     Parameters
@@ -80,7 +80,7 @@ def _first(column: NDArray[np.generic]) -> str:
     return ascii(str(column[0])[:60])
 
 
-def _named(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
+def _named(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], where: str) -> _Made:
     occurring = sorted({str(name) for column in columns for name in column})
     _check_names(occurring, where)
     names = list(class_names) or occurring
@@ -104,7 +104,7 @@ def _check_names(names: Sequence[str], where: str) -> None:
         )
 
 
-def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> Made:
+def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[str], where: str) -> _Made:
     for column in columns:
         wrong = np.flatnonzero(~np.isfinite(column))
         if len(wrong):
@@ -123,7 +123,7 @@ def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[
     return _classes(columns, class_names, where)
 
 
-def _classes(columns: Sequence[NDArray[Any]], class_names: Sequence[str], where: str) -> Made:
+def _classes(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], where: str) -> _Made:
     """Return whole numbers from 0 as classes: as they are, or counted anew where most of the numbers do not occur."""
     occurring = np.unique(np.concatenate([np.unique(column) for column in columns])).astype(np.int64)
     highest = int(occurring[-1])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.files.resizing import resize
 from idc_core.datasets.preparation import CHANNELS, FITS, Preparation
 from idc_core.errors import DataError
 
@@ -42,7 +40,7 @@ class Numbers:
     """
 
     def __init__(
-        self, given: Sequence[NDArray[Any]], preparation: Preparation, where: str, names: tuple[str, ...] = ()
+        self, given: Sequence[NDArray[np.generic]], preparation: Preparation, where: str, names: tuple[str, ...] = ()
     ) -> None:
         self._given, self._preparation, self._where, self._names = given, preparation, where, names
         shape, kind = given[0].shape[1:], given[0].dtype.kind
@@ -55,7 +53,7 @@ class Numbers:
             if array.dtype.kind not in "biuf" or not array.ndim or not all(shape):
                 raise DataError(f"{where} has inputs of type {array.dtype} and shape {array.shape}; expected numbers.")
         self._check_finite()
-        ways: dict[int, Callable[[], Callable[[NDArray[Any]], NDArray[Any]]]] = {
+        ways: dict[int, Callable[[], Callable[[NDArray[np.generic]], NDArray[np.generic]]]] = {
             1: self._vectors,
             2: self._planes,
             3: self._pictures,
@@ -117,7 +115,7 @@ class Numbers:
         self.notes = (f"series of {columns:,} steps in {rows:,} channels, as they are",)
         return lambda array: np.ascontiguousarray(array, np.float32)
 
-    def _pictures(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def _pictures(self) -> Callable[[NDArray[np.generic]], NDArray[np.generic]]:
         """Plan for pictures with channels, first or last."""
         shape = self._given[0].shape[1:]
         allowed = (1, 3, 4) if self._preparation.channels == 3 else (1, 3)
@@ -131,13 +129,13 @@ class Numbers:
         if shape[place] == 4:
             self.notes = (*self.notes, "the fourth channel left out")
 
-        def convert(array: NDArray[Any]) -> NDArray[Any]:
+        def convert(array: NDArray[np.generic]) -> NDArray[np.generic]:
             first = array if place == 0 else array.transpose(0, 3, 1, 2)
             return self._finished(scaled(first[:, :3]))
 
         return convert
 
-    def _scaled(self, what: str) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    def _scaled(self, what: str) -> Callable[[NDArray[np.generic]], NDArray[np.float32]]:
         """Plan the scale of pixels, from their range."""
         low, high = self._range()
         if low >= -_SLACK and high <= 1 + _SLACK:
@@ -157,7 +155,7 @@ class Numbers:
         size, fit = self._preparation.size, self._preparation.fit
         if size is not None and pictures.shape[2:] != size:
             self._note(f"resized to {size[0]} x {size[1]}, {FITS[fit]}")
-            pictures = resize(pictures, size, fit)
+            pictures = _resize(pictures, size, fit)
         return self._coloured(pictures)
 
     def _coloured(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -197,3 +195,38 @@ class Numbers:
 
 def _is_whole(block: NDArray[np.generic]) -> bool:
     return block.dtype.kind != "f" or bool((block == np.rint(block)).all())
+
+
+def _resize(pictures: NDArray[np.float32], size: tuple[int, int], fit: str) -> NDArray[np.float32]:
+    """Resize pictures bilinearly, smoothed where they become smaller.
+
+    Parameters
+    ----------
+    pictures : ndarray, float32 (n, C, H, W)
+    size : (int, int)
+        Rows and columns.
+    fit : {"stretch", "crop", "pad"}
+        As in `Preparation`.
+
+    Returns
+    -------
+    ndarray, float32 (n, C, *size)
+    """
+    from PIL import Image  # only here: most data need none
+
+    rows, columns = pictures.shape[2:]
+    scales = (size[0] / rows, size[1] / columns)
+    scale = {"stretch": None, "crop": max(scales), "pad": min(scales)}[fit]
+    brought = size if scale is None else (max(1, round(rows * scale)), max(1, round(columns * scale)))
+    resized = np.zeros((*pictures.shape[:2], *size), np.float32)
+    (top, up, height), (left, lead, width) = (_overlap(*pair) for pair in zip(brought, size, strict=True))
+    for picture, out in zip(pictures, resized, strict=True):
+        for channel, target in zip(picture, out, strict=True):
+            whole = np.asarray(Image.fromarray(channel).resize(brought[::-1], Image.Resampling.BILINEAR))
+            target[up : up + height, lead : lead + width] = whole[top : top + height, left : left + width]
+    return resized
+
+
+def _overlap(have: int, want: int) -> tuple[int, int, int]:
+    """Return where the middle of one side begins in what there is and in what is wanted, and its length."""
+    return max(0, (have - want) // 2), max(0, (want - have) // 2), min(have, want)

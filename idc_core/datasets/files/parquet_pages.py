@@ -65,14 +65,14 @@ def columns(content: bytes, start: int, where: str) -> Iterator[_Column]:
 
 
 @dataclass(frozen=True)
-class Page:
+class _Page:
     """Bytes of a page once expanded, and how many values it has."""
 
     size: int
     values: int
 
 
-def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]:
+def pages(content: bytes, start: int, length: int, where: str) -> Iterator[_Page]:
     """Yield the pages of a column that takes so many bytes from here.
 
     Raises
@@ -98,7 +98,7 @@ def pages(content: bytes, start: int, length: int, where: str) -> Iterator[Page]
                 f"{where} holds texts as differences (DELTA_BYTE_ARRAY); write them plain or as a dictionary."
             )
         place += compressed
-        yield Page(size, values)
+        yield _Page(size, values)
 
 
 def _number(header: _Struct, field: int) -> int:
@@ -108,7 +108,7 @@ def _number(header: _Struct, field: int) -> int:
     return number
 
 
-def _size(found: Any) -> int:
+def _size(found: object) -> int:
     if not isinstance(found, int) or found < 0:
         raise ValueError("a size is missing or negative")
     return found
@@ -133,7 +133,7 @@ def _struct(content: bytes, place: int, depth: int) -> tuple[_Struct, int]:
     return values, place + 1
 
 
-def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[object, int]:
     if kind in (_TRUE, _FALSE):
         return None, place
     if kind == _BYTE:
@@ -153,7 +153,7 @@ def _value(content: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]
     raise ValueError("an unknown kind of value")
 
 
-def _list(content: bytes, place: int, depth: int) -> tuple[list[Any], int]:
+def _list(content: bytes, place: int, depth: int) -> tuple[list[object], int]:
     length, kind = content[place] >> 4, content[place] & 15
     place += 1
     if length == _LONG:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def _class_names(table: pa.Table, target: str, where: str) -> tuple[str, ...]:
     about = (table.schema.metadata or {}).get(b"huggingface")
     if about is None:
         return ()
-    value: Any = read_json(about, f"{where}: what it says of itself", dict[str, Any])
+    value: object = read_json(about, f"{where}: what it says of itself", dict[str, object])
     for key in ("info", "features", target, "names"):
         value = value.get(key) if isinstance(value, dict) else None
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):

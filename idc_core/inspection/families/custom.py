@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from idc_core.tracing.neurons import neuron_axes
 from idc_core.tracing.trace import trace
 
 
-def attribute(name: str, values: NDArray[Any], dataset: Dataset) -> Hypothesis:
+def attribute(name: str, values: NDArray[np.generic], dataset: Dataset) -> Hypothesis:
     """Return a hypothesis from a person's values, one per record or per place of each; a mask (*places,) holds for all.
 
     Raises DataError if the shape is none of these, or a value is not finite.
@@ -60,11 +59,11 @@ def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> 
 def predictions(model: nn.Module, class_names: tuple[str, ...], name: str) -> tuple[Hypothesis, ...]:
     """Return the hypotheses that units encode a network's prediction: one per class, and the class itself."""
 
-    def answers(records: Records) -> NDArray[Any]:
-        def make() -> NDArray[Any]:
+    def answers(records: Records) -> NDArray[np.generic]:
+        def make() -> NDArray[np.generic]:
             return np.concatenate([batch.scores.argmax(1).cpu().numpy() for batch in trace(model, records.inputs, [])])
 
-        values: NDArray[Any] = records.once(("answers", id(model)), make)
+        values: NDArray[np.generic] = records.once(("answers", id(model)), make)
         return values
 
     each = tuple(

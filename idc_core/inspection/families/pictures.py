@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +90,8 @@ def _stroke_at(records: Records, angle: float) -> NDArray[np.bool_]:
     return np.asarray(ndimage.binary_opening(pixels, line[int(angle)][None]))
 
 
-def _half(name: str, pick: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> Hypothesis:
-    def behave(records: Records) -> NDArray[Any]:
+def _half(name: str, pick: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]) -> Hypothesis:
+    def behave(records: Records) -> NDArray[np.generic]:
         pixels = _ink(records)
         height, width = pixels.shape[1:]
         down, across = np.mgrid[0:height, 0:width]

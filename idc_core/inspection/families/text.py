@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,13 +190,13 @@ def _grammar(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer, for strings made by the project's grammar, inside, starts and ends for every rule, and the depth."""
     if dataset.name != "sql":
         return
-    from idc_core.datasets.sql import RULES, parses
+    from idc_core.datasets.sql import RULES, Parses, parses
 
-    def parsed(records: Records) -> Any:
+    def parsed(records: Records) -> Parses:
         return records.once(PARSES, lambda: parses(records.dataset.split, records.ids))
 
     def of_rule(records: Records, part: str, number: int) -> NDArray[np.generic]:
-        values: NDArray[Any] = getattr(parsed(records), part)[:, :, number]
+        values: NDArray[np.generic] = getattr(parsed(records), part)[:, :, number]
         return values
 
     for number, rule in enumerate(RULES):

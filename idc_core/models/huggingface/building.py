@@ -6,9 +6,9 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,11 @@ from idc_core.base.files import cache_folder
 from idc_core.errors import IdcError, ModelError, needing
 from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
 from idc_core.models.huggingface.members import MOST_SAID, one_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+_Made = TypeVar("_Made")
 
 _MOST_NAMED = 6
 _ONE_AT_A_TIME = threading.RLock()
@@ -54,7 +59,11 @@ def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Modu
 
 
 def fill(
-    configuration: Configuration, config: object, architecture: Any, state: dict[str, Tensor], dtype: torch.dtype
+    configuration: Configuration,
+    config: PreTrainedConfig,
+    architecture: type[PreTrainedModel],
+    state: dict[str, Tensor],
+    dtype: torch.dtype,
 ) -> nn.Module:
     """Return the network with its weights; ModelError where some are missing, left over or of another shape."""
     with quiet():
@@ -122,7 +131,7 @@ def _kept_in_our_folder() -> Iterator[None]:
         del os.environ[name]
 
 
-def _known(configuration: Configuration) -> tuple[object, object]:
+def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
     """Return transformers' configuration and class of a network; nothing but its own classes is ever looked up."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import (
@@ -139,7 +148,7 @@ def _known(configuration: Configuration) -> tuple[object, object]:
     config = CONFIG_MAPPING[configuration.model_type].from_dict(dict(configuration.values))
     config.use_cache, config.return_dict = False, True
     known = by_kind[configuration.kind].get(type(config), ())
-    classes: tuple[Any, ...] = tuple(known) if isinstance(known, tuple | list) else (known,)
+    classes: tuple[type[PreTrainedModel], ...] = tuple(known) if isinstance(known, tuple | list) else (known,)
     offered = {offer.__name__: offer for offer in classes}
     if configuration.architecture not in offered:
         raise ModelError(
@@ -149,7 +158,7 @@ def _known(configuration: Configuration) -> tuple[object, object]:
     return config, offered[configuration.architecture]
 
 
-def _explained(configuration: Configuration, doing: str, work: Any) -> Any:
+def _explained(configuration: Configuration, doing: str, work: Callable[[], _Made]) -> _Made:
     """Call transformers; whatever its code makes of a strange configuration is a ModelError."""
     try:
         return work()
@@ -162,7 +171,7 @@ def _explained(configuration: Configuration, doing: str, work: Any) -> Any:
         ) from error
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[object]) -> str:
     """Return names in a sentence, the first of many."""
     lines = sorted(one_line(str(name), MOST_SAID) for name in names)
     more = f" and {len(lines) - _MOST_NAMED:,} more" if len(lines) > _MOST_NAMED else ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, member, one_line, read_member
@@ -61,7 +61,7 @@ class Configuration:
     model_type: str
     architecture: str
     class_names: tuple[str, ...]
-    values: dict[str, Any]
+    values: dict[str, object]
     padding: int | None
 
     @property
@@ -168,9 +168,9 @@ def _numbers(value: object) -> Iterator[int]:
         yield value
 
 
-def _settings(found: dict[str, Any]) -> Iterator[tuple[str, str, object]]:
+def _settings(found: dict[str, object]) -> Iterator[tuple[str, str, object]]:
     """Yield all settings, nested ones too, as place, name and value; the names of classes are none."""
-    left: list[tuple[str, dict[str, Any]]] = [("", found)]
+    left: list[tuple[str, dict[str, object]]] = [("", found)]
     while left:
         before, inner = left.pop()
         for name, value in inner.items():
@@ -188,7 +188,7 @@ def _architecture(found: dict[str, object], where: str) -> str:
     return str(given[0][:MOST_NAME])
 
 
-def _class_names(found: dict[str, Any], where: str) -> tuple[str, ...]:
+def _class_names(found: dict[str, object], where: str) -> tuple[str, ...]:
     """Return class names on one line each; as many as num_labels where there are none."""
     given = found.get("id2label")
     if given is None:
@@ -196,18 +196,19 @@ def _class_names(found: dict[str, Any], where: str) -> tuple[str, ...]:
         if type(count) is not int or not 1 <= count <= MOST_LABELS:
             raise ModelError(f"{where} says num_labels {_short(count)}; expected 1 to {MOST_LABELS:,}.")
         return tuple(f"LABEL_{number}" for number in range(count))
-    count = len(given) if isinstance(given, dict) else 0
-    if not 1 <= count <= MOST_LABELS or set(given) != {str(number) for number in range(count)}:
+    labels = given if isinstance(given, dict) else {}
+    count = len(labels)
+    if not 1 <= count <= MOST_LABELS or set(labels) != {str(number) for number in range(count)}:
         raise ModelError(
             f"{where}: id2label must name the classes 0, 1, 2 ... without gaps, {MOST_LABELS:,} at most; got {count:,}."
         )
-    names = tuple(one_line(str(given[str(number)])) for number in range(count))
+    names = tuple(one_line(str(labels[str(number)])) for number in range(count))
     return names if len(set(names)) == count else tuple(f"{name} ({place})" for place, name in enumerate(names))
 
 
 def _cleaned(found: dict[str, object]) -> dict[str, object]:
     """Leave out, on all levels, what is no part of what the network computes."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     for name, value in found.items():
         if name in _LEFT_OUT or name.startswith("_"):
             continue

@@ -6,7 +6,6 @@ The defaults are those of `BaseImageProcessor` in transformers 5; `save_pretrain
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.configuration import Configuration
@@ -23,7 +22,7 @@ _WARPED = 384
 
 
 @dataclass(frozen=True)
-class Processing:
+class _Processing:
     """How pictures become what a network takes.
 
     Attributes
@@ -49,7 +48,7 @@ class Processing:
     scaling: Scaling
 
 
-def read_processing(configuration: Configuration) -> Processing:
+def read_processing(configuration: Configuration) -> _Processing:
     """Read `preprocessor_config.json`; without one, pictures have the size that the network says, and no scaling.
 
     Raises
@@ -64,14 +63,14 @@ def read_processing(configuration: Configuration) -> Processing:
         channels = 3
     if settings is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
-        return Processing(size, "stretch", "bilinear", 0, channels, Scaling())
+        return _Processing(size, "stretch", "bilinear", 0, channels, Scaling())
     size, fit, margin = _fitting(settings, where)
     if size is None:
         size = _sides(configuration.values.get("image_size"), configuration.where)
     resample = settings.get("resample", 2)
     if type(resample) is not int or not 0 <= resample < len(_RESAMPLES):
         raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(_RESAMPLES) - 1}.")
-    return Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
+    return _Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
 
 
 def _scaling(found: dict[str, object], where: str) -> Scaling:
@@ -93,11 +92,12 @@ def _rounded(factor: float) -> float:
     return 1.0 if abs(factor - 1) < 1e-12 else float(factor)
 
 
-def _numbers(given: Any, name: str, where: str) -> tuple[float, ...]:
+def _numbers(given: object, name: str, where: str) -> tuple[float, ...]:
     values = given if isinstance(given, list) else [given]
-    if not values or not all(isinstance(number, int | float) and not isinstance(number, bool) for number in values):
+    numbers = [number for number in values if isinstance(number, int | float) and not isinstance(number, bool)]
+    if not values or len(numbers) < len(values):
         raise ModelError(f"{where} says {name} {given!r:.{MOST_SAID}}; expected one number per channel.")
-    return tuple(float(number) for number in values)
+    return tuple(map(float, numbers))
 
 
 def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | None, str, int]:
@@ -126,15 +126,16 @@ def _convnext(shorter: object, share: object, where: str) -> tuple[tuple[int, in
     return size, "crop", int(size[0] / share) - size[0]
 
 
-def _sides(given: Any, where: str) -> tuple[int, int] | None:
+def _sides(given: object, where: str) -> tuple[int, int] | None:
     """Return rows and columns of a number, a pair or a dictionary; None for None."""
     if given is None:
         return None
     if isinstance(given, dict):
         given = [given.get("height"), given.get("width")]
     sides = given if isinstance(given, list) else [given, given]
-    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= _MOST_SIDE for side in sides):
+    whole = [side for side in sides if type(side) is int and 1 <= side <= _MOST_SIDE]
+    if len(sides) != 2 or len(whole) != 2:
         raise ModelError(
             f"{where} says the size {given!r:.{MOST_SAID}}; expected rows and columns from 1 to {_MOST_SIDE:,}."
         )
-    return sides[0], sides[1]
+    return whole[0], whole[1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import onnx
 import torch
@@ -17,6 +18,8 @@ from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
 from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
 from idc_core.models.onnx.reading import Graph, RawNode, read_graph
 from idc_core.models.onnx.registry import MISTAKES, MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
+
+_Made = TypeVar("_Made")
 
 _TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card", "training"}
 """Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
@@ -180,7 +183,7 @@ def _is_default(node: Node, attribute: str) -> bool:
     )
 
 
-def _attempt(node: Node, function: Any, *arguments: object) -> Any:
+def _attempt(node: Node, function: Callable[..., _Made], *arguments: object) -> _Made:
     """Call a function on behalf of a node; what is wrong with the node is a ModelError."""
     try:
         return function(*arguments)

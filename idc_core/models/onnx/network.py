@@ -41,7 +41,7 @@ class Operation(nn.Module):
             else:
                 self.places.append(sum(isinstance(place, int) for place in self.places) if name else None)
 
-    def forward(self, *given: Tensor) -> Any:
+    def forward(self, *given: Tensor) -> Tensor | tuple[Tensor, ...]:
         """Run the function on the inputs that are not constant, each in its place among the constants."""
         values = (
             given[place] if isinstance(place, int) else None if place is None else getattr(self, place)

@@ -6,12 +6,11 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import onnx
 import torch
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorShapeProto
 from torch import Tensor
 
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
@@ -21,7 +20,7 @@ from idc_core.models.onnx.linear_models import DOMAIN as LEARNING
 from idc_core.models.onnx.linear_models import make_dense
 from idc_core.models.onnx.registry import OPERATORS
 from idc_core.models.onnx.scores import keep_scores
-from idc_core.models.onnx.tensors import inside, tensor_of, torch_type
+from idc_core.models.onnx.tensors import Read, inside, tensor_of, torch_type
 
 _OLDEST_OPSET = 6
 _DOMAINS = ("", "ai.onnx")
@@ -176,11 +175,11 @@ def _value(info: onnx.ValueInfoProto, where: str) -> Value:
     return Value(info.name, torch_type(array.elem_type, f"{where}: input {info.name!r}"), shape)
 
 
-def _length(dimension: Any) -> int | None:
+def _length(dimension: TensorShapeProto.Dimension) -> int | None:
     return int(dimension.dim_value) if dimension.HasField("dim_value") and dimension.dim_value > 0 else None
 
 
-def _node(node: NodeProto, number: int, opset: int, read: object, where: str) -> RawNode:
+def _node(node: NodeProto, number: int, opset: int, read: Read, where: str) -> RawNode:
     label = f"{where}: node {node.name or number!r} ({node.op_type}, opset {opset})"
     if node.domain not in _DOMAINS and not (node.domain == LEARNING and node.op_type in _LEARNT):
         raise UnsupportedOperationError(
@@ -200,7 +199,7 @@ def _node(node: NodeProto, number: int, opset: int, read: object, where: str) ->
     return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 
 
-def _attribute(attribute: AttributeProto, read: Any, label: str) -> object:
+def _attribute(attribute: AttributeProto, read: Read, label: str) -> object:
     kind, where = attribute.type, f"{label}: attribute {attribute.name!r}"
     plain = {AttributeProto.FLOAT: "f", AttributeProto.INT: "i"}
     lists = {AttributeProto.FLOATS: "floats", AttributeProto.INTS: "ints"}

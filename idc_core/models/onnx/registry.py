@@ -17,7 +17,7 @@ MOST_ELEMENTS = 1 << 28
 MISTAKES = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError)
 """What a node raises whose attributes or inputs are not what its operator takes."""
 
-Function = Callable[..., Any]
+Function = Callable[..., Tensor | tuple[Tensor, ...]]
 """``function(*inputs)``, None for inputs that are absent; returns a tensor, or a tuple where there are more outputs."""
 
 
@@ -85,13 +85,13 @@ OPERATORS: dict[str, Build] = {}
 """ONNX operator -> ``build(node)``. A module that it returns is called with the inputs that are not constant, a
 function with all of them."""
 
-B = TypeVar("B", bound=Build)
+_B = TypeVar("_B", bound=Build)
 
 
-def operator(*names: str) -> Callable[[B], B]:
+def operator(*names: str) -> Callable[[_B], _B]:
     """Enter what builds nodes of these operators."""
 
-    def enter(build: B) -> B:
+    def enter(build: _B) -> _B:
         OPERATORS.update(dict.fromkeys(names, build))
         return build
 

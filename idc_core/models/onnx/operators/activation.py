@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from idc_core.models.onnx.registry import Function, Node, functions, operator
+from idc_core.models.onnx.registry import Build, Function, Node, functions, operator
 
 functions({"HardSwish": F.hardswish, "Softplus": F.softplus, "Softsign": F.softsign, "Mish": F.mish})
 
@@ -94,7 +95,7 @@ def _clip(node: Node) -> Function:
     return run
 
 
-def _over_axis(function: Function) -> Function:
+def _over_axis(function: Callable[[Tensor, int], Tensor]) -> Build:
     """Return what builds a function over one axis, and before opset 13 over all axes from one on."""
 
     def build(node: Node) -> Function:
@@ -103,9 +104,9 @@ def _over_axis(function: Function) -> Function:
         def flattened(x: Tensor) -> Tensor:
             first = axis % x.dim() if x.dim() else 0
             if first == x.dim() - 1:
-                return function(x, -1)  # type: ignore[no-any-return]
+                return function(x, -1)
             rows = x.reshape(math.prod(x.shape[:first]), math.prod(x.shape[first:]))
-            return function(rows, -1).reshape(x.shape)  # type: ignore[no-any-return]
+            return function(rows, -1).reshape(x.shape)
 
         return flattened if node.opset < 13 else lambda x: function(x, axis)
 

@@ -1,18 +1,20 @@
 """Element-wise arithmetic, comparison and logic, with broadcasting."""
 
+from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from idc_core.models.onnx.registry import Function, Node, functions, operator, room
 
+_Plain = Callable[..., Tensor]
 
-def _broadcast(function: Function) -> Function:
+
+def _broadcast(function: _Plain) -> _Plain:
     """Return a function whose result is checked for its size before it is made."""
 
-    def run(*values: Tensor) -> Any:
+    def run(*values: Tensor) -> Tensor:
         if any(value.shape != values[0].shape for value in values):
             room(torch.broadcast_shapes(*(value.shape for value in values)))
         return function(*values)
@@ -37,11 +39,11 @@ def _mean(*values: Tensor) -> Tensor:
     return _sum(*values) / len(values)
 
 
-def _folded(function: Function) -> Function:
+def _folded(function: _Plain) -> _Plain:
     return lambda *values: reduce(function, values)
 
 
-_BROADCAST: dict[str, Function] = {
+_BROADCAST: dict[str, _Plain] = {
     "Add": torch.add,
     "Sub": torch.sub,
     "Mul": torch.mul,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +19,9 @@ def _attention(node: Node) -> Function:
     if any(node.has(position) and position not in empty for position in (4, 5, 6)) or any(node.outputs[3:]):
         raise node.refuse("attention with past keys, lengths or further outputs")
 
-    def run(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *_: Tensor | None) -> Any:
+    def run(
+        q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *_: Tensor | None
+    ) -> Tensor | tuple[Tensor, ...]:
         flat = q.dim() == 3
         if flat:
             q, k, v = _heads(q, heads), _heads(k, key_heads), _heads(v, key_heads)
@@ -44,9 +45,10 @@ def _attention(node: Node) -> Function:
     return run
 
 
-def _heads(x: Tensor, count: int) -> Any:
+def _heads(x: Tensor, count: int) -> Tensor:
     """Return (n, heads, length, size) of (n, length, heads x size)."""
-    return x.unflatten(2, (count, -1)).transpose(1, 2)
+    heads: Tensor = x.unflatten(2, (count, -1))
+    return heads.transpose(1, 2)
 
 
 def _filled_up(mask: Tensor, length: int) -> Tensor:

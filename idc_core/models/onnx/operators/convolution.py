@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,9 +16,10 @@ class _Padded(nn.Module):
 
     windows: Windows
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Pad and convolve."""
-        return super().forward(F.pad(x, flat(self.windows.padding(x), x)))
+        convolved: Tensor = super().forward(F.pad(x, flat(self.windows.padding(x), x)))
+        return convolved
 
 
 class _PaddedConv1d(_Padded, nn.Conv1d):
@@ -33,9 +34,9 @@ class _PaddedConv3d(_Padded, nn.Conv3d):
     pass
 
 
-_PLAIN: tuple[type[Any], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-_PADDED: tuple[type[Any], ...] = (_PaddedConv1d, _PaddedConv2d, _PaddedConv3d)
-_TRANSPOSED: tuple[type[Any], ...] = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+_PLAIN: tuple[Callable[..., nn.Module], ...] = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_PADDED: tuple[Callable[..., nn.Module], ...] = (_PaddedConv1d, _PaddedConv2d, _PaddedConv3d)
+_TRANSPOSED: tuple[Callable[..., nn.Module], ...] = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 def _rank(node: Node, weight: Tensor) -> int:
@@ -72,7 +73,8 @@ def _conv(node: Node) -> nn.Module | Function:
         bias is not None,
         device="meta",
     )
-    layer.windows = windows
+    if isinstance(layer, _Padded):
+        layer.windows = windows
     return _filled(layer, weight, bias)
 
 
@@ -110,8 +112,8 @@ def _conv_transpose(node: Node) -> nn.Module | Function:
 
     def run(x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
         windows, rank = Windows.of(node, w.shape[2:]), _rank(node, w)
-        convolve: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
-        z: Tensor = convolve(x, w, None, windows.stride, 0, 0, groups, windows.dilation)
+        convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
+        z = convolve(x, w, None, windows.stride, 0, 0, groups, windows.dilation)
         z = F.pad(z, flat(_crop(windows, x, z, extra or [0] * rank, shape), z))
         return z if b is None else z + b.reshape(-1, *[1] * rank)
 

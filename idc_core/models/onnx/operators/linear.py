@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -35,7 +33,8 @@ def _product(x: Tensor, y: Tensor) -> Tensor:
 
 @operator("Gemm")
 def _gemm(node: Node) -> nn.Module | Function:
-    alpha, beta = node.get("alpha", 1.0), node.get("beta", 1.0)
+    alpha: float = node.get("alpha", 1.0)
+    beta: float = node.get("beta", 1.0)
     node.get("broadcast")
     turn_a, turn_b = node.get("transA", 0), node.get("transB", 0)
     weight, offset = node.constants.get(1), node.constants.get(2)
@@ -45,7 +44,7 @@ def _gemm(node: Node) -> nn.Module | Function:
         bias = None if offset is None else (offset.flatten() * beta).expand(outputs)
         return _dense((weight if turn_b else weight.T) * alpha, bias)
 
-    def run(a: Tensor, b: Tensor, c: Tensor | None = None) -> Any:
+    def run(a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
         product = _product(a.T if turn_a else a, b.T if turn_b else b) * alpha
         return product if c is None else product + c * beta
 

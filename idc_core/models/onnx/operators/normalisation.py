@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -72,7 +70,7 @@ def _layer_norm(node: Node) -> nn.Module | Function:
             layer.bias = nn.Parameter(bias.clone())
         return layer
 
-    def run(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Any:
+    def run(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
         shape = x.shape[axis:] if axis < 0 else x.shape[axis % x.dim() :]
         scale = scale.expand(shape)
         z = F.layer_norm(x, shape, scale, None if bias is None else bias.expand(shape), epsilon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from math import prod
 from typing import Any
@@ -14,8 +15,8 @@ from idc_core.errors import ModelError
 from idc_core.models.onnx.operators.windows import Windows, flat
 from idc_core.models.onnx.registry import Function, Node, functions, operator
 
-_MAX: tuple[Any, ...] = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
-_AVERAGE: tuple[Any, ...] = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+_MAX: tuple[Callable[..., Any], ...] = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
+_AVERAGE: tuple[Callable[..., Tensor], ...] = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
 
 
 def _plain(windows: Windows) -> tuple[int, ...] | None:
@@ -63,8 +64,7 @@ def _average_pool(node: Node) -> Function:
 
     def run(x: Tensor) -> Tensor:
         if plain:
-            z: Tensor = _AVERAGE[rank - 1](x, windows.kernel, windows.stride, padding, windows.ceil, counted)
-            return z
+            return _AVERAGE[rank - 1](x, windows.kernel, windows.stride, padding, windows.ceil, counted)
         inside = x.new_ones((1, 1, *x.shape[2:]))
         if counted:
             sides = windows.padding(x)
@@ -96,13 +96,13 @@ def _slide(x: Tensor, windows: Windows) -> Tensor:
     ]
     if min(counts) < 1:
         raise ModelError(f"Windows of {list(windows.kernel)} do not fit into an input of {list(x.shape[2:])}.")
-    total: Any = 0
+    total = x.new_zeros(())
     for place in product(*map(range, windows.kernel)):
         part = x
         for axis, (o, d, n, s) in enumerate(zip(place, windows.dilation, counts, windows.stride, strict=True), start=2):
             part = part[(slice(None),) * axis + (slice(o * d, o * d + (n - 1) * s + 1, s),)]
         total = total + part
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _spatial(x: Tensor) -> tuple[int, ...]:

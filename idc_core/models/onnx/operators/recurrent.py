@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from idc_core.errors import UnsupportedOperationError
 from idc_core.models.onnx.registry import Function, Node, operator
 
-_KINDS: dict[str, tuple[type[Any], tuple[int, ...]]] = {
+_KINDS: dict[str, tuple[Callable[..., nn.RNNBase], tuple[int, ...]]] = {
     "LSTM": (nn.LSTM, (0, 2, 3, 1)),  # ONNX: input, output, forget, cell; PyTorch: input, forget, cell, output
     "GRU": (nn.GRU, (1, 0, 2)),  # ONNX: update, reset, hidden; PyTorch: reset, update, new
     "RNN": (nn.RNN, (0,)),
@@ -19,10 +20,17 @@ _KINDS: dict[str, tuple[type[Any], tuple[int, ...]]] = {
 _USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
+class _Options(TypedDict):
+    direction: str
+    rows_first: bool  # whether the batch is the first axis, not time
+    relu: bool
+    length: int | None
+
+
 class Recurrent(nn.Module):
     """A recurrent layer whose results have the axes of ONNX: (length, directions, n, states)."""
 
-    def __init__(self, node: Node, weights: tuple[Tensor, Tensor, Tensor | None], options: dict[str, Any]) -> None:
+    def __init__(self, node: Node, weights: tuple[Tensor, Tensor, Tensor | None], options: _Options) -> None:
         super().__init__()
         self.cells = _cells(node, *weights, options)
         self._node, self._length = str(node), options["length"]
@@ -51,7 +59,7 @@ def _check_length(node: str, x: Tensor, length: int | None) -> None:
         )
 
 
-def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str, Any]) -> object:
+def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: _Options) -> nn.RNNBase:
     """Return PyTorch's layer with the weights (directions, gates x states, inputs) of a node."""
     make, order = _KINDS[node.operator]
     states = r.shape[2]
@@ -71,7 +79,9 @@ def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: dict[str
     return cells
 
 
-def _run_cells(cells: Any, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool) -> tuple[Tensor, ...]:
+def _run_cells(
+    cells: nn.RNNBase, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool
+) -> tuple[Tensor, ...]:
     """Run a layer over (length, n, inputs) and return outputs and last states with the axes of ONNX."""
     directions, n = 1 + cells.bidirectional, x.shape[1]
     initial = [(s.transpose(0, 1) if rows_first else s).expand(directions, n, -1).contiguous() for s in states]
@@ -97,7 +107,12 @@ def _recurrent(node: Node) -> nn.Module | Function:
     length = (
         int(lengths[0]) if lengths is not None and lengths.numel() and bool((lengths == lengths[0]).all()) else None
     )
-    options = {"direction": direction, "rows_first": bool(node.get("layout", 0)), "relu": relu, "length": length}
+    options: _Options = {
+        "direction": direction,
+        "rows_first": bool(node.get("layout", 0)),
+        "relu": relu,
+        "length": length,
+    }
     reason = {
         "other activation functions": names != usual and not relu,
         "clip": node.get("clip", math.inf) != math.inf,

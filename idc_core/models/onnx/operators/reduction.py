@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,11 +12,11 @@ from idc_core.models.onnx.registry import Build, Function, Node, integers, opera
 _Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
 
-def _least(dtype: torch.dtype) -> object:
+def _least(dtype: torch.dtype) -> float:
     return False if dtype == torch.bool else -float("inf") if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-def _most(dtype: torch.dtype) -> object:
+def _most(dtype: torch.dtype) -> float:
     return True if dtype == torch.bool else float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max
 
 
@@ -27,11 +26,11 @@ def _prod(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return x
 
 
-def _extreme(function: Any, nothing: Callable[[torch.dtype], Any]) -> _Reduce:
+def _extreme(function: Callable[..., Tensor], nothing: Callable[[torch.dtype], float]) -> _Reduce:
     def run(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
         if not x.numel():
             return torch.full_like(x.sum(axes, keepdim=keep), nothing(x.dtype), dtype=x.dtype)
-        return function(x, axes, keep)  # type: ignore[no-any-return]
+        return function(x, axes, keep)
 
     return run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -123,7 +122,9 @@ def _read(node: Node) -> _Settings:
     )
 
 
-def _plan(shape: Sequence[int], factors: Any, wanted: list[int] | None, policy: str) -> list[tuple[int, float]]:
+def _plan(
+    shape: Sequence[int], factors: Sequence[float], wanted: list[int] | None, policy: str
+) -> list[tuple[int, float]]:
     """Return the new size and the scale of each axis."""
     if wanted is None:
         return [(math.floor(size * factor), factor) for size, factor in zip(shape, factors, strict=True)]

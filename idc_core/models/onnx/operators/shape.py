@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import torch
@@ -211,7 +211,7 @@ def _pad(node: Node) -> Function:
     return run
 
 
-def _places(size: int, before: int, after: int, mode: Any) -> Tensor:
+def _places(size: int, before: int, after: int, mode: Literal["constant", "reflect", "edge", "wrap"]) -> Tensor:
     """Return which place of an axis each place of the padded axis shows."""
     padded = np.pad(np.arange(size), (max(0, before), max(0, after)), mode=mode)
     return torch.from_numpy(padded[max(0, -before) : len(padded) - max(0, -after)].copy())
