@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -108,14 +108,14 @@ def ablate(
     batch run as one pass that shares what comes before the layer (``torch.vmap``), unless an operation of the network
     cannot be run so; then they run one by one, with the same results.
     """
-    inputs = whole(inputs)
-    expected = _targets(inputs, targets, task)
+    given = whole(inputs)
+    expected = _targets(given, targets, task)
     check_layers(model, [layer])
     if layer == INPUT:
         raise SettingError("The input has no neurons to silence; choose a layer of the network.")
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
-    network = _prepare(model, to_network(model, inputs[:1]), layer)
+    network = _prepare(model, to_network(model, given[:1]), layer)
     order = check_neurons(important, network.neurons)
     numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)
     silent, which = _plan(order, numbers, listed, network.neurons)
@@ -124,12 +124,12 @@ def ablate(
     silent = silent.to(device_of(model))
 
     def silenced(rows: slice) -> dict[str, Tensor]:
-        return {"scores": network.run(to_network(model, inputs[rows]), silent)}
+        return {"scores": network.run(to_network(model, given[rows]), silent)}
 
-    for rows, arrays in brought_back(Pieces(size)(len(inputs), silenced)):
+    for rows, arrays in brought_back(Pieces(size)(len(given), silenced)):
         totals += _hits(torch.from_numpy(arrays["scores"]), expected[rows], task)
-        report(on_progress, rows.stop, len(inputs), "tests with neurons silenced")
-    values = totals / len(inputs) if task == "classification" else np.sqrt(totals / len(inputs))
+        report(on_progress, rows.stop, len(given), "tests with neurons silenced")
+    values = totals / len(given) if task == "classification" else np.sqrt(totals / len(given))
     matrix = np.where(which >= 0, values[which], np.nan)
     return Ablation(
         layer,
@@ -141,11 +141,11 @@ def ablate(
         float(matrix[0, 0]),
         matrix[0, 1:],
         matrix[1:, 1:],
-        len(inputs),
+        len(given),
     )
 
 
-def _targets(inputs: Inputs, targets: ArrayLike, task: str) -> Tensor:
+def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
     if not (isinstance(inputs, NamedInputs) or (is_array(inputs) and inputs.ndim)) or not len(inputs):
         kind = type(inputs).__name__
         raise DataError(f"Expected a tensor, an array or a data set with at least one input, not {kind}.")
