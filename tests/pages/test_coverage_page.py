@@ -11,7 +11,7 @@ from idc_core.figures.grid import MOST_CELLS
 from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
-from studio.text import cell_name
+from studio.text import cell_name, percent
 
 HUGE = {"m": "12", "k": "4"}
 
@@ -312,3 +312,25 @@ def test_a_pinned_setup_with_other_cells_keeps_the_chosen_colour(open_page):
     assert len(grids(app)) == 3
     assert "The cells are not comparable" in words(app)
     assert any("2 to 4" in piece["label"] for piece in grids(app)[2]["visualMap"]["pieces"])
+
+
+def test_misclassified_tests_are_listed_with_what_they_most_likely_are(open_page, view):
+    app = open_page("coverage", tab="mistakes")
+    said = words(app)
+    wrong = np.flatnonzero(~view.correct)
+    assert f"**{len(wrong)} misclassified tests: most likely" in said
+    assert "would be by chance if all labels were right" in said
+    [listed] = [frame.value for frame in app.dataframe if "most likely" in frame.value.columns]
+    assert listed["test"].tolist() == view.test.ids[wrong].tolist()
+    doubtful = listed["most likely"].isin(["a wrong label", "outside the domain"]).to_numpy()
+    assert doubtful.any()
+    kept = np.setdiff1d(np.arange(len(view.test)), wrong[doubtful])
+    idc = len(np.unique(view.analysis.codes[kept])) / view.table.total
+    accuracy = f"accuracy {percent(view.correct[kept].mean())} ({percent(view.correct.mean())} with them)"
+    assert f"Without the {doubtful.sum()} tests in doubt: {accuracy}, IDC {percent(idc)}" in said
+
+
+def test_a_network_for_regression_has_no_mistakes(open_page):
+    app = open_page("coverage", tab="mistakes", model="dave2-udacity")
+    assert not app.exception
+    assert "Nothing can be misclassified here" in words(app)
