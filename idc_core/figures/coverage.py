@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.growth import Growth
-from idc_core.figures.colourings import Piece, Tiles, categories, find_colouring, hold
+from idc_core.coverage.reach import CellState, Reach
+from idc_core.figures.colourings import Piece, Tiles, beyond, categories, find_colouring, hold, mark
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT, band, finish, logarithmic_x
@@ -36,35 +37,43 @@ def grid_rows(
     colouring: str,
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
 ) -> pd.DataFrame:
     """Return what the grid draws, one row a tile: ``column``, ``row``, ``category``, ``mark``, ``cell`` and ``tests``.
 
-    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too.
+    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too. `reach` says what
+    else reaches cells; without it, a cell is covered or not.
     """
     import pandas as pd
 
-    chosen = find_colouring(colouring)
-    tiles = hold(grid, table, shared)
-    category = chosen.categorise(tiles)
+    tiles = hold(grid, table, shared, reach)
+    category = beyond(tiles, find_colouring(colouring).categorise(tiles))
     columns, rows = np.meshgrid(grid.column_labels, grid.row_labels)
     return pd.DataFrame(
         {
             "column": columns.ravel(),
             "row": rows.ravel(),
             "category": category,
-            "mark": [chosen.mark(tiles, i, kind, class_names) if kind else "" for i, kind in enumerate(category)],
+            "mark": [mark(colouring, tiles, i, int(kind), class_names) for i, kind in enumerate(category)],
             "cell": grid.names,
-            "tests": [_contents(tiles, i, class_names, shared is not None) for i in range(grid.tiles)],
+            "tests": [
+                _contents(tiles, i, class_names, shared is not None, reach is not None) for i in range(grid.tiles)
+            ],
         }
     )
 
 
-def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool) -> str:
-    """Put what a tile holds into words."""
+def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool, reached: bool) -> str:
+    """Put what a tile holds into words; `reached` says whether it is known what else reaches it."""
     covered, tests, wrong = (int(values[tile]) for values in (tiles.covered, tiles.tests, tiles.wrong))
+    if tiles.cells == 1 and not covered:
+        return _uncovered(int(tiles.learnt[tile]), int(tiles.generated[tile]), reached)
     words = [] if tiles.cells == 1 else [f"{covered:,} of {tiles.cells:,} cells covered"]
+    for number, by in ((tiles.training[tile], "training inputs"), (tiles.generated[tile], "valid generated inputs")):
+        if number:
+            words.append(f"{number:,} reached by {by} only")
     if not covered:
-        return words[0] if words else "no test"
+        return ", ".join(words)
     if compared:
         words.append(f"{int(tiles.shared[tile]):,} reached by both")
     words.append(f"{tests:,} test{'s' if tests > 1 else ''}")
@@ -77,6 +86,15 @@ def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool) -> 
     return ", ".join(words)
 
 
+def _uncovered(learnt: int, generated: int, reached: bool) -> str:
+    """Say what reaches a cell without a test."""
+    if learnt:
+        return f"no test, {learnt:,} training input{'s' if learnt > 1 else ''}"
+    if generated:
+        return f"no test, {CellState.GENERATED}"
+    return f"no test, {CellState.NOTHING}" if reached else "no test"
+
+
 def coverage_grid(
     grid: Grid,
     table: CellTable,
@@ -85,6 +103,7 @@ def coverage_grid(
     *,
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
     selected: tuple[str, str] | None = None,
     together: Sequence[tuple[str, str]] = (),
     clickable: bool = True,
@@ -92,12 +111,13 @@ def coverage_grid(
 ) -> dict[str, object]:
     """Describe the grid of combinations as an ECharts option.
 
-    Its first series is the heatmap, tile by tile, row by row. `selected` (row label, column label) is outlined,
-    `together` are tiles to frame lightly; `clickable` says whether the pointer shows that a click does something.
+    Its first series is the heatmap, tile by tile, row by row; `shared` and `reach` are as for `grid_rows`. `selected`
+    (row label, column label) is outlined, `together` are tiles to frame lightly; `clickable` says whether the pointer
+    shows that a click does something.
     """
     colours = palette(dark)
-    rows = grid_rows(grid, table, colouring, class_names, shared)
-    legend = categories(colouring, colours, class_names, grid.cells_per_tile)
+    rows = grid_rows(grid, table, colouring, class_names, shared, reach)
+    legend = categories(colouring, colours, class_names, grid.cells_per_tile, reach is not None)
     used = set(rows["category"]) | {0}
     lines = balanced(title, _WRAP)
     pieces = [piece for piece in legend if piece["value"] in used]

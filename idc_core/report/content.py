@@ -37,12 +37,14 @@ class Data:
 class Coverage:
     """What the tests reach; `accuracy` None where there is no right class, `rmse` None for classification.
 
-    `idc` is 0..1; `cells` are the covered ones with their tests, of which `left_out` are not listed.
+    `idc` is 0..1, `reachable` how many cells tests or training inputs reach, None where that is not known; `cells` are
+    the covered ones with their tests, of which `left_out` are not listed.
     """
 
     covered: int
     total: int
     idc: float
+    reachable: int | None
     accuracy: float | None
     rmse: float | None
     only_errors: int | None  # covered cells that only misclassified tests reach; None where accuracy is

@@ -62,7 +62,7 @@ def make_report(
         format=FORMAT,
         date=cut(date, LONGEST_NAME),
         title=cut(f"{card.label}, layer {analysis.layer}", 2 * LONGEST_NAME),
-        finding=finding(material.overview),
+        finding=tuple(cut(sentence, 2 * LONGEST_TEXT) for sentence in finding(material.overview)),
         network=Network(
             name=card.name,
             label=cut(card.label, LONGEST_NAME),
@@ -114,6 +114,7 @@ def _coverage(material: Material) -> Coverage:
         covered=table.covered,
         total=table.total,
         idc=table.covered / table.total,
+        reachable=result.reachable,
         accuracy=result.accuracy,
         rmse=result.rmse,
         only_errors=None if result.accuracy is None else int(result.errors_only.sum()),

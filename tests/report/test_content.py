@@ -59,11 +59,14 @@ def test_coverage_is_that_of_the_tests(material, report):
     assert found.only_errors == len(set(reached) - right)
 
 
-def test_the_finding_is_three_sentences_with_these_numbers(report):
-    missed = report.coverage.total - report.coverage.covered
-    first, second, _ = report.finding
-    assert first.startswith(f"{missed} of {report.coverage.total} combinations")
-    assert second.startswith(f"{report.uncovered.in_training} of the {missed} occur")
+def test_the_finding_is_sentences_with_these_numbers(report):
+    found = report.coverage
+    first, second, third = report.finding
+    assert first.startswith(f"Untested combinations that training inputs reach: {report.uncovered.in_training}, and ")
+    assert second.startswith(f"The tests cover {found.covered} of {found.total} combinations")
+    assert second.endswith(f"of the {found.covered + report.uncovered.in_training} within reach.")
+    assert found.reachable == found.covered + report.uncovered.in_training
+    assert third.startswith("Nothing stands out among ")
     assert all(one.endswith(".") and len(one.split()) <= 25 for one in report.finding)
 
 
