@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from idc_core.base.parameters import shown
+from idc_core.coverage.cells import Codes
 from idc_core.coverage.idc import IDC
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.errors import SettingError
 from idc_core.evidence.discovery import Discovery
+from idc_core.evidence.finding import Control, Finding
 
 
 def discovery(criterion: IDC | Profiles) -> Discovery:
@@ -55,3 +59,29 @@ def discovery(criterion: IDC | Profiles) -> Discovery:
             "discovery(criterion.profile(tests))."
         )
     raise SettingError(f"Expected IDC that has counted tests, or the profiles of a criterion, not {shown(criterion)}.")
+
+
+def second_half(codes: Codes) -> Finding:
+    """Compare the new cells of the second half of tests with what the first half predicts, by every test's cell (n,).
+
+    A prediction holds for further tests like these. Where the halves, in the order given, are of two kinds (MNIST's
+    tests are), it does not hold for either.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than four tests.
+    """
+    middle = (len(codes) + 1) // 2
+    first, second = codes[:middle], codes[middle:]
+    left, later = Discovery.of_counts(np.unique(first, return_counts=True)[1]), len(second)
+    predicted, found = left.new(later), len(np.setdiff1d(second, first))
+    return Finding(
+        "order",
+        "New cells in the second half of the tests",
+        found,
+        Control("predicted from the first half", *predicted),
+        found - predicted.high,
+        found - predicted.low,
+        left.p_of(later, found),
+    )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Ints
+from idc_core.base.arrays import Floats, Ints
 from idc_core.base.parameters import whole_number
 from idc_core.errors import DataError, SettingError
 
@@ -175,7 +175,7 @@ class Discovery:
     def at_least(self) -> int:
         """How many targets can be reached at least (95 %): the lower end of the interval of `lower_bound`."""
         unseen = self._unseen(self.once, self.twice)
-        spread = _spread(unseen, self._variance(math.inf), _Z_BELOW)
+        spread = math.exp(_Z_BELOW * _deviation(unseen, self._variance(math.inf)))
         return int(self._capped(self.reached + math.floor(unseen / spread)))
 
     def new(self, t: int) -> NewTargets:
@@ -202,8 +202,26 @@ class Discovery:
         if not expected:
             # Nothing was reached once: the chance is known to be small, not to be 0.
             return NewTargets(0.0, 0, int(min(left, math.ceil(t * self.high))))
-        spread = _spread(expected, self._variance(t), _Z)
+        spread = math.exp(_Z * _deviation(expected, self._variance(t)))
         return NewTargets(expected, math.floor(expected / spread), int(min(left, math.ceil(expected * spread))))
+
+    def curve(self, points: int = 41) -> tuple[Ints, Floats]:
+        """Return numbers of inputs (p,) from n to 2 n, and what they reach, (p, 3): expected, lowest and highest."""
+        more = np.unique(np.linspace(0, self.inputs, points).round().astype(np.int64))
+        new = [(0.0, 0, 0), *(self.new(int(t)) for t in more[1:])]
+        return self.inputs + more, self.reached + np.array(new, np.float64)
+
+    def p_of(self, t: int, found: int) -> float:
+        """Return how probable a number of new targets of t more inputs is that is as far from what is expected, 0..1.
+
+        Where nothing is expected, 1 within the range of `new` and 0.05 beyond it. Errors as `new`.
+        """
+        expected, _, high = self.new(t)
+        if not expected:
+            return 1.0 if found <= high else 0.05
+        # Half a target stands for none, whose logarithm is not finite.
+        away = abs(math.log(max(found, 0.5) / expected)) / _deviation(expected, self._variance(t))
+        return math.erfc(away / math.sqrt(2))
 
     @property
     def _complete(self) -> bool:
@@ -241,6 +259,6 @@ class Discovery:
         return own + (by_once**2 * of_once + by_twice**2 * self.twice_squares) / (2 * step) ** 2
 
 
-def _spread(number: float, variance: float, deviations: float) -> float:
-    """Return the factor by which a log-normal interval reaches below and above a number."""
-    return math.exp(deviations * math.sqrt(math.log1p(variance / number**2))) if number else 1.0
+def _deviation(number: float, variance: float) -> float:
+    """Return the standard deviation of the logarithm of a log-normal number."""
+    return math.sqrt(math.log1p(variance / number**2)) if number else 0.0

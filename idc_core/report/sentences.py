@@ -6,6 +6,7 @@ import numpy as np
 
 from idc_core.analysis.overview import DRAWS, Overview
 from idc_core.coverage.cell_table import widest_gap
+from idc_core.evidence.discovery import Discovery
 from idc_core.figures.wording import cell_name, cluster_name, count, percent, plural
 
 
@@ -74,6 +75,21 @@ def relevance(result: Overview) -> str:
         f"Neuron {result.important[0]} alone carries {percent(result.first_share)} of the positive relevance of layer "
         f"{result.layer}; the {plural(len(result.important), 'important neuron')} of {result.neurons} carry "
         f"{percent(result.together_share)}."
+    )
+
+
+def chance_of_new(left: Discovery) -> str:
+    """Say how likely the next test is to reach a new cell."""
+    interval = f"{percent(left.low)} to {percent(left.high)}, 95 % interval"
+    return f"The next test like these reaches a new cell with a chance of {percent(left.chance)} ({interval})."
+
+
+def more_tests(left: Discovery) -> str:
+    """Say how many new cells as many more tests would reach, and how many cells there are at least."""
+    expected, low, high = left.new(left.inputs)
+    return (
+        f"{count(left.inputs)} more would reach about {plural(round(expected), 'new cell')} ({count(low)} to "
+        f"{count(high)}). At least {plural(left.at_least, 'cell')} can be reached."
     )
 
 

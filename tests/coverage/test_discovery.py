@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import idc_core as idc
+from idc_core.coverage.discovery import second_half
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import CRITERIA
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.discovery import Discovery
+from idc_core.evidence.finding import Verdict
 from tests.coverage.one_pass import NETWORK, OPTIONS, TESTS, TRAIN, make
 
 
@@ -47,6 +50,21 @@ def test_what_has_no_targets_or_no_counts_is_refused_with_what_to_do():
         idc.discovery(fitted("idc"))
     with pytest.raises(DataError, match="got 1"):
         idc.discovery(Profiles.of_mask(np.ones((1, 3), bool)))
+
+
+def test_the_second_half_is_compared_with_what_the_first_predicts():
+    rng = np.random.default_rng(0)
+    alike, told = rng.zipf(1.5, 400), []
+    for codes in (alike, np.concatenate([alike[:200], 10_000 + np.arange(200)]), np.repeat([1, 2, 3, 4], 100)):
+        found = second_half(codes)
+        told.append(found.verdict)
+        assert found.number == len(set(codes.tolist())) - len(set(codes[:200].tolist()))
+        assert found.control.value == Discovery.of_counts(np.bincount(codes[:200])).new(200).expected
+    assert told == [Verdict.AS_EXPECTED, Verdict.STANDS_OUT, Verdict.AS_EXPECTED]
+    assert "predicted from the first half, as expected." in second_half(alike).sentence
+    assert second_half(np.array([2**70, 5, 2**70], object)).number == 0
+    with pytest.raises(DataError, match="at least 2 inputs"):
+        second_half(np.array([1, 2]))
 
 
 def test_the_figures_of_the_documents():

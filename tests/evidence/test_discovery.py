@@ -103,6 +103,27 @@ def test_nothing_is_left_where_every_target_is_reached():
     assert nearly.at_least <= 21
 
 
+def test_the_curve_goes_on_where_the_inputs_end():
+    one = Discovery.of_counts(np.array([1] * 27 + [2] * 10 + [5] * 20 + [393]), 192)
+    inputs, reached = one.curve(5)
+    assert inputs.tolist() == [540, 675, 810, 945, 1080]
+    assert reached[0].tolist() == [58, 58, 58]
+    assert reached[-1].tolist() == [58 + number for number in one.new(540)]
+    assert (np.diff(reached, axis=0) >= 0).all()
+
+
+def test_numbers_far_from_the_expected_are_improbable():
+    one = Discovery.of_counts(np.array([1] * 27 + [2] * 10 + [5] * 20 + [393]), 192)
+    expected, low, high = one.new(540)
+    by_distance = [one.p_of(540, found) for found in (round(expected), high - 1, high + 1, 130)]
+    assert by_distance == sorted(by_distance, reverse=True)
+    assert by_distance[0] > 0.9
+    assert by_distance[1] > 0.04 > 0.001 > by_distance[3]
+    assert one.p_of(540, low - 1) < 0.05
+    never = Discovery.of_counts(np.array([30, 40]))
+    assert (never.p_of(70, 0), never.p_of(70, 9)) == (1, 0.05)
+
+
 def test_no_prediction_beyond_as_many_inputs_again():
     one = Discovery.of_counts(np.array([1, 4, 5]))
     with pytest.raises(SettingError, match="at most as many more inputs as there are, 10, not for 11"):
