@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.growth import Growth
 from idc_core.coverage.reach import CellState, Reach
+from idc_core.evidence.discovery import Discovery
 from idc_core.figures.colourings import Piece, Tiles, beyond, categories, find_colouring, hold, mark
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
@@ -251,10 +252,19 @@ def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: in
     }
 
 
-def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = False, dark: bool = False) -> go.Figure:
+def growth_curve(
+    growth: Growth,
+    total: int,
+    title: str,
+    *,
+    left: Discovery | None = None,
+    logarithmic: bool = False,
+    dark: bool = False,
+) -> go.Figure:
     """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
 
-    `logarithmic` is of the number of tests.
+    `left` is what the tests leave to be reached, for the curve of as many more tests; `logarithmic` is of the number of
+    tests.
     """
     colours = palette(dark)
     share = 100.0 / total
@@ -275,8 +285,27 @@ def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = 
             customdata=cells,
             hovertemplate=f"%{{x:,}} tests<br>{text}<extra></extra>",
         )
+    if left is not None:
+        _extrapolate(figure, left, share, colours)
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
     if logarithmic:
         logarithmic_x(figure)
     return finish(figure, title, colours, height=390)
+
+
+def _extrapolate(figure: go.Figure, left: Discovery, share: float, colours: Palette) -> None:
+    """Draw what as many more tests would reach: the number to expect, and its range, both dashed."""
+    tests, cells = left.curve()
+    for name, reached, width in (("expected", cells[:, 0], 2), ("lowest", cells[:, 1], 1), ("highest", cells[:, 2], 1)):
+        figure.add_scatter(
+            x=tests,
+            y=reached * share,
+            mode="lines",
+            name={"expected": "more tests, 95 % range"}.get(name, name),
+            legendgroup="more",
+            showlegend=name == "expected",
+            line={"color": colours.tests, "dash": "dash", "width": width},
+            customdata=reached,
+            hovertemplate=f"%{{x:,}} tests<br>{name}: %{{customdata:,.0f}} cells, IDC %{{y:.3g}} %<extra></extra>",
+        )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from idc_core.analysis.overview import Overview
+from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Finding, Verdict, counted_together, most_telling
 from idc_core.evidence.of_tests import UNTESTED
 from idc_core.figures.wording import count, percent, plural
 
-__all__ = ["UNTESTED", "about", "finding", "headline", "nothing", "reach", "told"]
+__all__ = ["UNTESTED", "about", "chance_of_new", "finding", "headline", "more_tests", "nothing", "reach", "told"]
 
 
 def about(result: Overview, subject: str) -> str:
@@ -46,6 +47,21 @@ def nothing(result: Overview) -> str:
     few = sum(one.verdict is Verdict.TOO_FEW for one in looked)
     said = f"Nothing stands out among {plural(looks, 'comparison')} with training inputs, other classes and chance."
     return said + f" For {few} of {plural(len(looked), 'kind')} of them, the tests are too few." * (few > 0)
+
+
+def chance_of_new(left: Discovery) -> str:
+    """Say how likely the next test is to reach a new cell."""
+    interval = f"{percent(left.low)} to {percent(left.high)}, 95 % interval"
+    return f"The next test like these reaches a new cell with a chance of {percent(left.chance)} ({interval})."
+
+
+def more_tests(left: Discovery) -> str:
+    """Say how many new cells as many more tests would reach, and how many cells there are at least."""
+    expected, low, high = left.new(left.inputs)
+    return (
+        f"{count(left.inputs)} more would reach about {plural(round(expected), 'new cell')} ({count(low)} to "
+        f"{count(high)}). At least {plural(left.at_least, 'cell')} can be reached."
+    )
 
 
 def finding(result: Overview) -> tuple[str, ...]:

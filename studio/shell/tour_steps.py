@@ -209,11 +209,10 @@ def _layers(story: Story) -> Words:
     return Words(
         f"IDC of every layer, for several numbers of neurons m. The framed square is the present setup: "
         f"layer {analysis.layer}, m = {analysis.m}, {percent(table.covered / table.total)}.",
-        f"Compare the layers in the column m = {analysis.m}: which one is covered least?",
+        "Compare the layers by their chance of a new cell: do the intervals overlap?",
         "More neurons make more cells, of which "
-        f"{plural(len(story.view.chosen), 'test')} can reach a smaller share. Compare test sets at the same layer "
-        "and m, "
-        "and inspect single cells, as in the last step.",
+        f"{plural(len(story.view.chosen), 'test')} can reach a smaller share. IDC compares test sets at the same layer "
+        "and m, not layers; the chance of a new cell compares layers.",
     )
 
 

@@ -8,6 +8,7 @@ from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.growth import growth
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Control, Finding
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import neurons, palette
@@ -108,6 +109,18 @@ def test_growth_curve_is_in_per_cent_of_all_cells():
     figure = growth_curve(growth(np.array([0, 1, 1, 2])), 8, "A finding")
     given = next(trace for trace in figure.data if trace.name == "given order")
     assert list(given.y) == pytest.approx([0, 12.5, 25, 25, 37.5])
+
+
+def test_growth_goes_on_dashed_with_what_more_tests_would_reach():
+    left = Discovery.of_counts(np.array([1, 1, 2]), 8)
+    figure = growth_curve(growth(np.array([0, 1, 2, 2])), 8, "A finding", left=left)
+    drawn = [trace for trace in figure.data if trace.legendgroup == "more"]
+    assert [trace.line.dash for trace in drawn] == ["dash"] * 3
+    assert [trace.showlegend for trace in drawn] == [True, False, False]
+    for trace, number in zip(drawn, left.new(4), strict=True):
+        assert (trace.x[0], trace.x[-1]) == (4, 8)
+        assert trace.y[0] == 37.5
+        assert trace.y[-1] == pytest.approx(100 * (3 + number) / 8)
 
 
 def test_shares_are_of_positive_relevance():

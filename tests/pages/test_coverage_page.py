@@ -221,6 +221,16 @@ def test_a_covered_cell_is_not_filled(open_page, view):
     assert not [one for one in app.button if one.key == "make-inputs"]
 
 
+def test_growth_says_how_much_is_left_beside_what_one_half_says_of_the_other(open_page, view):
+    app = open_page("coverage", tab="growth")
+    assert "**The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 %" in words(app)
+    assert "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached." in words(app)
+    codes = view.analysis.codes
+    found = len(set(codes[270:].tolist()) - set(codes[:270].tolist()))
+    assert f"New cells in the second half of the tests: {found}, and " in words(app)
+    assert "predicted from the first half, as expected." in words(app)
+
+
 def test_what_is_left_is_counted_by_cluster(open_page, view):
     table = view.table
     app = open_page("coverage", tab="growth")
