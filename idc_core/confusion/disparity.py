@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.ground_truth import Floats, Ints
 
-_DRAWS = 500
+_DRAWS = 300
 """Test sets drawn for each strength of inequality."""
 
-_NULL_DRAWS = 2000
+_NULL_DRAWS = 1000
 """Test sets drawn with equal rates: of these a probability is told."""
 
 _STRENGTHS = np.concatenate([np.arange(0.0, 1.01, 0.125), np.arange(1.25, 3.01, 0.25)])

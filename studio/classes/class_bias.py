@@ -45,7 +45,7 @@ def draw(view: View, looked: Looked, settings: ErrorSettings) -> None:
         "The bias of a third class towards one of a pair is the difference of its two distances divided by their sum "
         "(equation 3). The average bias of a pair is the mean over all third classes (equation 4). Labels enter no "
         "bias. Disparity: mean difference of two classes' confusion with third classes, from labels. It is above 0 by "
-        "chance alone: equal rates are those of both classes together, in 2,000 drawn test sets of the same sizes.",
+        "chance alone: equal rates are those of both classes together, in 1,000 drawn test sets of the same sizes.",
         f"{class_errors.SOURCE} The published program departs from its paper in its bias, which uses labels; its form "
         "is in the engine as an option, for reproducing the published tables.",
     )
