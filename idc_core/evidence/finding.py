@@ -114,7 +114,8 @@ class Finding:
     def write(self, number: float) -> str:
         """Return a number in the finding's unit."""
         if self.unit == "%":
-            return f"{100 * number:.1f} %"
+            # Two digits where one would be 0: a share of a few in a thousand.
+            return f"{100 * number:.{1 if number == 0 or abs(number) >= 0.01 else 2}f} %"
         if number == int(number):
             return f"{int(number):,}"
         return f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a field is renamed, removed or changes its meaning; `report.schema.json` describes this one."""
 
 
@@ -121,6 +121,7 @@ class ConfusedPair:
     second: str
     confused: int
     inputs: int
+    expected: float | None  # confused inputs at the rate of the other pairs; None where there are no others
     rate: float
     low: float
     high: float
@@ -144,12 +145,16 @@ class ClassErrors:
     """Errors between classes; `missing` says why there are none to tell, else it is empty.
 
     `pairs` come with the most confused first, `least_accurate` with the lowest share first; `confused_pairs` counts all
-    pairs with a misclassified test. `cutoff` is the rate above which a pair counts as confused.
+    pairs with a misclassified test, `certain` the truly confused ones: above `cutoff`, the rate above which the paper
+    counts a pair as confused, and more than the other pairs. `finding` says the most confused pair beside the others;
+    empty where there is none.
     """
 
     missing: str
     cutoff: float | None
     confused_pairs: int
+    certain: int
+    finding: str
     pairs: tuple[ConfusedPair, ...]
     least_accurate: tuple[ClassAccuracy, ...]
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -113,10 +114,17 @@ def test_class_errors_are_those_of_the_tests(which, request):
         assert pair.rate == pytest.approx(rates[pair.first, pair.second])
         assert pair.low <= pair.rate <= pair.high
         classes = int(pair.first), int(pair.second)
-        assert pair.confused == sum((true == a) @ (said == b) for a, b in (classes, classes[::-1]))
+        assert pair.confused == sum(((true == a) & (said == b)).sum() for a, b in (classes, classes[::-1]))
         assert pair.inputs == np.isin(true, classes).sum()
-        assert pair.verdict.startswith("confused" if pair.rate > found.cutoff else "not confused")
-        assert pair.verdict.endswith("uncertain") == (pair.low <= found.cutoff <= pair.high)
+        # All wrong tests are drawn from those of all pairs: each test is one of nine pairs.
+        wrong, total = int((true != said).sum()), 9 * len(true)
+        assert pair.expected == pytest.approx(pair.inputs * (wrong - pair.confused) / (total - pair.inputs))
+        counts = range(pair.confused, wrong + 1)
+        ways = [math.comb(pair.inputs, k) * math.comb(total - pair.inputs, wrong - k) for k in counts]
+        is_certain = sum(ways) / math.comb(total, wrong) * 45 <= 0.05
+        assert pair.verdict == ("truly confused" if is_certain and pair.rate > found.cutoff else "as expected")
+    assert found.certain == 0
+    assert found.finding.endswith("at the rate of the other pairs, as expected.")
     assert [pair.rate for pair in found.pairs] == sorted(values[values > 0], reverse=True)[: bounds.PAIRS]
     for one in found.least_accurate:
         of_class = true == int(one.name)
