@@ -114,10 +114,10 @@ class Finding:
     def write(self, number: float) -> str:
         """Return a number in the finding's unit."""
         if self.unit == "%":
-            return f"{100 * number:.1f} %"
+            return f"{100 * number:.1f} %".replace("-", "\u2212")
         if number == int(number):
-            return f"{int(number):,}"
-        return f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}"
+            return f"{int(number):,}".replace("-", "\u2212")
+        return (f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}").replace("-", "\u2212")
 
 
 def most_telling(findings: Sequence[Finding], most: int = 4) -> list[Finding]:
