@@ -77,3 +77,18 @@ def holm(p_values: Floats) -> Floats:
     steps = p_values[order] * np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(steps), 1) if len(order) else steps
     return corrected
+
+
+def holm_levels(p_values: Floats, level: float = 0.05) -> Floats:
+    """Return the level (n,) at which Holm's procedure compares each p-value: an interval at it tells the same verdict.
+
+    The smallest of k is compared at ``level / k``, the next at ``level / (k - 1)``; those behind the first that fails
+    at its level. NaN was not compared.
+    """
+    levels = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    steps = level / np.arange(len(order), 0, -1)
+    failed = np.flatnonzero(p_values[order] > steps)
+    levels[order] = np.minimum(steps, steps[failed[0]]) if len(failed) else steps
+    return levels

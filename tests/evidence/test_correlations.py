@@ -20,21 +20,6 @@ def related(rho, suites, random, others=1):
     return first, more
 
 
-def slow_holm(p):
-    """Correct one p-value after the other, smallest first."""
-    corrected, most = dict.fromkeys(range(len(p)), np.nan), 0.0
-    tested = sorted((value, place) for place, value in enumerate(p) if value == value)
-    for step, (value, place) in enumerate(tested):
-        most = max(most, min(1.0, value * (len(tested) - step)))
-        corrected[place] = most
-    return list(corrected.values())
-
-
-@pytest.mark.parametrize("p", [[0.01, 0.04, 0.03, 0.2], [0.5], [], [0.2, np.nan, 0.01], [np.nan], [0.02, 0.02, 0.9]])
-def test_holm_is_the_stepwise_procedure(p):
-    np.testing.assert_allclose(holm(np.array(p, np.float64)), slow_holm(p))
-
-
 def test_correlations_are_those_of_scipy():
     first, others = related(0.5, 40, np.random.default_rng(0), 3)
     others[1] = np.round(others[1])  # equal values
