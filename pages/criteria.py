@@ -33,7 +33,7 @@ for problem in _measured.problems:
 if not _measured.results:
     st.stop()
 if _tab == "scores":  # the titles of the other tabs' charts say what they found
-    _finding.markdown(score_charts.correlation_sentence(_measured))
+    _finding.markdown(score_charts.correlation_sentence(_view, _measured))
 tabs.draw(
     "criteria",
     {

@@ -1,4 +1,4 @@
-"""Statistics that several packages share: rank correlations, false-discovery control."""
+"""Statistics that several packages share: rank correlations, control of false discoveries and of any false one."""
 
 from __future__ import annotations
 
@@ -63,3 +63,32 @@ def passing(p_values: Floats, rate: float = 0.05, *, dependent: bool = True) -> 
 
         passed[tested] = stats.false_discovery_control(p_values[tested], method="by" if dependent else "bh") <= rate
     return passed
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values (n,) corrected for their number, so that at most 5 % of all such sets hold one below 5 % falsely.
+
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979;
+    the comparisons may depend on one another. NaN was not compared, and stays.
+    """
+    corrected = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1) if len(order) else steps
+    return corrected
+
+
+def holm_levels(p_values: Floats, level: float = 0.05) -> Floats:
+    """Return the level (n,) at which Holm's procedure compares each p-value: an interval at it tells the same verdict.
+
+    The smallest of k is compared at ``level / k``, the next at ``level / (k - 1)``; those behind the first that fails
+    at its level. NaN was not compared.
+    """
+    levels = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    steps = level / np.arange(len(order), 0, -1)
+    failed = np.flatnonzero(p_values[order] > steps)
+    levels[order] = np.minimum(steps, steps[failed[0]]) if len(failed) else steps
+    return levels

@@ -69,6 +69,14 @@ def random_subsets(tests: int, sizes: int = 12, orders: int = 20, seed: int = 0)
     return Subsets(ends, np.stack([random.permutation(tests) for _ in range(orders)]).astype(np.int64))
 
 
+def equal_suites(tests: int, suites: int = 100, seed: int = 0) -> Ints:
+    """Draw random suites of half of the tests each, int64 (suites, tests // 2) positions; at least one test each."""
+    if min(tests, suites) < 1:
+        raise SettingError(f"Expected tests and suites of at least 1, got {tests} and {suites}.")
+    random = np.random.default_rng(seed)
+    return np.stack([random.permutation(tests)[: max(1, tests // 2)] for _ in range(suites)]).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class CriterionResult:
     """Result of one criterion on a set of tests.
@@ -82,6 +90,18 @@ class CriterionResult:
     scores: dict[str, float]  # score of each part of the tests, by the part's name
     scorer: tuple[StreamedCriterion, Traces] | None = None
     """The fitted criterion and all tests, where it has no targets to count."""
+
+    def of_suites(self, suites: Ints, *, on_progress: Progress | None = None) -> Floats:
+        """Return the score of each suite of tests, float64 (s,), by the positions (s, k) of its tests."""
+        scores = []
+        for place, positions in enumerate(suites):
+            report(on_progress, place, len(suites), "random suites of equal size")
+            if self.scorer is None:
+                scores.append(self.profiles.coverage(positions))
+            else:
+                criterion, tests = self.scorer
+                scores.append(criterion.fresh().update(tests.only(positions)).score)
+        return np.array(scores, np.float64)
 
     def growth(self, subsets: Subsets, *, on_progress: Progress | None = None) -> Floats:
         """Return the score of each growing random subset of the tests, float64 (orders, sizes)."""

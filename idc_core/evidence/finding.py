@@ -115,10 +115,11 @@ class Finding:
         """Return a number in the finding's unit."""
         if self.unit == "%":
             # Two digits where one would be 0: a share of a few in a thousand.
-            return f"{100 * number:.{1 if number == 0 or abs(number) >= 0.01 else 2}f} %"
+            digits = 1 if number == 0 or abs(number) >= 0.01 else 2
+            return f"{100 * number:.{digits}f} %".replace("-", "\u2212")
         if number == int(number):
-            return f"{int(number):,}"
-        return f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}"
+            return f"{int(number):,}".replace("-", "\u2212")
+        return (f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}").replace("-", "\u2212")
 
 
 def counted_together(findings: Sequence[Finding]) -> list[Finding]:

@@ -10,13 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import holm_levels
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Control, Finding
 
 _Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
-"""Probability with which an interval holds the mean over all seeds, if their differences are normally distributed."""
+"""Probability with which no test seems to differ where none does, if the differences are normally distributed."""
 
 _WEIGHT = "weight:"
 
@@ -57,7 +59,8 @@ class Difference:
 
     `values`, float64 (s, tests), are the first addition's accuracy (or error) minus the other's, of every seed that
     both are finished for; `mean`, `low` and `high`, float64 (tests,), are their mean and the ends of its confidence
-    interval (Student's t, paired, `CONFIDENCE`). The ends are NaN below two seeds.
+    interval (Student's t, paired, `CONFIDENCE`), corrected for the number of tests (Holm). The ends are NaN below two
+    seeds.
     """
 
     addition: str
@@ -142,6 +145,33 @@ class Retraining:
         mean, half = interval(values)
         return Difference(addition, against, values, mean, mean - half, mean + half)
 
+    def most_different(self, addition: str, against: str) -> int:
+        """Return the test on which two additions differ most certainly, by its column."""
+        p = p_values(self.difference(addition, against).values)
+        return int(np.nanargmin(p)) if np.isfinite(p).any() else 0
+
+    def finding(self, addition: str, against: str, column: int, claim: str, what: str) -> Finding:
+        """Return the accuracy or error of an addition on a test, beside that of another one; two seeds at least.
+
+        `claim` and `what` are the words of the finding and of its control.
+        """
+        pair, both = self.difference(addition, against), self.finished(addition, against)
+        own, other = (
+            np.array([[self.networks[name, seed].values[-1, column]] for seed in both]) for name in (addition, against)
+        )
+        mean, half = (float(value[0]) for value in interval(other))
+        return Finding(
+            "retraining",
+            claim,
+            float(own.mean()),
+            Control(what, mean, mean - half, mean + half),
+            float(pair.low[column]),
+            float(pair.high[column]),
+            float(p_values(pair.values)[column]),
+            looks=len(self.tests),
+            unit="%" if self.task == "classification" else "",
+        )
+
     def rows(self) -> list[dict[str, str | float | None]]:
         """Return one record per addition and test, with the differences to all other additions."""
         mean, deviation = self.mean(), self.deviation()
@@ -174,13 +204,32 @@ class Retraining:
 def interval(values: _Floats) -> tuple[_Floats, _Floats]:
     """Return mean and half width of the confidence interval of differences (n, columns), float64 (columns,) each.
 
-    NaN where there are no values; the half width is NaN below two.
+    An interval holds 0 where Holm's procedure over the columns finds nothing. NaN where there are no values; the half
+    width is NaN below two.
     """
     count = len(values)
-    nothing = np.full(values.shape[1], np.nan)
     if count < 2:
+        nothing = np.full(values.shape[1], np.nan)
         return (values[0] if count else nothing), nothing
     from scipy.stats import t
 
-    spread = values.std(axis=0, ddof=1) / np.sqrt(count)
-    return values.mean(axis=0), np.asarray(t.ppf((1 + CONFIDENCE) / 2, count - 1) * spread)
+    levels = holm_levels(p_values(values), 1 - CONFIDENCE)
+    return values.mean(axis=0), np.asarray(t.isf(levels / 2, count - 1) * _error(values))
+
+
+def p_values(values: _Floats) -> _Floats:
+    """Return the two-sided p-value of each column of differences (n, columns) by Student's t; NaN below two."""
+    count = len(values)
+    if count < 2:
+        return np.full(values.shape[1], np.nan)
+    from scipy.stats import t
+
+    mean, error = np.abs(values.mean(axis=0)), _error(values)
+    # Without any spread a difference is certain, and none is no difference.
+    ratio = np.divide(mean, error, out=np.where(mean > 0, np.inf, 0.0), where=error > 0)
+    return np.asarray(2 * t.sf(ratio, count - 1))
+
+
+def _error(values: _Floats) -> _Floats:
+    """Return the standard error of the mean of each column."""
+    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))

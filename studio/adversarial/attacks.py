@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
+from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.finding import Finding
 from idc_core.runs import AttackRun
 from studio.jobs.jobs import HALTED, JobKind, Waiting, shelf
 from studio.jobs.results import View
@@ -137,6 +139,16 @@ class Run:
     def key(self) -> Hashable:
         """What the run depends on beside the setup."""
         return self.plan, self.result.done
+
+    def finding(self, view: View, claim: str = "New cells from the attacked inputs", looks: int = 1) -> Finding:
+        """Return how many cells the attacked inputs add, beside what as many natural inputs would."""
+        natural = natural_gain(view.table.counts, view.table.total, self.result.done)
+        return addition(claim, [len(self.gained)], natural, looks=looks)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the attacked inputs that are classified correctly."""
+        return float((self.result.predictions == self.result.targets).mean())
 
     @property
     def share(self) -> float:

@@ -19,6 +19,7 @@ from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import (
     CriterionResult,
     Subsets,
+    equal_suites,
     evaluate_criteria,
     evaluate_profiles,
     random_subsets,
@@ -26,6 +27,7 @@ from idc_core.coverage.agreement import (
 )
 from idc_core.coverage.prioritisation import Order, orders_by
 from idc_core.errors import CancelledError, IdcError
+from idc_core.evidence.correlations import RankCorrelations, rank_correlations
 from idc_core.runs import criterion_key
 from studio.criteria import compared_suites
 from studio.criteria.compared_suites import OtherSuite
@@ -90,6 +92,38 @@ def with_suites(view: View, measured: MeasuredCriteria, others: Sequence[OtherSu
         problems.append("Stopped before all suites were measured.")
     key = (measured.key, tuple(counts.items()))
     return replace(measured, results=results, suites=counts, problems=problems, key=key)
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Scores of random suites of equal size, `size` tests each, and how IDC correlates with the other criteria.
+
+    `scores` (suites,) are by criterion; `found` is None where IDC or all others are missing.
+    """
+
+    size: int
+    scores: dict[str, Floats]
+    found: RankCorrelations | None
+
+
+def agree(view: View, measured: MeasuredCriteria) -> Agreement:
+    """Score suites of equal size by all criteria and correlate them, with progress; CancelledError after Stop."""
+    names, settings = list(measured.results), measured.settings
+
+    def work(report: Progress) -> Agreement:
+        suites = equal_suites(len(view.chosen))
+        scores = {}
+        for name, result in measured.results.items():
+            falls = CRITERIA[name].card.can_fall
+            scored = _measured(view, name, settings[name], {}, report) if falls else result
+            scores[name] = scored.of_suites(suites, on_progress=report)
+        found = None
+        if len(names) > 1 and names[0] == "idc":
+            found = rank_correlations(scores["idc"], np.stack([scores[name] for name in names[1:]]))
+        return Agreement(suites.shape[1], scores, found)
+
+    key = tuple(_depends(view, name, settings[name]) for name in names)
+    return Waiting(1).get(JobKind("agreements"), key, "scoring suites of equal size", work)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,21 +13,22 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
 from idc_core.errors import CancelledError
+from idc_core.evidence.finding import Finding
 from idc_core.figures import criteria as figures
 from idc_core.figures.neurons import agreement
 from studio.criteria import compared_suites, criterion_scores
 from studio.criteria.criterion_controls import with_others
-from studio.criteria.criterion_scores import Growth, MeasuredCriteria
+from studio.criteria.criterion_scores import Agreement, Growth, MeasuredCriteria
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
 from studio.text import count, percent, plural, signed
 from studio.widgets import layout
 
-_SUITES = "suites"
+_EQUAL, _SUITES = "same", "suites"
 COEFFICIENT = "coefficient"
 """Name of a control, also in the address."""
-_OVERS = {_SUITES: "suites", "growing": "growing subsets", "same": "subsets of equal size"}
+_OVERS = {_EQUAL: "suites of equal size", _SUITES: "suites of different size", "growing": "growing subsets"}
 _METHODS: dict[Method, str] = {"spearman": "Spearman", "kendall": "Kendall"}
 
 
@@ -51,32 +52,31 @@ def _score_frame(measured: MeasuredCriteria) -> pd.DataFrame:
 
 
 def _rank_correlations(measured: MeasuredCriteria, method: Method = "spearman") -> NDArray[np.float64]:
-    """Return the rank correlation of every two criteria over the suites."""
+    """Return the rank correlation of every two criteria over the suites of different size."""
     scores = _score_table(measured)
     return correlations(scores[:, np.isfinite(scores).all(axis=0)], method)
 
 
-def _closest_and_farthest(
-    measured: MeasuredCriteria, found: NDArray[np.float64]
-) -> tuple[tuple[str, float], tuple[str, float]] | None:
-    """Return the criteria with the highest and the lowest correlation with IDC."""
-    pairs = [
-        (name.upper(), float(value))
-        for name, value in zip(measured.results, found[0], strict=True)
-        if name != "idc" and np.isfinite(value)
-    ]
-    return (max(pairs, key=lambda pair: pair[1]), min(pairs, key=lambda pair: pair[1])) if pairs else None
+def correlation_sentence(view: View, measured: MeasuredCriteria) -> str:
+    """Say which criterion ranks suites of equal size as IDC does, beside what comes by chance."""
+    try:
+        agreement = criterion_scores.agree(view, measured)
+    except CancelledError:
+        return "Stopped before suites of equal size were scored."
+    finding = _strongest(agreement)
+    if finding is None or agreement.found is None:
+        return "Too few criteria are measured, or too few tests, to compare criteria with IDC."
+    least = agreement.found.needed
+    rest = "" if least is None else f" {agreement.found.suites} suites show correlations from {least:.2f} up."
+    return f"**{finding.sentence}**{rest}"
 
 
-def correlation_sentence(measured: MeasuredCriteria) -> str:
-    """Say which criteria rank the tests and their parts as IDC does."""
-    extremes = _closest_and_farthest(measured, _rank_correlations(measured))
-    if extremes is None or "idc" not in measured.results:
-        return "Too few criteria or suites are measured to compare criteria with IDC."
-    (most, high), (least, low) = extremes
-    text = f"**Over {plural(len(measured.suites), 'suite')}, {most} correlates most with IDC (rank correlation "
-    text += signed(high, ".2f")
-    return text + (f"), {least} least ({signed(low, '.2f')}).**" if least != most else ").**")
+def _strongest(agreement: Agreement) -> Finding | None:
+    """Return which criterion correlates most with IDC over suites of equal size; None where none can be compared."""
+    found, names = agreement.found, [name.upper() for name in list(agreement.scores)[1:]]
+    if found is None:
+        return None
+    return found.finding(names, f"{{}} correlates most with IDC over {found.suites} suites of {agreement.size} tests")
 
 
 def draw_scores(view: View, measured: MeasuredCriteria, names: Sequence[str]) -> None:
@@ -108,12 +108,21 @@ def draw_agreement(view: View, measured: MeasuredCriteria, place: DeltaGenerator
     with place:
         method = _choose_coefficient()
     try:
-        growth = None if over == _SUITES else criterion_scores.grow(view, measured)
+        if over == _EQUAL:
+            _draw_equal(view, measured, criterion_scores.agree(view, measured), method)
+        else:
+            growth = None if over == _SUITES else criterion_scores.grow(view, measured)
+            scored = with_others(view, measured) if growth is None else measured
+            _draw_correlations(view, scored, growth, over, method)
     except CancelledError:
-        st.caption("Stopped before the random subsets were scored.")
+        st.caption("Stopped before the random suites were scored.")
         return
-    _draw_correlations(view, with_others(view, measured) if growth is None else measured, growth, over, method)
-    layout.computed(view, "Scores of parts and subsets are counted from the targets that each test covers.")
+    layout.computed(
+        view,
+        "Scores are counted from the targets that each test covers. Suites of equal size: random halves of the tests "
+        "(seed 0). Intervals: bootstrap over the suites, 95 %. What stands out: permutations of the suites, with "
+        "Holm's correction over the criteria.",
+    )
 
 
 def draw_growth(view: View, measured: MeasuredCriteria) -> None:
@@ -131,7 +140,7 @@ def _draw_suites(view: View, measured: MeasuredCriteria, key: str) -> None:
     texts = [[_written(name, score) for score in row] for name, row in zip(measured.results, scores, strict=True)]
     units = {name: CRITERIA[name].card.unit for name in measured.results}
     titles = [f"{name.upper()}, {unit}" if unit else name.upper() for name, unit in units.items()]
-    title, named = _scores_title(view, measured)
+    title = f"Scores of {plural(len(measured.suites), 'suite')} by each criterion"
     layout.chart(
         view,
         key,
@@ -145,37 +154,10 @@ def _draw_suites(view: View, measured: MeasuredCriteria, key: str) -> None:
         ),
         alt=title,
         read="Each bar is a suite. Scores are shares of the criterion's targets, or in the title's unit. Each panel "
-        f"has its own scale. Larger suites score higher: compare similar sizes.{named}",
+        "has its own scale. Larger suites score higher by most criteria: compare suites of equal size.",
         depends=measured.key,
         table=_score_frame(measured),
     )
-
-
-def _scores_title(view: View, measured: MeasuredCriteria) -> tuple[str, str]:
-    """Say whether criteria rank two suites of similar size alike, and which do; else the score of half of the tests."""
-    first, last, half = ("first", "last", "half")
-    words = ("first classes", "last classes") if view.is_classifier else ("smaller targets", "larger targets")
-    results = measured.results
-    if {first, last} <= measured.suites.keys():
-        higher = [name.upper() for name, result in results.items() if result.scores[last] > result.scores[first]]
-        others = [name.upper() for name, result in results.items() if result.scores[last] < result.scores[first]]
-        if higher and others:
-            title = (
-                f"{len(higher)} of {len(results)} criteria score the {words[1]} higher, {len(others)} the {words[0]}"
-            )
-            named = f" Higher for the {words[1]}: {layout.names(higher)}; for the {words[0]}: {layout.names(others)}."
-            return title, named
-        if higher or others:
-            least, most = words if higher else reversed(words)
-            return f"No criterion scores the {least} higher than the {most}", ""
-    kept = {
-        name: result.scores[half] / result.scores["all"] for name, result in results.items() if result.scores["all"] > 0
-    }
-    if not kept:
-        return "The tests score 0 by every criterion", ""
-    most, least = max(kept, key=lambda name: kept[name]), min(kept, key=lambda name: kept[name])
-    title = f"A random half of the tests keeps {100 * kept[most]:.0f} % of {most.upper()}, "
-    return title + f"{100 * kept[least]:.0f} % of {least.upper()}", ""
 
 
 def _draw_table(view: View, measured: MeasuredCriteria) -> None:
@@ -206,11 +188,11 @@ def _choose_over() -> str:
         st.segmented_control,
         "Compared over",
         _OVERS,
-        _SUITES,
+        _EQUAL,
         "over",
         required=True,
-        help="What the criteria rank: suites; random subsets that grow up to all tests; or random subsets of equal "
-        "size, which removes the effect of size. Default suites.",
+        help="What the criteria rank: random halves of the tests, so that size has no effect; the suites of the other "
+        "tab; or random subsets that grow up to all tests. Default suites of equal size.",
     )
 
 
@@ -227,6 +209,31 @@ def _choose_coefficient() -> Method:
     )
 
 
+def _draw_equal(view: View, measured: MeasuredCriteria, agreed: Agreement, method: Method) -> None:
+    """Draw the rank correlation of every two criteria over suites of equal size, and list those with IDC."""
+    finding = _strongest(agreed)
+    title = "Too few different scores to correlate" if finding is None else finding.sentence.removesuffix(".")
+    matrix = correlations(np.stack([*agreed.scores.values()]), method)
+    _draw_matrix(view, measured, matrix, title, (_EQUAL, method))
+    found = agreed.found
+    if found is None:
+        return
+    rows = [
+        {
+            "criterion": name.upper(),
+            "correlation with IDC": signed(rho, ".2f"),
+            "95 % interval": f"{signed(low, '.2f')} to {signed(high, '.2f')}",
+            "p (Holm)": f"{p:.3f}",
+        }
+        for name, rho, low, high, p in zip(
+            [*agreed.scores][1:], found.rho, found.low, found.high, found.corrected_p, strict=True
+        )
+        if np.isfinite(rho)
+    ]
+    if rows:
+        st.dataframe(pd.DataFrame(rows), hide_index=True, alt="Spearman's correlation of every criterion with IDC")
+
+
 def _draw_correlations(
     view: View, measured: MeasuredCriteria, growth: Growth | None, over: str, method: Method
 ) -> None:
@@ -234,21 +241,24 @@ def _draw_correlations(
     if growth is None:
         matrix = _rank_correlations(measured, method)
     else:
-        matrix = subset_correlations(np.stack([*growth.scores.values()]), method, same_size=over == "same")
+        matrix = subset_correlations(np.stack([*growth.scores.values()]), method)
+    title = f"Over {_OVERS[over]} criteria also correlate by size: see suites of equal size"
+    _draw_matrix(view, measured, matrix, title, (over, method))
+
+
+def _draw_matrix(
+    view: View, measured: MeasuredCriteria, matrix: NDArray[np.float64], title: str, depends: tuple[str, str]
+) -> None:
+    """Draw the rank correlation of every two criteria."""
     labels = [name.upper() for name in measured.results]
-    extremes = _closest_and_farthest(measured, matrix)
-    title = f"Over {_OVERS[over]}, there are too few different scores to correlate"
-    if extremes:
-        (most, high), (least, low) = extremes
-        title = f"Over {_OVERS[over]}, {most} correlates most with IDC ({high:.2f}), {least} least ({low:.2f})"
     layout.chart(
         view,
         "correlation",
         lambda dark: agreement(matrix, labels, title, "criterion", dark=dark),
         alt=title,
         read="Same ranking: 1, unrelated: 0, opposite: \u22121, one score throughout: empty. Most criteria score "
-        "larger suites higher, so they correlate by size alone; subsets of equal size remove this effect.",
-        depends=(measured.key, over, method),
+        "larger suites higher, so they correlate by size alone; suites of equal size remove this effect.",
+        depends=(measured.key, *depends),
         table=pd.DataFrame(matrix, index=labels, columns=labels).reset_index(names="criterion"),
     )
 

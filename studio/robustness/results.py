@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.base.files import COMMAND
+from idc_core.evidence.finding import Finding
 from idc_core.experiments.retraining import usual_recipe
 from idc_core.experiments.retraining_results import CONFIDENCE, Difference, RetrainedNetwork
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
@@ -62,13 +63,21 @@ def sentence(run: RQ6Run) -> str:
     if seeds < 2:
         done = f"{len(result.networks)} of {run.total} networks are retrained"
         return f"**No result yet: {done}.** Significance needs two finished seeds."
-    random = _significant(run, result.difference(RAISING, RANDOM))
-    first = (
-        f"{_added(run)} change {result.unit} by {random}, compared with as many random ones"
-        if random
-        else f"{_added(run)} do not differ significantly from as many random ones"
+    significant = _significant(run, result.difference(RAISING, RANDOM))
+    places = f" Significant differences: {significant}." if " test sets" in significant else ""
+    return (
+        f"**{_finding(run, RANDOM).sentence}**{places} {seeds} seeds; {len(result.tests)} test sets, corrected (Holm)."
     )
-    return f"**{first}** ({seeds} seeds)."
+
+
+def _finding(run: RQ6Run, against: str) -> Finding:
+    """Return the accuracy with inputs that raise IDC where it differs most certainly from another addition's."""
+    result = run.result
+    column = result.most_different(RAISING, against)
+    measure = "Accuracy" if result.task == "classification" else "RMSE"
+    claim = f"{measure} on {lower(TESTS[result.tests[column]])} with {_added(run)}"
+    what = {RANDOM: "with as many random ones", NONE: "with nothing added"}[against]
+    return result.finding(RAISING, against, column, claim, what)
 
 
 def _added(run: RQ6Run) -> str:
@@ -110,8 +119,7 @@ def _curves_title(run: RQ6Run) -> str:
     seeds = len(result.finished(RAISING, NONE))
     if seeds < 2:
         return f"{len(result.networks)} of {run.total} networks are retrained"
-    nothing = _significant(run, result.difference(RAISING, NONE))
-    return f"Raising IDC, compared with nothing added: {nothing or 'no significant difference'}"
+    return _finding(run, NONE).sentence.removesuffix(".")
 
 
 def _draw_curves(run: RQ6Run, key: str) -> None:
@@ -139,18 +147,17 @@ def _draw_intervals(run: RQ6Run) -> None:
             st.caption("Differences appear when the first seed is finished.")
         return
     pairs = [result.difference(*pair) for pair in _PAIRS]
-    significant = _significant(run, pairs[0])
-    title = f"{_added(run)}: {significant or 'no significant difference'}, compared with as many random ones"
-    if seeds < 2:
-        title = "Confidence intervals need a second seed"
+    title = "Confidence intervals need a second seed"
+    if seeds > 1:
+        title = _finding(run, RANDOM).sentence.removesuffix(".")
     layout.chart(
         run.view,
         "differences",
         lambda dark: figures.differences(result, pairs, _SHORT, TESTS, title, dark=dark),
         alt=title,
         read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
-        f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t). Intervals that "
-        "exclude 0 are significant, in the table marked by *. By chance alone, 1 of 20 does.",
+        f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t), corrected for the "
+        "number of test sets (Holm). Intervals that exclude 0 are significant, in the table marked by *.",
         depends=(run.path.name, run.seeds, tuple(result.networks)),
         table=pd.DataFrame(result.rows()),
     )

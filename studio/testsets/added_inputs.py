@@ -18,6 +18,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import amount, quantity
 from studio.state import address
 from studio.state.selection import select, selected
+from studio.testsets import seeds
 from studio.testsets.comparison_charts import CELLS, SHOWN, headline
 from studio.testsets.suite_comparison import ComparedSuites, compare
 from studio.text import cell_name, literal, lower, percent, plural, times
@@ -103,7 +104,8 @@ def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
     some = f", {len(positions)} of {len(cells.added):,}" if len(positions) < len(cells.added) else ""
     st.markdown(
         f"**{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
-        f"{plural(len(cells.added), 'cell')} that no original test reaches.**"
+        f"{plural(len(cells.added), 'cell')} that no original test reaches.** "
+        f"{seeds.findings(found, {}, m)[number].sentence}"
     )
     place = _picked(view, suite, positions)
     tiles = [gallery.Tile(int(row), _caption(found, number, int(row))) for row in positions]

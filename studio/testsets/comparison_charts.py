@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from idc_core.evidence.additions import addition
+from idc_core.evidence.finding import Finding, Verdict
 from idc_core.figures import suites as figures
 from studio.jobs import suite_catalog
 from studio.jobs.results import View
@@ -16,6 +18,8 @@ from studio.jobs.wording import quantity
 from studio.shell import pins, tabs
 from studio.state import address
 from studio.state.selection import Point, Selection, carried
+from studio.testsets import seeds
+from studio.testsets.seeds import Gains
 from studio.testsets.suite_comparison import ComparedSuites, compare, compare_chosen
 from studio.text import count, literal, lower, percent, plural
 from studio.widgets import layout
@@ -28,39 +32,26 @@ def _drawn(found: ComparedSuites) -> list[figures.DrawnSuite]:
     return [figures.DrawnSuite(option.label, option.kind, option.within) for option in found.options]
 
 
-def headline(found: ComparedSuites) -> str:
-    """Say which suite adds most cells, with how many inputs."""
+def headline(found: ComparedSuites, gains: Gains | None = None) -> str:
+    """Say what each suite adds beside what as many natural inputs would, and how the added inputs are classified."""
     if len(found.results) < 2:
         return "**Only the original tests are shown.** Choose suites above to see which cells they add."
     if not found.additions:
         return f"**{_covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
-    m = found.first_m()
-    gains, base = found.added(m), found.results[0].cells[m].covered
-    labels = [literal(lower(found.options[number].label)) for number in found.additions]
-    if not any(gains):
-        verb, most = "adds" if len(labels) == 1 else "add", max(found.comparison.ms)
-        text = f"{layout.names(labels)} {verb} no new cells for any m up to {most}."
-        return f"**{text[0].upper()}{text[1:]}** {_covered_by_parts(found)}"
-    first, *others = sorted(found.additions, key=lambda number: -gains[number])
-    text = (
-        f"{_who(found, first)} adds {plural(gains[first], 'cell')} to the {count(base)} covered by the original tests "
-    )
-    text += f"(m = {m})"
-    others_added = [f"{lower(_who(found, number))} adds {gains[number] or 'none'}" for number in others]
-    sentences = [f"**{'; '.join([text, *others_added])}.**"]
-    if sum(1 for gain in gains if gain) > 1:
-        together = found.comparison.marginal(m, found.comparison.best_order(m))
-        sentences.append(f"Together they add {count(int(together[1:].sum()))}.")
-    most = max(found.comparison.ms)
-    best = int(np.argmax(found.added(most)))
-    if most != m and found.added(most)[best] and best != int(np.argmax(gains)):
-        cells = plural(found.added(most)[best], "cell")
-        sentences.append(f"At m = {most} {literal(lower(found.options[best].label))} adds most: {cells}.")
-    return " ".join([*sentences, _covered_by_parts(found)]).strip()
+    first, *others = [finding.sentence for finding in seeds.findings(found, gains or {}, found.m).values()]
+    sentences = [f"**{first}**", *others, _accuracies(found, gains or {}), _covered_by_parts(found)]
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _who(found: ComparedSuites, number: int) -> str:
-    return f"{literal(found.options[number].label)} ({plural(found.results[number].extra, 'input')})"
+def _accuracies(found: ComparedSuites, gains: Gains) -> str:
+    """Say how the added inputs are classified; nothing where accuracy is not defined."""
+    shares = {place: seeds.accuracy(found, gains, place) for place in found.additions}
+    said = [
+        f"{literal(lower(found.options[place].label))} {percent(share)}"
+        for place, share in shares.items()
+        if share is not None
+    ]
+    return f"Accuracy on added inputs: {layout.names(said)}." if said else ""
 
 
 def _covered_by_parts(found: ComparedSuites) -> str:
@@ -79,11 +70,15 @@ def draw_compared(view: View, names: list[str]) -> None:
     finding = st.empty()
     found = compare(view, names)
     finding.markdown(headline(found))
+    wait_for_seeds = seeds.begin(found)
     perturbed = suite_catalog.perturbed_count(view)
     if perturbed < len(view.chosen) and any(result.extra == perturbed for result in found.results):
         st.caption(f"Suites perturb {count(perturbed)} of the {plural(len(view.chosen), 'test')}, drawn at random.")
     _draw_gains(found)
     _draw_tables(found)
+    gains = wait_for_seeds()
+    finding.markdown(headline(found, gains))
+    _draw_added(found, gains)
     pins.beside(view, partial(_draw_side, found, names), partial(_difference, found, names))
     noise = (
         "Noise on random pixels (U_O+S) and on the most relevant pixels (U_O+DI) follows RQ2 of the paper: the same "
@@ -94,7 +89,9 @@ def draw_compared(view: View, names: list[str]) -> None:
         f"Neurons and clusters are learnt once from the training inputs, for {max(found.comparison.ms)} neurons of "
         f"layer {view.setup.layer}. A smaller m uses the first of them.",
         f"{noise if view.has_pictures else ''}A suite adds a cell if it reaches it and no original test does. "
-        "Suites made of the tests include the original tests; added inputs are the others.",
+        "Suites made of the tests include the original tests; added inputs are the others. What as many natural inputs "
+        "would add is predicted from the cells that one test reaches and those that two reach, with the range of 95 %, "
+        "for at most as many inputs as there are tests. Training inputs are none: clusters were fitted to them.",
         found.provenance,
     )
 
@@ -193,6 +190,34 @@ def _draw_tables(found: ComparedSuites) -> None:
     st.caption(f"In brackets: added cells. Cells in total: {layout.names(totals)}.{measure}")
 
 
+def _draw_added(found: ComparedSuites, gains: Gains) -> None:
+    """List what each suite adds, for every number of neurons, beside natural inputs."""
+    ms = found.comparison.ms
+    by_m = {m: seeds.findings(found, gains, m, len(found.additions) * len(ms)) for m in ms}
+    rows = [
+        {"suite": found.options[place].label} | {f"m = {m}": _beside(found_at[place]) for m, found_at in by_m.items()}
+        for place in found.additions
+        if place in by_m[ms[0]]
+    ]
+    if rows:
+        table = pd.DataFrame(rows)
+        right = st.column_config.TextColumn(alignment="right")
+        columns = dict.fromkeys(table.columns[1:], right)
+        alt = "New cells of every suite beside those of as many natural inputs"
+        st.dataframe(table, hide_index=True, height="content", column_config=columns, alt=alt)
+        st.caption(
+            f"New cells (mean of {seeds.SEEDS} seeds where a suite depends on one) / those of as many natural inputs. "
+            "A star marks what stands out."
+        )
+
+
+def _beside(finding: Finding) -> str:
+    """Write the number of a finding beside its control."""
+    control, star = finding.control, " *" if finding.verdict is Verdict.STANDS_OUT else ""
+    low, high = count(int(control.low)), count(int(control.high))
+    return f"{finding.write(finding.number)} / {finding.write(control.value)} ({low} to {high}){star}"
+
+
 def _draw_shared(found: ComparedSuites) -> None:
     """Draw how many cells every two suites share."""
     counts = found.comparison.shared[found.m]
@@ -226,7 +251,7 @@ def _draw_cumulative(found: ComparedSuites) -> None:
         # Parts of the tests add nothing, wherever they stand.
         places = [place for place, number in enumerate(numbers) if number == 0 or number in found.additions]
         orders.append((name, [numbers[place] for place in places], comparison.marginal(m, numbers)[places]))
-    title = _cumulative_title(found, orders[1][1], orders[1][2].tolist())
+    title = _cumulative_title(found, int(orders[1][2][1:].sum()))
     layout.chart(
         found.view,
         "in-turn",
@@ -258,45 +283,26 @@ def _draw_side(found: ComparedSuites, names: list[str], shown: View, _: Selectio
 
 
 def _difference(found: ComparedSuites, names: list[str], here: View, there: View) -> str:
-    """Say how many cells the suites add on either setup."""
+    """Say how many cells the suite that adds most adds on either setup, beside natural inputs."""
     sentences = []
-    for view, where in ((here, "here"), (there, "on the pinned setup")):
+    for view, where in ((here, "Here"), (there, "On the pinned setup")):
         suites = _same_suites(found, names, view)
-        gains = suites.added(suites.m)
-        best = int(np.argmax(gains))
-        most = f"{lower(suites.options[best].label)} adds most: {plural(gains[best], 'cell')}"
-        sentences.append(f"{where} (m = {suites.m}) {most if gains[best] else 'no suite adds cells'}")
-    text = "; ".join(sentences)
-    return f"{text[0].upper()}{text[1:]}."
+        said = [finding.sentence for finding in seeds.findings(suites, {}, suites.m).values()]
+        sentences.append(f"{where}: {said[0][0].lower()}{said[0][1:]}" if said else f"{where}: no suite adds inputs.")
+    return " ".join(sentences)
 
 
 def _gains_title(found: ComparedSuites) -> str:
-    """State who adds most cells, for the setup's number of neurons and the largest one."""
+    """Name what is drawn; of parts of the tests, say what they cover."""
     if len(found.results) > 1 and not found.additions:
         return _covered_by_parts(found).removesuffix(".")
-    ms = sorted({found.m, max(found.comparison.ms)})
-    best = {m: int(np.argmax(found.added(m))) for m in ms}
-    cells = {m: plural(found.added(m)[best[m]], "cell") for m in ms}
-    if not any(best.values()):
-        return f"No suite adds cells at m = {' or m = '.join(map(str, ms))}"
-    if len(set(best.values())) == 1:
-        counts = ", ".join(f"{cells[m]} at m = {m}" for m in ms)
-        return f"{found.options[best[ms[0]]].label} adds most: {counts}"
-    several = [
-        f"at m = {m} {lower(found.options[best[m]].label)} adds most: {cells[m]}"
-        if best[m]
-        else f"at m = {m} no suite adds cells"
-        for m in ms
-    ]
-    text = "; ".join(several)
-    return text[0].upper() + text[1:]
+    return "Coverage (IDC) of the original tests, and with each suite" if found.additions else "Coverage (IDC)"
 
 
-def _cumulative_title(found: ComparedSuites, best: list[int], gains: list[int]) -> str:
-    """State what the suites add together, from the suites and their gains in the best order."""
-    if not any(gains[1:]):
-        return f"At m = {found.m} no suite adds cells to the original tests"
-    title = f"At m = {found.m} all suites together add {plural(sum(gains[1:]), 'cell')}, "
-    title += f"{lower(found.options[best[1]].label)} alone {count(gains[1])}"
-    late = sum(1 for gain in gains[1:] if not gain)
-    return title + (f"; {plural(late, 'suite')} {'adds' if late == 1 else 'add'} nothing more" if late else "")
+def _cumulative_title(found: ComparedSuites, gain: int) -> str:
+    """State what the suites add together, beside what as many natural inputs would."""
+    inputs = sum(found.results[place].extra for place in found.additions)
+    claim = f"New cells at m = {found.m} from all suites together"
+    if not inputs:
+        return f"{claim}: they add no inputs"
+    return addition(claim, [gain], seeds.natural(found, found.m, inputs)).sentence.removesuffix(".")

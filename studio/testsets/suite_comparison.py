@@ -31,13 +31,18 @@ _ORIGINAL = SuiteOption("original", "Original tests", "The tests as they are.", 
 
 @dataclass(frozen=True, eq=False)
 class ComparedSuites:
-    """Suites side by side, the original tests first; `problems` has a sentence for each suite that is left out."""
+    """Suites side by side, the original tests first; `problems` has a sentence for each suite that is left out.
+
+    `learnt` has the neurons and clusters, `of_tests` the responses to the original tests.
+    """
 
     view: View
     options: list[SuiteOption]
     suites: list[Suite]
     comparison: SuiteComparison
     problems: list[str]
+    learnt: Analysis
+    of_tests: PartResponses
 
     @property
     def results(self) -> tuple[SuiteResult, ...]:
@@ -113,7 +118,8 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
     except CancelledError:
         problems.append(f"Stopped before more neurons than {view.analysis.m} were clustered.")
     ms = sorted({view.analysis.m, *(m for m in MS if m <= len(learnt.important))})
-    responses = {base.parts[0].fingerprint: _of_tests(view, learnt)}
+    of_tests = _of_tests(view, learnt)
+    responses = {base.parts[0].fingerprint: of_tests}
     options, suites = [_ORIGINAL], [base]
     for name in names:
         label = known[name].label if name in known else name
@@ -136,7 +142,7 @@ def compare_chosen(view: View, names: Sequence[str]) -> ComparedSuites:
             options.append(known[name])
             suites.append(suite)
     compared = _compared(waiting, view, options, suites, lambda: compare_responses(suites, responses, learnt, ms), ms)
-    return ComparedSuites(view, options, suites, compared, problems)
+    return ComparedSuites(view, options, suites, compared, problems, learnt, of_tests)
 
 
 def _compared(

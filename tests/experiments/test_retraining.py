@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy import stats
 from torch import nn
 
+from idc_core.base.statistics import holm, holm_levels
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
 from idc_core.experiments.retraining import _with_fresh_weights, retrain, usual_recipe
-from idc_core.experiments.retraining_results import RetrainedNetwork, interval
+from idc_core.experiments.retraining_results import RetrainedNetwork, interval, p_values
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
 from idc_core.models.recipes import _one_cycle
@@ -267,10 +269,16 @@ def test_texts_can_be_added_too(train):
     assert found.added("more") == [5]
 
 
-def test_interval_is_students():
-    mean, half = interval(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]))
-    assert mean.tolist() == [2, 5]
-    assert half == pytest.approx([4.302652729749464 / np.sqrt(3), 0])
+def test_interval_is_students_at_holms_levels():
+    values = np.array([[1.0, 5.0, 0.0], [2.0, 5.0, 1.0], [3.0, 5.0, -1.0]])
+    mean, half = interval(values)
+    assert mean.tolist() == [2, 5, 0]
+    p = p_values(values)
+    assert p[:1] == pytest.approx(stats.ttest_1samp(values[:, :1], 0).pvalue)
+    assert p[1:].tolist() == [0, 1]
+    # The second column is certain; the first fails at half of 5 %, and those behind it are at the same level.
+    assert half == pytest.approx([stats.t.isf(0.0125, 2) / np.sqrt(3), 0, stats.t.isf(0.0125, 2) / np.sqrt(3)])
+    assert interval(values[:, :1])[1] == pytest.approx([4.302652729749464 / np.sqrt(3)])
     assert np.isnan(interval(np.ones((1, 2)))[1]).all()
     assert np.isnan(interval(np.ones((0, 2)))[0]).all()
 
@@ -281,9 +289,14 @@ def test_differences_are_taken_seed_by_seed(net, train, tests, more):
     pairs = found.values[1, :, -1] - found.values[0, :, -1]
     assert np.array_equal(one.values, pairs)
     assert one.mean == pytest.approx(pairs.mean(0))
-    expected = 4.302652729749464 * pairs.std(0, ddof=1) / np.sqrt(3)
-    assert one.high - one.mean == pytest.approx(expected)
-    assert one.exceeds.tolist() == [bool(abs(m) > e) for m, e in zip(one.mean, expected, strict=True)]
+    levels = holm_levels(p_values(pairs))
+    assert one.high - one.mean == pytest.approx(stats.t.isf(levels / 2, 2) * pairs.std(0, ddof=1) / np.sqrt(3))
+    assert one.exceeds.tolist() == (holm(p_values(pairs)) < 0.05).tolist()
+    column = found.most_different("more", "none")
+    said = found.finding("more", "none", column, "Accuracy with more", "with nothing added")
+    assert said.number == pytest.approx(found.mean()[1, -1, column])
+    assert said.control.value == pytest.approx(found.mean()[0, -1, column])
+    assert said.looks == len(tests)
     row = next(row for row in found.rows() if (row["addition"], row["test"]) == ("more", "dark"))
     assert row["minus_none"] == pytest.approx(pairs[:, 1].mean())
     assert row["mean"] == pytest.approx(found.values[1, :, -1, 1].mean())

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 import idc_core as idc
 from idc_core.base.files import cache_folder
 from idc_core.errors import SettingError
+from idc_core.evidence.additions import natural_gain
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.saved_suites import open_saved, saved_suites
@@ -93,7 +94,12 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
 
     found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
     new = {tuple(cell) for cell in found.tolist()} - cells
-    assert f"add {len(new)} cells to those of the 540 original tests" in finding
+    counts = np.unique(view.analysis.codes, return_counts=True)[1]
+    natural = natural_gain(counts, view.analysis.total, 64)
+    beside = f"{len(new)}, and {natural.expected:.2f} ({natural.low} to {natural.high}) in as many natural inputs."
+    assert f"New cells from the attacked inputs: {beside}**" in finding
+    accuracy = (result.predictions == result.targets).mean()
+    assert f"Accuracy on attacked inputs: {percent(accuracy)}." in finding
     listed = table(opened(tab="cells"), "first test")
     assert set(listed["cell"]) == {cell_name(cell) for cell in new}
     assert listed["attacked inputs"].sum() == sum(tuple(cell) in new for cell in found.tolist())
@@ -330,5 +336,5 @@ def test_heatmaps_can_explain_the_right_class_both_times(view):
 
 def test_pinned_setup_is_attacked_in_the_same_way():
     app = opened(pin="layer=fc1", attacked="32", tab="sizes")
-    assert "on the pinned setup. It adds" in text(app)
+    assert "on the pinned setup. New cells here: " in text(app)
     assert len(app.get("plotly_chart")) == 3

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from idc_core.coverage import CRITERIA
+from idc_core.coverage.agreement import equal_suites
 from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.coverage.streamed import measure
 from idc_core.suites import SUITES, make_suite
-from studio.criteria import compared_suites, criterion_controls
+from studio.criteria import compared_suites, criterion_controls, criterion_scores
 from studio.jobs import jobs
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
-from studio.widgets import layout
 from tests.pages.reading import forget
 
 NAMES = [name.upper() for name in CRITERIA]
@@ -78,24 +78,39 @@ def test_small_multiples_draw_the_table(open_page):
     assert [bar["text"] for bar in bars] == shown[columns].to_numpy().tolist()
 
 
-def test_finding_says_who_agrees(open_page):
-    spec = figure(open_page("criteria", tab="agreement"))
-    matrix = np.array(figure_matrix(spec))
-    most, high = NAMES[1:][int(np.nanargmax(matrix[0, 1:]))], np.nanmax(matrix[0, 1:])
-    assert f"{most} correlates most with IDC ({high:.2f})" in title(spec)
-    assert f"{most} correlates most with IDC (rank correlation {high:.2f})" in text(open_page("criteria"))
+@pytest.fixture(scope="module")
+def agreement(view):
+    """The scores of a hundred halves of the tests by some criteria, each half measured from the inputs."""
+    halves = equal_suites(540)
+    scores = {name: [] for name in ("idc", "kmnc", "nlc")}
+    criteria = [CRITERIA[name](view.model, "fc2") for name in scores]
+    for half in halves[:3]:
+        for name, score in zip(scores, measure(criteria, view.train, view.test.inputs[half]), strict=True):
+            scores[name].append(score)
+    return scores
 
 
-def test_title_counts_the_criteria_that_disagree_and_the_folded_sentence_names_them(open_page):
-    app = open_page("criteria")
-    drawn = [numbers(bar["x"]) for bar in figure(app)["data"]]
-    first, last = (list(compared_suites.PARTS).index(name) for name in ("first", "last"))
-    higher = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] > row[first]]
-    lower = [name for name, row in zip(NAMES, drawn, strict=True) if row[last] < row[first]]
-    said = f"{len(higher)} of {len(NAMES)} criteria score the last classes higher, {len(lower)} the first classes"
-    assert said == title(figure(app))
-    named = f"the last classes: {layout.names(higher)}; for the first classes: {layout.names(lower)}."
-    assert f"Higher for {named}" in text(app)
+def test_suites_of_equal_size_are_scored_as_from_their_inputs(view, agreement):
+    measured = criterion_scores.measure_criteria(view, list(agreement), {name: {} for name in agreement})
+    agreed = criterion_scores.agree(view, measured)
+    assert agreed.size == 270
+    for name, scores in agreement.items():
+        assert agreed.scores[name][:3] == pytest.approx(scores, rel=1e-5)
+        assert len(agreed.scores[name]) == 100
+
+
+def test_finding_says_who_agrees_over_suites_of_equal_size(open_page, view):
+    app = open_page("criteria", tab="agreement")
+    matrix = np.array(figure_matrix(figure(app)))
+    place = int(np.nanargmax(np.abs(matrix[0, 1:])))
+    words = f"{NAMES[1:][place]} correlates most with IDC over 100 suites of 270 tests: "
+    number = f"{matrix[0, 1 + place]:.2f}".replace("-", "\u2212")
+    assert title(figure(app)).startswith(f"{words}{number}, and 0 (")
+    assert f"**{words}{number}, and 0 (" in text(open_page("criteria"))
+    shown = table(app, "p (Holm)").set_index("criterion")
+    assert shown.loc[NAMES[1:][place], "correlation with IDC"].lstrip("+") == number
+    assert "NC" not in shown.index, "the same for every half"
+    assert "100 suites show correlations from 0." in text(open_page("criteria"))
 
 
 def test_prioritisation_says_who_meets_mistakes_first(open_page):
@@ -127,15 +142,15 @@ def test_apfd_is_that_of_the_real_mistakes(open_page, view):
     assert {"IDC, most new coverage", "DSC, most surprising", "NLC, largest gain", "Margin"} <= set(shown.index)
 
 
-def test_correlation_over_subsets_of_one_size_is_another(open_page):
+def test_correlation_over_suites_of_different_size_is_another(open_page):
     app = open_page("criteria", tab="agreement")
-    before, first = figure_matrix(figure(app)), title(figure(app))
+    before = figure_matrix(figure(app))
     over = next(group for group in app.get("button_group") if group.label == "Compared over")
-    over.set_value("same").run()
+    over.set_value("suites").run()
     assert not app.exception
-    after, second = figure_matrix(figure(app)), title(figure(app))
-    assert "subsets of equal size" in second != first
-    assert abs(after[0][4]) < abs(before[0][4])  # KMNC and IDC agree over suites because both grow with the tests
+    after = figure_matrix(figure(app))
+    assert "criteria also correlate by size" in title(figure(app))
+    assert abs(after[0][4]) > abs(before[0][4])  # KMNC and IDC agree over suites because both grow with the tests
 
 
 def test_first_picks_are_the_chosen_orders(open_page, view):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import idc_core as idc
+from idc_core.evidence.additions import addition, natural_gain
 from idc_core.suites import (
     compare_suites,
     make_suite,
@@ -22,6 +23,7 @@ from studio.jobs import jobs, suite_catalog
 from studio.jobs.results import open_view
 from studio.jobs.suite_addresses import parse
 from studio.state.setup import DEFAULT
+from studio.testsets import seeds
 from tests.pages.reading import forget, text
 from tests.suites.test_own import packed
 
@@ -74,13 +76,43 @@ def test_page_opens_on_the_papers_suites_as_the_engine_compares_them(open_page, 
     assert shown.loc["Random noise", "accuracy on added inputs"] == f"{100 * expected.suites[1].extra_accuracy:.1f} %"
 
 
-def test_verdict_counts_what_each_adds(open_page, expected):
+@pytest.fixture(scope="module")
+def by_seed(view):
+    """New cells at m = 6 and accuracy of ten seeds of either noise, one after the other, straight from the engine."""
+    learnt = idc.IDC(view.model, "fc2", m=12).fit(view.train)
+    made = {}
+    for name in ("noise", "guided"):
+        suites = [original(view.test), *(make_suite(name, view.test, view.model, seed=seed) for seed in range(10))]
+        results = [compare_suites(view.model, [suites[0], one], learnt).suites[1] for one in suites[1:]]
+        accuracies = [one.extra_accuracy for one in results]
+        made[name] = [len(one.cells[6].added) for one in results], float(np.mean(accuracies))
+    return made
+
+
+def test_what_each_adds_stands_beside_natural_inputs(open_page, view, by_seed):
     app = open_page("testsets")
-    random, guided = (len(one.cells[6].added) for one in expected.suites[1:])
-    covered = expected.suites[0].cells[6].covered
-    words = f"**Random noise (540 inputs) adds {random} cells to the {covered} covered by the original tests (m = 6); "
-    assert f"{words}relevance-guided noise (540 inputs) adds {guided}.**" in text(app)
-    assert f"Together they add {expected.marginal(6)[1:].sum()}." in text(app)
+    natural = natural_gain(np.unique(view.analysis.codes, return_counts=True)[1], view.analysis.total, 540)
+    beside = f"{natural.expected:.1f} ({natural.low} to {natural.high}) in as many natural inputs"
+    for name, label in (("noise", "random noise"), ("guided", "relevance-guided noise")):
+        added, accuracy = by_seed[name]
+        spread = f"540 inputs; mean of 10 seeds, {min(added)} to {max(added)}"
+        finding = addition("x", added, natural, looks=2)
+        number, verdict = finding.write(np.mean(added)), finding.verdict
+        ending = "." if verdict == "stands out" else f", {verdict}."
+        assert f"New cells at m = 6 from {label} ({spread}): {number}, and {beside}{ending}" in text(app)
+        assert f"{label} {100 * accuracy:.1f} %" in text(app)
+        cell = app.dataframe[2].value.set_index("suite").loc[label.capitalize(), "m = 6"]
+        assert cell.startswith(f"{number} / {natural.expected:.1f} ({natural.low} to {natural.high})")
+
+
+def test_without_further_seeds_the_page_tells_of_one(open_page, monkeypatch):
+    monkeypatch.setattr(seeds, "_QUICK", 0)
+    app = open_page("testsets", suites="noise~pixels=20")
+    (button,) = (one for one in app.button if one.key == "ten-seeds")
+    assert "from random noise (pixels 20) (540 inputs): " in text(app)
+    button.click().run()
+    assert "from random noise (pixels 20) (540 inputs; mean of 10 seeds" in text(app)
+    assert not [one for one in app.button if one.key == "ten-seeds"]
 
 
 def test_figures_show_gains_shared_cells_and_both_orders(open_page, expected):
@@ -359,7 +391,7 @@ def test_pinned_setup_is_drawn_beside(open_page):
     app = open_page("testsets", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 3
-    assert "on the pinned setup (m = 6)" in text(app)
+    assert "On the pinned setup: new cells at m = 6 from " in text(app)
 
 
 def test_small_layers_show_the_numbers_that_fit(open_page):
@@ -370,7 +402,7 @@ def test_small_layers_show_the_numbers_that_fit(open_page):
 def test_setup_with_another_m_opens_on_it(open_page):
     app = open_page("testsets", m="3", suites="noise")
     assert [name for name in table(app).columns if name.startswith("IDC")] == [f"IDC, m = {m}" for m in (3, *MS)]
-    assert "(m = 3)" in text(app) or "(m = 6)" in text(app)
+    assert "New cells at m = 3 from random noise" in text(app)
 
 
 def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, open_page):
