@@ -148,11 +148,10 @@ class _Filler:
         self.cells, self.left_out = _uncovered(self.covered, self.space.sizes, settings.cells)
         self.codes = encode(self.cells, self.space.sizes)
         shape = tuple(map(int, test.inputs.shape[1:]))
-        limits = {"epsilon": settings.epsilon, "iterations": settings.iterations, "layer": self.space.layer}
         search = ProvenanceStep(
             "reach-cell",
-            f"changed until they lie in an uncovered cell (at most {settings.epsilon:g})",
-            limits,
+            f"changed until they lie in an uncovered cell (at most {settings.largest_change:g})",
+            {"epsilon": settings.largest_change, "iterations": settings.iterations, "layer": self.space.layer},
             None,
             fingerprint(model),
         )
@@ -202,7 +201,7 @@ class _Filler:
             self.source,
             np.repeat(cells, [len(some) for some in near], axis=0),
             self.test.inputs[origin],
-            self.settings.epsilon,
+            self.settings.largest_change,
             iterations=self.settings.iterations,
             enough=self.settings.kept,
             on_progress=part_of(on_progress, self.done, self.steps),

@@ -66,7 +66,7 @@ def test_inputs_have_eight_bits_and_keep_their_constraint(setup, filling):
     searched = filling.way == len(filling.ways) - 1
     assert searched.any()
     assert not searched.all()
-    assert change[searched].max() <= SETTINGS.epsilon + 1e-6
+    assert change[searched].max() <= SETTINGS.largest_change + 1e-6
     np.testing.assert_array_equal(filling.targets, test.targets[filling.origin])
     with torch.no_grad():
         np.testing.assert_array_equal(model(torch.tensor(filling.inputs)).argmax(1), filling.predictions)
@@ -147,7 +147,7 @@ def test_what_was_found_is_told(setup, filling):
 
 def test_it_goes_on_only_with_the_same_settings(setup, filling):
     with pytest.raises(SettingError, match="goes on only"):
-        fill_grid(*setup, replace(SETTINGS, epsilon=0.2), start=filling)
+        fill_grid(*setup, replace(SETTINGS, largest_change=0.2), start=filling)
 
 
 def test_a_budget_of_few_cells_leaves_some_out(setup):
@@ -184,8 +184,8 @@ def test_only_pictures_are_made(setup):
     model, analysis, test, judge = setup
     with pytest.raises(DataError, match="pictures only"):
         fill_grid(model, analysis, replace(test, inputs=test.inputs.reshape(len(test), -1)), judge)
-    with pytest.raises(SettingError, match="epsilon"):
-        FillSettings(epsilon=2.0)
+    with pytest.raises(SettingError, match="largest_change"):
+        FillSettings(largest_change=2.0)
 
 
 def test_one_search_for_many_cells_is_many_searches(setup):
