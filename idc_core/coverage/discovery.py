@@ -13,6 +13,9 @@ from idc_core.errors import SettingError
 from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Control, Finding
 
+FEWEST = 4
+"""Tests of which one half can say what the other reaches."""
+
 
 def discovery(criterion: IDC | Profiles) -> Discovery:
     """Return how much the tests leave to be reached: the chance that the next one reaches something new, and so on.
@@ -39,7 +42,7 @@ def discovery(criterion: IDC | Profiles) -> Discovery:
     -----
     Where a test covers several targets (neurons, sections), `chance` is that of a test that covers any new one; where
     it covers none, it counts among the tests all the same. The clusters of CC depend on the order of the tests: profile
-    them in the order given. On digits, fc2, its chance held in 97 % of 180 draws.
+    them in the order given. How often the intervals hold is in docs/results/discovery.md.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def second_half(codes: Codes) -> Finding:
     Raises
     ------
     DataError
-        If there are fewer than four tests.
+        If there are fewer than `FEWEST` tests.
     """
     middle = (len(codes) + 1) // 2
     first, second = codes[:middle], codes[middle:]

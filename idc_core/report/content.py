@@ -62,6 +62,25 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Left:
+    """How much the tests leave to be found, for tests drawn like them; ranges are of 95 %.
+
+    `chance` is that of a new cell at the next test, 0..1; `expected` that many new cells in `more` tests. At least
+    `at_least` cells can be reached. The sentences say this, and what one half of the tests says of the other.
+    """
+
+    chance: float
+    low: float
+    high: float
+    more: int
+    expected: float
+    expected_low: int
+    expected_high: int
+    at_least: int
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Neuron:
     """An important neuron and its clusters, from the lowest activation to the highest."""
 
@@ -196,6 +215,7 @@ class Report:
     classes: tuple[str, ...]  # whose tests these are; empty for all
     filter: str  # all that these tests meet, in words, these classes included; empty where all tests are looked at
     coverage: Coverage
+    left: Left | None  # None where every cell is covered, and where there are fewer than four tests
     neurons: tuple[Neuron, ...]
     sketch: str  # how far clusters of a sketch can be from the exact ones; empty where all are exact
     uncovered: Uncovered

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.coverage.cell_table import gaps, state_counts
-from idc_core.coverage.discovery import second_half
+from idc_core.coverage.discovery import FEWEST, second_half
 from idc_core.coverage.growth import Growth, growth
 from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Verdict
@@ -21,13 +21,10 @@ from studio.widgets import grid_axes, layout
 _LEFT = "left-over"
 """Key of the table of clusters."""
 
-_FEWEST = 4
-"""Tests of which the one half can say what the other reaches."""
-
 
 def draw(view: View) -> None:
     """Show how coverage grows with the tests, and in which clusters cells are left."""
-    left = Discovery.of_counts(view.table.counts, view.table.total) if len(view.chosen) >= _FEWEST else None
+    left = Discovery.of_counts(view.table.counts, view.table.total) if len(view.chosen) >= FEWEST else None
     if left is not None and view.table.covered < view.table.total:
         _say_left(view, left)
     _draw_growth(view, left)

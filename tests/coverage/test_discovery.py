@@ -72,3 +72,38 @@ def test_the_figures_of_the_documents():
     left = idc.discovery(criterion.update(idc.load_dataset("digits", "test")))
     assert f"{left.chance:.3f} ({left.low:.3f} to {left.high:.3f})" == "0.050 (0.022 to 0.078)"
     assert (left.reached, left.at_least, round(left.new(540).expected), *left.new(540)[1:]) == (83, 92, 15, 7, 33)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("idc", {}),
+        ("tknc", {}),
+        ("tknp", {}),
+        ("nbc", {}),
+        ("kmnc", {"k": 20}),
+        ("dsc", {}),
+        ("mdsc", {"upper": 60, "buckets": 200}),
+    ],
+)
+def test_intervals_hold_for_tests_of_digits(name, options):
+    """Tests are drawn from 1,197 inputs that the criterion has not seen, so that the truth is known."""
+    model, train, test = (
+        idc.load_model("lenet5-digits"),
+        idc.load_dataset("digits", "train"),
+        idc.load_dataset("digits", "test"),
+    )
+    profiles = CRITERIA[name](model, "fc2", **options).fit(train.inputs[:600])
+    profiles = profiles.profile(np.concatenate([train.inputs[600:], test.inputs]))
+    covered = np.zeros((len(profiles), int(profiles.targets.max()) + 1), bool)
+    covered[np.repeat(np.arange(len(profiles)), profiles.counts), profiles.targets] = True
+    rng, held = np.random.default_rng(1), np.zeros(2)
+    for _ in range(800):
+        now, later = np.split(covered[rng.integers(len(covered), size=540)], 2)
+        left, unseen = idc.discovery(Profiles.of_mask(now)), ~now.any(0)
+        new = left.new(270)
+        truth, found = covered[:, unseen].any(1).mean(), np.count_nonzero(unseen & later.any(0))
+        held += (left.low <= truth <= left.high, new.low <= found <= new.high)
+    assert 0.925 <= held[0] / 800 <= 0.985
+    assert held[1] / 800 >= 0.92

@@ -231,6 +231,16 @@ def test_growth_says_how_much_is_left_beside_what_one_half_says_of_the_other(ope
     assert "predicted from the first half, as expected." in words(app)
 
 
+def test_growth_of_few_tests_and_of_whole_coverage(open_page):
+    some = open_page("coverage", tab="growth", classes=["3"])
+    assert not some.exception
+    assert "more would reach about" in words(some)
+    whole = open_page("coverage", tab="growth", m="1", k="2")
+    assert not whole.exception
+    assert "Every cell is covered." in words(whole)
+    assert "reaches a new cell" not in words(whole)
+
+
 def test_what_is_left_is_counted_by_cluster(open_page, view):
     table = view.table
     app = open_page("coverage", tab="growth")

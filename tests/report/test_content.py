@@ -60,6 +60,21 @@ def test_coverage_is_that_of_the_tests(material, report):
     assert found.only_errors == len(set(reached) - right)
 
 
+def test_how_much_is_left_is_that_of_the_tests_looked_at(material, some, report):
+    left = idc.discovery(material.analysis.cell_profiles(material.test_traces.activations["fc2"]))
+    found = report.left
+    assert (found.chance, found.low, found.high, found.at_least) == (left.chance, left.low, left.high, left.at_least)
+    assert (found.more, found.expected, found.expected_low, found.expected_high) == (540, *left.new(540))
+    first, second, third = found.sentences
+    assert (
+        first == "The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 % interval)."
+    )
+    assert second == "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached."
+    assert third.startswith("New cells in the second half of the tests: ")
+    alone = np.unique(some.analysis.codes[some.chosen], return_counts=True)[1] == 1
+    assert make_report(some, date=DATE).left.chance == alone.sum() / len(some.chosen)
+
+
 def test_the_finding_is_sentences_with_these_numbers(report):
     found = report.coverage
     first, second, third = report.finding
