@@ -23,7 +23,7 @@ UNTESTED = "untested"
 _NORMAL = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""
 
-_MOST_DRAWS, _MOST_NUMBERS = 9_999, 2_000_000
+_MOST_DRAWS, _MOST_NUMBERS = 4_999, 1_000_000
 """Random draws at most, and random numbers that all of them take."""
 
 _NEVER = 1e-9

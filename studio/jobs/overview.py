@@ -9,7 +9,6 @@ import json
 
 from idc_core.analysis.overview import Overview, overview_of
 from idc_core.base.files import SHIPPED
-from idc_core.base.progress import Progress
 from idc_core.errors import DataError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
@@ -24,19 +23,20 @@ SNAPSHOT = _ASSETS / "overview.json"
 def summarise(view: View) -> Overview:
     """Return what the Overview shows of a view, found once and kept."""
     setup = view.setup
-
-    def work(report: Progress) -> Overview:
-        return overview_of(
-            view.analysis,
-            view.card.fingerprint,
-            (view.train, view.test),
-            setup.conditions,
-            view.train_traces.activations[setup.layer],
-        )
-
     options = tuple(sorted(setup.options.items()))
     key = (*view.key, setup.layer, view.analysis.m, options, setup.conditions)
-    return Waiting(1).get(_OVERVIEW, key, "comparing the tests with chance", work)
+    return Waiting(1).get(_OVERVIEW, key, "comparing the tests with chance", lambda report: compare(view))
+
+
+def compare(view: View) -> Overview:
+    """Find what the Overview shows of a view."""
+    return overview_of(
+        view.analysis,
+        view.card.fingerprint,
+        (view.train, view.test),
+        view.setup.conditions,
+        view.train_traces.activations[view.setup.layer],
+    )
 
 
 def snapshot() -> Overview | None:
