@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from studio.classes import class_bias, class_pair, controls, effectiveness, matrix, retraining, suspected_pairs
+from studio.classes import class_bias, class_pair, controls, matrix, retraining, suspected_pairs
 from studio.classes.class_errors import current_pair
 from studio.shell import tabs
 from studio.shell.frame import current_view
@@ -21,15 +21,8 @@ PAGE = PageEntry(
     "Which classes does it confuse, and for whom is it unfair?",
     "Confusion matrix, recall, precision; pairs with similar activations, bias, your own predictions, groups.",
     place=150,
-    tabs={
-        "matrix": "Confusion matrix",
-        "pairs": "Pairs",
-        "pair": "One pair",
-        "bias": "Bias",
-        "cost": "Cost-effectiveness",
-        "remedy": "Remedy",
-    },
-    controls={"pair-shown": "pair", "third": "bias", "pair": "pairs"},
+    tabs={"matrix": "Confusion matrix", "pairs": "Pairs", "pair": "One pair", "bias": "Bias", "remedy": "Remedy"},
+    controls={"pair-shown": "pair", "third": "bias", "pairs-shown": "pairs", "pair": "pairs"},
     needs=(
         classes(
             "This network predicts a number: it has no classes to confuse.",
@@ -59,7 +52,6 @@ tabs.draw(
         "pairs": partial(suspected_pairs.draw, _view, _looked, _settings, _pair),
         "pair": partial(class_pair.draw, _view, _looked),
         "bias": partial(class_bias.draw, _view, _looked, _settings),
-        "cost": partial(effectiveness.draw, _view, _looked),
         "remedy": partial(retraining.draw, _view, _looked),
     },
 )

@@ -21,11 +21,12 @@ from idc_core.errors import IdcError
 from idc_core.evidence.finding import Verdict
 from idc_core.figures import classes as figures
 from idc_core.runs import ErrorSettings
-from studio.classes import class_errors
+from studio.classes import class_errors, effectiveness
 from studio.classes.class_errors import Looked
 from studio.classes.class_pair import draw_confused
 from studio.jobs.results import View
 from studio.shell import pins, tabs
+from studio.state.choices import choose_one
 from studio.state.selection import Point, Selection, carried
 from studio.text import literal, percent, plural
 from studio.widgets import layout
@@ -39,6 +40,9 @@ _NEAR = 24
 
 _NONE = "\u2013"
 """No verdict: the pair is neither reported nor truly confused."""
+
+_PARTS = {"map": "pairs", "cost": "cost-effectiveness"}
+"""What is shown of the pairs: name and label."""
 
 _SHOWN = (
     "first",
@@ -68,7 +72,19 @@ def tell(looked: Looked, finding: DeltaGenerator) -> None:
 
 
 def draw(view: View, looked: Looked, settings: ErrorSettings, pair: tuple[int, int]) -> None:
-    """Show the distances of all pairs, the ranked pairs, and the confused tests of the selected one."""
+    """Show the distances of all pairs, the ranked ones and the selected one; or what inspecting them in order saves."""
+    shown = choose_one(
+        st.segmented_control,
+        "Show",
+        _PARTS,
+        "map",
+        "pairs-shown",
+        required=True,
+        help="The pairs and their distances, or how many truly confused pairs the first ones hold. Default pairs.",
+    )
+    if shown == "cost":
+        effectiveness.draw(view, looked)
+        return
     table = _pair_table(looked, _MOST_PAIRS)
     _draw_map(looked, view, "distances", pair, table)
     draw_confused(view, looked, pair)

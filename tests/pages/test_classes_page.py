@@ -161,11 +161,12 @@ def test_without_labels_there_is_no_matrix_and_the_pairs_are_one_click_away():
 def test_cost_effectiveness_counts_what_is_reported(found):
     _, distance, truth = found
     told = evaluate(distance, truth)
-    app = opened(tab="cost")
+    app = opened(**{"pairs-shown": "cost"})
     row = table(app, "recall").iloc[0]
     assert (row["pairs"], row["true"], row["reported"]) == (45, told.true_pairs, told.at_deviations.reported)
     assert row["of them true"] == told.at_deviations.true_positives
     assert f"gains over a random order {100 * told.gain:.0f}" in title(spec(app))
+    assert "Truly confused among the 7 pairs reported without labels: 0, and 0 among as many random pairs" in words(app)
 
 
 def test_threshold_counts_again(found):
