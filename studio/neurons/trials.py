@@ -267,8 +267,8 @@ def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool
         "moved",
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=_WRAP, dark=dark),
         alt=title,
-        read="Each box is one set of neurons, at most 10 of random ones. Height: the distance that they move (box: half "
-        f"of the tests; whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: "
+        read="Each box is one set of neurons, at most 10 of random ones. Height: the distance they move (box: half of "
+        f"the tests; whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: "
         f"{own.mean:.3g} ± {own.deviation:.3g} by {lower(first.label)}, {others.mean:.3g} ± {others.deviation:.3g} at "
         "random.",
         depends=(first.name, scaled, *depends),
