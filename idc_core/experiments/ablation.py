@@ -14,6 +14,8 @@ from idc_core.base.devices import device_of
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.evidence.draws import against_draws
+from idc_core.evidence.finding import Finding
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.captures import INPUT, CaptureTraits
 from idc_core.lrp.interception import Watch
@@ -41,7 +43,8 @@ class Ablation:
 
     `order` holds the important neurons (m,), `counts` the numbers silenced (c,), ascending. `baseline` is accuracy or
     for regression the root mean squared error, with no neuron silenced, `important` with the first neurons of
-    `order` silenced (c,), and `random` with as many random ones (seeds, c): NaN where there are not as many others.
+    `order` silenced (c,), and `random` with as many random ones (seeds, c): NaN where there are not as many others, or
+    an earlier seed draws the same ones.
     """
 
     layer: str
@@ -75,6 +78,12 @@ class Ablation:
     def random_high(self) -> NDArray[np.float64]:
         """Highest of the seeds, float64 (c,)."""
         return self._over_seeds(np.nanmax)
+
+    def finding(self, silenced: int, claim: str, what: str) -> Finding:
+        """Return the accuracy, or error, with so many of the first neurons silenced, among the draws of random ones."""
+        place = int(np.flatnonzero(self.counts == silenced)[0])
+        draws, unit = self.random[:, place], "%" if self.task == "classification" else ""
+        return against_draws("silenced", claim, float(self.important[place]), draws[~np.isnan(draws)], what, unit)
 
     def _over_seeds(self, summary: Callable[..., object]) -> NDArray[np.float64]:
         with warnings.catch_warnings():
@@ -175,7 +184,7 @@ def _plan(
     """Return the different sets of silent neurons, bool (v, neurons), and which of them stands where.
 
     The places are int64 (1 + seeds, 1 + c): the important neurons, then every seed; no neuron, then `counts`. -1 where
-    there are not enough neurons.
+    there are not enough neurons, or an earlier seed draws the same ones.
     """
     orders = [order, *(shuffled_others(order[: counts[-1]], neurons, seed) for seed in seeds)]
     sets: dict[bytes, int] = {}
@@ -189,6 +198,8 @@ def _plan(
                 which[i, j] = sets.setdefault(silent.tobytes(), len(rows))
                 if which[i, j] == len(rows):
                     rows.append(silent)
+                elif count and which[i, j] in which[1:i, j]:
+                    which[i, j] = -1
     return torch.from_numpy(np.stack(rows)), which
 
 

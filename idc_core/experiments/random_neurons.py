@@ -9,6 +9,9 @@ from idc_core.base.parameters import is_whole, shown
 from idc_core.base.ranges import DRAWS
 from idc_core.errors import SettingError
 
+_MOST_TRIED = 20
+"""Seeds that are tried per draw: where few sets of neurons are possible, no more of them are found."""
+
 Seeds = int | Sequence[int]
 """How many seeds, counted from 0, or the seeds themselves."""
 
@@ -44,3 +47,30 @@ def shuffled_others(important: NDArray[np.int64], neurons: int, seed: int) -> ND
     """
     others = np.setdiff1d(np.arange(neurons, dtype=np.int64), important)
     return np.random.default_rng(seed).permutation(others)
+
+
+def distinct_draws(
+    important: NDArray[np.int64], neurons: int, count: int, seeds: tuple[int, ...]
+) -> dict[int, NDArray[np.int64]]:
+    """Return `count` of the layer's other neurons by seed; a seed that draws the same ones as an earlier is left out.
+
+    Where `count` is the number of all others, there is one draw.
+    """
+    drawn: dict[frozenset[int], int] = {}
+    orders = {}
+    for seed in seeds:
+        order = shuffled_others(important, neurons, seed)[:count]
+        if drawn.setdefault(frozenset(order.tolist()), seed) == seed:
+            orders[seed] = order
+    return orders
+
+
+def seeds_of_draws(important: ArrayLike, neurons: int, draws: int) -> tuple[int, ...]:
+    """Return seeds that each draw another set of as many other neurons, as many as asked for or as are found."""
+    chosen = check_neurons(important, neurons)
+    tried = 4 * draws
+    while len(seeds := tuple(distinct_draws(chosen, neurons, len(chosen), tuple(range(tried))))) < draws:
+        if tried > _MOST_TRIED * draws:
+            break
+        tried *= 4
+    return seeds[:draws]

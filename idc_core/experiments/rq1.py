@@ -13,7 +13,9 @@ from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import PLAIN
 from idc_core.errors import DataError, SettingError
-from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
+from idc_core.evidence.draws import against_draws
+from idc_core.evidence.finding import Finding
+from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, distinct_draws
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.perturbation.guided import relevant_pixels
@@ -75,7 +77,8 @@ class RQ1:
     activation. In `scaled` and `random_scaled` each neuron's change is divided by its standard deviation over the
     unchanged inputs. Neurons that do not vary over them have no scale: they are left out, and the distance of the
     v others is multiplied by ``sqrt(m / v)``, so that dead neurons make no side smaller. `constant` is their
-    number in the layer.
+    number in the layer. `seeds` are those that draw different neurons: where the important ones are half of the layer
+    there is one draw of others.
     """
 
     layer: str
@@ -93,6 +96,10 @@ class RQ1:
     def distances(self, scaled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distances of the important (n,) and of the random neurons (seeds, n), scaled or as they are."""
         return (self.scaled, self.random_scaled) if scaled else (self.distance, self.random_distance)
+
+    def finding(self, claim: str, what: str) -> Finding:
+        """Return the important neurons' mean distance, in their own deviations, among the draws of random ones."""
+        return against_draws("moved", claim, float(self.scaled.mean()), self.random_scaled.mean(1), what)
 
     def summary(self, scaled: bool = False) -> _Comparison:
         """Compare important and random neurons over all inputs and seeds."""
@@ -223,7 +230,8 @@ def compare_neurons(changes: Changes, important: ArrayLike, seeds: Seeds = 5) ->
             f"Layer {changes.layer!r} has {neurons} neurons, so that there are no {m} random ones beside the {m} "
             f"important ones; choose m of at most {neurons // 2}."
         )
-    drawn = np.stack([shuffled_others(chosen, neurons, seed)[:m] for seed in listed])
+    draws = distinct_draws(chosen, neurons, m, listed)
+    drawn = np.stack([*draws.values()])
     # Not by the deviation, which in floating point is not exactly 0 for a constant neuron.
     varying = changes.before.max(0) > changes.before.min(0)
     plain = np.stack([_distance(changes, of, np.ones(m)) for of in (chosen, *drawn)])
@@ -232,7 +240,7 @@ def compare_neurons(changes: Changes, important: ArrayLike, seeds: Seeds = 5) ->
         changes.layer,
         chosen,
         drawn,
-        listed,
+        tuple(draws),
         plain[0],
         plain[1:],
         scaled[0],

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from idc_core.experiments.rq1 import RQ1, Summary
 
 
+_MOST_BOXES = 10
+"""Draws of random neurons that have a box."""
+
+
 def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool = False) -> go.Figure:
     """Draw what a network achieves against how many neurons are silenced: important ones, and random ones."""
     colours = palette(dark)
@@ -57,7 +61,7 @@ def ablation_curve(ablation: Ablation, title: str, *, wrap: int = 78, dark: bool
 
 
 def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, dark: bool = False) -> go.Figure:
-    """Draw how far neurons moved, a box for the important ones and one for each draw of random ones.
+    """Draw how far neurons moved, a box for the important ones and one for each of the first draws of random ones.
 
     Boxes reach from the lower to the upper quartile, whiskers from the 5th to the 95th percentile; a dashed line
     shows the mean. With `scaled` each neuron's change is measured in its own standard deviations.
@@ -66,7 +70,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
 
     colours = palette(dark)
     own, others = result.distances(scaled)
-    names = [f"seed {seed}" for seed in result.seeds]
+    names = [f"seed {seed}" for seed in result.seeds[:_MOST_BOXES]]
     figure = go.Figure()
     figure.add_box(
         **_box([summarise(own)], ["important"]),
@@ -76,7 +80,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
         opacity=0.85,
     )
     figure.add_box(
-        **_box([summarise(row) for row in others], names),
+        **_box([summarise(row) for row in others[: len(names)]], names),
         name="random neurons, a box a seed",
         fillcolor=colours.counts[0],
         line={"color": colours.accent, "width": 1.5},

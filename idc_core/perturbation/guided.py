@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idc_core.base.progress import Progress
@@ -21,6 +27,9 @@ from idc_core.perturbation.inputs import (
 )
 from idc_core.perturbation.noise import DEVIATION, check_deviation, noise_values
 from idc_core.tracing.trace import trace
+
+_KNOWN: ContextVar[dict[Hashable, NDArray[np.bool_]] | None] = ContextVar("places of relevant pixels", default=None)
+"""Where the most relevant pixels of pictures are, within `places_once`."""
 
 
 def guided_noise(
@@ -56,13 +65,36 @@ def guided_noise(
     settings = RelevanceSettings.of(rule, **parameters)
     noisy = pictures.copy()
     flat = noisy.reshape(count, channels, height * width)
-    for batch in trace(model, pictures, [INPUT], settings, batch_size=batch_size, on_progress=on_progress):
-        places = relevant_pixels(batch.relevance[INPUT], chosen).cpu().numpy()
-        for row, where in enumerate(places, batch.start):
-            values = noise_values(stream(seed, int(ids[row])), chosen, channels, spread)
-            marked = np.flatnonzero(where)
-            flat[row][:, marked] += values[:, : len(marked)]
+
+    def find() -> NDArray[np.bool_]:
+        batches = trace(model, pictures, [INPUT], settings, batch_size=batch_size, on_progress=on_progress)
+        found = [relevant_pixels(batch.relevance[INPUT], chosen).cpu().numpy() for batch in batches]
+        return np.concatenate(found) if found else np.zeros((0, height * width), np.bool_)
+
+    known = _KNOWN.get()
+    if known is None:
+        places = find()
+    else:
+        content = hashlib.sha256(np.ascontiguousarray(pictures).data).digest()
+        key = (id(model), content, pictures.shape, chosen, repr(settings))
+        if key not in known:
+            known[key] = find()
+        places = known[key]
+    for row, where in enumerate(places):
+        values = noise_values(stream(seed, int(ids[row])), chosen, channels, spread)
+        marked = np.flatnonzero(where)
+        flat[row][:, marked] += values[:, : len(marked)]
     return np.clip(noisy, 0, 1, out=noisy)
+
+
+@contextmanager
+def places_once() -> Iterator[None]:
+    """Find the most relevant pixels of equal pictures once: within, networks are not trained, and seeds may differ."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
 
 
 def relevant_pixels(relevance: Tensor, count: int) -> Tensor:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.errors import CancelledError, IdcError
+from idc_core.evidence.additions import addition, natural_gain
 from idc_core.figures.criteria import suite_scores
 from studio.differential.search import SearchResult
 from studio.jobs.jobs import JobKind, Waiting
@@ -45,9 +46,9 @@ def draw(view: View, result: SearchResult) -> None:
     labels = [name.upper() for name in names]
     scores = np.array([gained.scores[name] for name in names])
     tests, added = len(view.chosen), len(result.disagreements)
-    higher = [label for label, (before, after) in zip(labels, scores, strict=True) if after > before]
-    rise = f"{layout.names(higher)} {'rise' if len(higher) > 1 else 'rises'}" if higher else "no criterion rises"
-    title = f"{plural(added, 'disagreement')} added: {plural(gained.new_cells, 'new cell')}; {rise}"
+    natural = natural_gain(view.table.counts, view.table.total, added)
+    finding = addition(f"New cells from {plural(added, 'disagreement')}", [gained.new_cells], natural)
+    title = finding.sentence.removesuffix(".")
     suites = [f"Tests ({count(tests)})", f"With disagreements ({count(tests + added)})"]
     texts = [
         [percent(score) if gained.shares[name] else f"{score:,.3g}" for score in gained.scores[name]] for name in names

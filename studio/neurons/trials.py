@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.errors import IdcError
+from idc_core.evidence.finding import Finding
 from idc_core.figures import experiments
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
 from studio.state.choices import choose_one
-from studio.text import count, literal, lower, signed
+from studio.text import count, literal, lower
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ _SHARES = (1, 2, 5, 10)
 _STEPS = 12
 """Numbers of silenced neurons measured, besides none."""
 
+_CURVE_DRAWS, _DRAWS = 5, 39
+"""Draws of random neurons for the curve, and for the number that is compared: fewer could not stand out."""
+
 _WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
 
@@ -60,7 +65,8 @@ def draw(view: View, first: Ranking) -> None:
         view,
         "Silencing sets a neuron to zero after its activation function."
         + (moved if part in ("pixels", "words", "characters") else "")
-        + " Random neurons are drawn from the others, with seeds 0 to 4.",
+        + f" Random neurons are drawn from the others, each draw another set: {_DRAWS} where there are as many. What "
+        "stands out lies beyond 95 % of them.",
     )
 
 
@@ -84,13 +90,25 @@ def _some_tests(view: View, number: int) -> Dataset:
     )
 
 
-def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
-    """Measure the network with the first neurons of a ranking silenced, up to half of the layer, and with random ones.
+def _silence(view: View, order: NDArray[np.int64], number: int) -> tuple[Ablation, Ablation]:
+    """Measure the network with the first neurons of a ranking silenced, and with random ones.
 
-    `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all.
+    `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all. The first result
+    reaches up to half of the layer, the second one has many draws of as many random neurons as are important.
     """
+    from idc_core.experiments.random_neurons import seeds_of_draws
+
     m, most = _comparable(view.analysis.m, len(order)), len(order) // 2
     counts = np.union1d(np.linspace(0, most, min(most, _STEPS) + 1).round().astype(np.int64), [m])
+    waiting = Waiting(2)
+    curve = _ablate(waiting, view, order[:most], number, tuple(counts.tolist()), tuple(range(_CURVE_DRAWS)))
+    return curve, _ablate(waiting, view, order[:m], number, (m,), seeds_of_draws(order[:m], len(order), _DRAWS))
+
+
+def _ablate(
+    waiting: Waiting, view: View, order: NDArray[np.int64], number: int, counts: tuple[int, ...], seeds: tuple[int, ...]
+) -> Ablation:
+    """Measure the network with some numbers of the first neurons silenced, and with draws of random ones."""
 
     def work(report: Progress) -> Ablation:
         from idc_core.experiments.ablation import ablate
@@ -101,14 +119,15 @@ def _silence(view: View, order: NDArray[np.int64], number: int) -> Ablation:
             tests.inputs,
             tests.targets,
             view.setup.layer,
-            order[:most],
+            order,
             counts,
+            seeds,
             task=tests.task,
             on_progress=report,
         )
 
-    key = ("ablation", *_key(view, number), tuple(order[:most].tolist()), m)
-    return Waiting(1).get(_TRIALS, key, "silencing neurons", work)
+    key = ("ablation", *_key(view, number), tuple(order.tolist()), counts, seeds)
+    return waiting.get(_TRIALS, key, "silencing neurons", work)
 
 
 def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
@@ -116,6 +135,7 @@ def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
     `share` is the per cent of an input that are changed; `order` and `number` are as in `_silence`.
     """
+    from idc_core.experiments.random_neurons import seeds_of_draws
     from idc_core.experiments.rq1 import compare_neurons
 
     def work(report: Progress) -> Changes:
@@ -124,7 +144,8 @@ def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
         return measure(view.model, _some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
 
     changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
-    return compare_neurons(changes, order[: _comparable(view.analysis.m, len(order))])
+    first = order[: _comparable(view.analysis.m, len(order))]
+    return compare_neurons(changes, first, seeds_of_draws(first, len(order), _DRAWS))
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:
@@ -141,12 +162,16 @@ def _draw_trials(view: View, first: Ranking) -> None:
     number, share, scaled = _choose(view, part)
     if m < view.analysis.m:
         st.caption(f"Layer {layer} has {neurons} neurons, so {m} of them are compared with {m} others.")
+    possible = comb(neurons - m, m)
+    if possible < _DRAWS:
+        draws = f"is only 1 draw of {m}" if possible == 1 else f"are only {possible} draws of {m}"
+        st.caption(f"There {draws} among the other neurons: too few to tell whether a difference is chance.")
     left, right = st.columns(2, gap="medium")
     with left:
         if view.is_classifier and not view.is_comparable:
             st.caption("Accuracy is not defined for these tests: their classes are not the network's.")
         else:
-            _draw_silenced(view, _silence(view, first.order, number), first, m, number)
+            _draw_silenced(view, first.order, first, m, number)
     with right:
         if part in ("features", "steps"):
             st.caption(f"Changing the most relevant part of an input is defined for pixels and words, not for {part}.")
@@ -181,10 +206,11 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
             )
             scaled = st.toggle(
                 "In standard deviations",
+                value=True,
                 key="scaled",
                 bind="query-params",
                 help="Divide each neuron's change by its own standard deviation, so that neurons with a wide range do "
-                "not dominate. Default off.",
+                "not dominate: raw activation is mostly size. The title always does. Default on.",
             )
     return 0 if number == _ALL else int(number), share, scaled
 
@@ -194,35 +220,29 @@ def first_neurons(m: int) -> str:
     return "the first neuron" if m == 1 else f"the first {m} neurons"
 
 
-def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> str:
-    """Say how silencing m neurons and half of the layer changes the accuracy, compared with random neurons."""
-    of = "the error (RMSE)" if ablation.task == "regression" else "accuracy"
-    by = "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
-    text = f"Silencing {first_neurons(m)}{by} changes {of} by {_change(ablation, m, unit)}"
-    most = int(ablation.counts[-1])
-    return f"{text}; the first {most} by {_change(ablation, most, unit)}" if most > m else text
+def _by(ranking: Ranking) -> str:
+    """Name a ranking other than the usual one."""
+    return "" if ranking.name == "sum" else f" by {lower(ranking.label)}"
 
 
-def _change(ablation: Ablation, silenced: int, unit: str) -> str:
-    """Write what silencing so many neurons changes, and the same of random ones."""
-    place = int(np.flatnonzero(ablation.counts == silenced)[0])
-    own, random = (float(values[place]) - ablation.baseline for values in (ablation.important, ablation.random_mean))
-    if ablation.task == "regression":
-        unit = f" {unit}" if unit else ""
-        return f"{signed(own, '+.3f')}{unit}, random ones by {signed(random, '+.3f')}"
-    return f"{signed(100 * own, '+.1f')} points, random ones by {signed(100 * random, '+.1f')}"
+def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> Finding:
+    """Return the accuracy or error with m neurons silenced, beside that with random ones."""
+    measure = "Accuracy" if ablation.task == "classification" else f"RMSE ({unit})" if unit else "RMSE"
+    claim = f"{measure} with {first_neurons(m)}{_by(ranking)} silenced"
+    return ablation.finding(m, claim, "with as many random ones")
 
 
-def _draw_silenced(view: View, ablation: Ablation, first: Ranking, m: int, number: int) -> None:
+def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int, number: int) -> None:
     """Show what silencing neurons costs."""
-    title = _cost(ablation, m, first, quantity(view.test).unit)
+    ablation, drawn = _silence(view, order, number)
+    title = _cost(drawn, m, first, quantity(view.test).unit).sentence.removesuffix(".")
     layout.chart(
         view,
         "ablation",
         lambda dark: experiments.ablation_curve(ablation, title, wrap=_WRAP, dark=dark),
         alt=title,
-        read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows five "
-        "draws of random neurons. A larger gap means a better ranking.",
+        read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows "
+        f"{_CURVE_DRAWS} draws of random neurons, the title the mean and range of {_DRAWS}.",
         depends=(first.name, number),
         table=pd.DataFrame(
             {"silenced": ablation.counts, f"{ablation.unit}_ranked": ablation.important}
@@ -234,10 +254,9 @@ def _draw_silenced(view: View, ablation: Ablation, first: Ranking, m: int, numbe
 def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]) -> None:
     """Show how far activations move when the most relevant part of the tests is changed."""
     summary = result.summary(scaled)
-    title = (
-        f"Changing the most relevant {part} moves {first_neurons(len(result.important))} "
-        f"{summary.ratio:.2f} times as far as random ones; farther in {summary.seeds_won} of {len(result.seeds)} draws"
-    )
+    who = f"{first_neurons(len(result.important))}{_by(first)}"
+    claim = f"Distance moved by {who} (in deviations) when the most relevant {part} change"
+    title = result.finding(claim, "by as many random ones").sentence.removesuffix(".")
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
     own, others = summary.important, summary.random
@@ -248,9 +267,10 @@ def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool
         "moved",
         lambda dark: experiments.rq1_boxes(result, title, scaled=scaled, wrap=_WRAP, dark=dark),
         alt=title,
-        read="Each box is one set of neurons. Height: the distance their activations move (box: half of the tests; "
-        f"whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: {own.mean:.3g} ± "
-        f"{own.deviation:.3g} by {lower(first.label)}, {others.mean:.3g} ± {others.deviation:.3g} at random.",
+        read="Each box is one set of neurons, at most 10 of random ones. Height: the distance they move (box: half of "
+        f"the tests; whiskers: 90 %). On average {amount} changed per test. Mean and standard deviation: "
+        f"{own.mean:.3g} ± {own.deviation:.3g} by {lower(first.label)}, {others.mean:.3g} ± {others.deviation:.3g} at "
+        "random.",
         depends=(first.name, scaled, *depends),
         table=pd.DataFrame(
             [

@@ -8,6 +8,7 @@ from torch import nn
 
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError, UnsupportedOperationError
+from idc_core.evidence.finding import Verdict
 from idc_core.experiments.ablation import _prepare, ablate
 from idc_core.experiments.random_neurons import shuffled_others
 from idc_core.models import load_model
@@ -38,7 +39,10 @@ def test_only_the_neuron_that_decides_costs_accuracy():
     # Without its neuron the network says class 0 to everything.
     without = float((targets == 0).mean())
     assert found.important.tolist() == [1.0, without, without, without]
-    assert (found.random == 1.0).all()
+    # Three of three others are one draw, and with none silenced every draw is the same network.
+    assert np.isnan(found.random[1:, 3]).all()
+    assert (found.random[~np.isnan(found.random)] == 1.0).all()
+    assert not np.isnan(found.random[:, 0]).any()
     assert found.random.shape == (3, 4)
     backwards = ablate(network, inputs, targets, "0", [5, 4, 3, 2, 1, 0], counts=[5, 6], seeds=1)
     assert backwards.important.tolist() == [1.0, without]
@@ -51,7 +55,9 @@ def test_random_neurons_are_the_others_and_missing_where_there_are_too_few():
     assert np.isnan(found.random[:, 2]).all()
     assert np.isnan(found.random_mean).tolist() == [False, False, True]
     # Both others, the deciding neuron 0 among them, are silenced in every order.
-    assert (found.random[:, 1] == float((targets == 0).mean())).all()
+    assert found.random[0, 1] == float((targets == 0).mean())
+    assert np.isnan(found.random[1, 1]), "there is one draw of two of two others"
+    assert found.finding(2, "Accuracy", "with random ones").verdict is Verdict.TOO_FEW
 
 
 def test_orders_of_random_neurons_depend_on_the_seed_alone_and_are_nested():
@@ -198,7 +204,7 @@ def test_any_batch_size_gives_the_same():
     results = [ablate(model, test, test.targets, "conv2", np.arange(8), batch_size=size) for size in (1, 7, 60, None)]
     for other in results[1:]:
         assert other.important.tolist() == results[0].important.tolist()
-        assert other.random.tolist() == results[0].random.tolist()
+        np.testing.assert_array_equal(other.random, results[0].random)
     with torch.no_grad():
         right = model(torch.tensor(test.inputs)).argmax(1).numpy() == test.targets
     assert results[0].baseline == results[0].important[0] == pytest.approx(right.mean(), abs=1e-12)

@@ -10,6 +10,8 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError
+from idc_core.evidence.finding import Verdict
+from idc_core.experiments.random_neurons import seeds_of_draws, shuffled_others
 from idc_core.experiments.rq1 import Changes, _flip_pixels, _replace_words, compare_neurons, measure, rq1
 from idc_core.models import MODELS, load_model
 from tests.lrp.networks import Written, settle
@@ -55,13 +57,14 @@ def test_the_deciding_pixel_moves_its_neuron_and_no_other():
     # 0.9 becomes 0; 0.3 and 0.5 become 1; the neuron is twice the pixel.
     assert found.distance == pytest.approx([1.8, 1.4, 1.0])
     assert found.changed.tolist() == [1, 1, 1]
-    assert found.random_distance.tolist() == [[0.0] * 3] * 4
+    assert len(found.seeds) == len(set(found.random_neurons.flatten().tolist())), "each draw is another neuron"
+    assert found.random_distance.tolist() == [[0.0] * 3] * len(found.seeds)
     assert set(found.random_neurons.flatten()) <= {1, 2, 3}
     deviation = np.std([1.8, 0.6, 1.0])
     assert found.scaled == pytest.approx(np.array([1.8, 1.4, 1.0]) / deviation)
     assert found.constant == 3
     told = found.summary()
-    assert (told.ratio, told.share_more, told.seeds_won) == (float("inf"), 1.0, 4)
+    assert (told.ratio, told.share_more, told.seeds_won) == (float("inf"), 1.0, len(found.seeds))
     assert told.important.mean == pytest.approx(1.4)
     assert told.important.median == pytest.approx(1.4)
     assert told.important.deviation == pytest.approx(np.std([1.8, 1.4, 1.0]))
@@ -73,7 +76,9 @@ def test_an_unimportant_neuron_loses_against_the_one_that_decides():
     network, test = planted()
     found = compare_neurons(measure(network, test, "1"), [1, 2], seeds=2)
     assert found.distance.tolist() == [0.0] * 3
-    assert found.random_neurons.tolist() in ([[0, 3], [3, 0]], [[3, 0], [0, 3]], [[0, 3]] * 2, [[3, 0]] * 2)
+    assert np.sort(found.random_neurons).tolist() == [[0, 3]], "half of the layer has one draw of others"
+    assert found.seeds == (0,)
+    assert found.finding("Distance", "by as many random ones").verdict is Verdict.TOO_FEW
     told = found.summary()
     assert (told.ratio, told.share_more, told.seeds_won) == (0.0, 0.0, 0)
     assert told.effect < -1
@@ -188,6 +193,21 @@ def test_seeds_give_the_same_draws_every_time_and_different_ones_differ():
     assert len({tuple(sorted(row)) for row in first.random_neurons}) > 1
     assert first.seeds == (0, 1, 2, 3, 4)
     assert not set(first.random_neurons.flatten()) & {0, 1, 2}
+
+
+def test_seeds_of_draws_are_of_different_sets():
+    seeds = seeds_of_draws([4], 84, 39)
+    assert len(seeds) == 39
+    assert len({shuffled_others(np.array([4]), 84, seed)[0] for seed in seeds}) == 39
+    assert seeds_of_draws([0, 1], 4, 39) == (0,)
+    assert len(seeds_of_draws([0, 1], 5, 39)) == 3
+
+
+def test_the_distance_is_compared_in_deviations():
+    found = compare_neurons(changes(neurons=40), [0, 1, 2], 39)
+    said = found.finding("Distance", "by as many random ones")
+    assert said.number == pytest.approx(found.scaled.mean())
+    assert said.control.value == pytest.approx(found.random_scaled.mean())
 
 
 def test_any_batch_size_gives_the_same():

@@ -9,7 +9,7 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.attribution.relevance import relevance
 from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
-from idc_core.figures.wording import signed
+from idc_core.experiments.random_neurons import seeds_of_draws
 from idc_core.importance.ranking import extremes, sample_inputs
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
@@ -66,11 +66,17 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
     finding = alternatives(app)[0]
     places = np.linspace(0, 539, trials._USUAL).astype(int)
     inputs, targets = view.test.inputs[places], view.test.targets[places]
-    found = ablate(view.model, inputs, targets, "fc2", np.argsort(-importance)[:42], [6, 42])
-    own, random = 100 * (found.important - found.baseline), 100 * (found.random_mean - found.baseline)
-    told = [signed(value[0], "+.1f") for value in (own, random)]
-    assert f"by {told[0]} points, random ones by {told[1]}" in finding
-    assert f"the first 42 by {signed(own[1], '+.1f')} points" in finding
+    first = np.argsort(-importance)[:6]
+    found = ablate(view.model, inputs, targets, "fc2", first, [6], seeds_of_draws(first, 84, 39))
+    assert np.isfinite(found.random).all()
+    low, high = 100 * np.quantile(found.random, [0.025, 0.975])
+    beside = f"{100 * found.random.mean():.1f} % ({low:.1f} % to {high:.1f} %) with as many random ones"
+    assert f"Accuracy with the first 6 neurons silenced: {100 * found.important[0]:.1f} %, and {beside}" in finding
+    moved = alternatives(app)[1]
+    assert moved.startswith(
+        "Distance moved by the first 6 neurons (in deviations) when the most relevant pixels change: "
+    )
+    assert "by as many random ones" in moved
 
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
@@ -191,16 +197,18 @@ def test_a_click_tells_the_number_that_the_mark_carries():
 def test_trials_follow_the_ranking_and_their_settings(open_page):
     app = open_page("neurons", rank="Absolute relevance", tried="100", changed="10 %", scaled="true")
     assert not app.exception
-    assert "on 100 tests" in chart(app, "Silencing the first")["layout"]["yaxis"]["title"]["text"]
+    assert "on 100 tests" in chart(app, "Accuracy with the first")["layout"]["yaxis"]["title"]["text"]
     assert "On average 78 pixels are changed per test" in words(app)
-    assert "standard deviations" in chart(app, "Changing the most")["layout"]["yaxis"]["title"]["text"]
-    assert "Silencing the first 6 neurons by absolute relevance changes accuracy" in alternatives(app)[0]
+    assert "standard deviations" in chart(app, "Distance moved by")["layout"]["yaxis"]["title"]["text"]
+    assert "Accuracy with the first 6 neurons by absolute relevance silenced: " in alternatives(app)[0]
 
 
 def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_page):
     app = open_page("neurons", tab="decide", model="LeNet-1 on digits", layer="conv1")
     assert not app.exception
     assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
+    assert "There is only 1 draw of 2 among the other neurons: too few to tell" in words(app)
+    assert all("too few to tell" in one for one in alternatives(app))
     assert trials._comparable(1, 1) == 0
 
 
@@ -208,7 +216,7 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
 def test_one_neuron_is_written_as_one(open_page, tab):
     app = open_page("neurons", tab=tab, m="1")
     assert "Of 84 neurons, neuron 18 carries" in app.markdown[0].value
-    assert tab == "ranking" or "Silencing the first neuron changes" in alternatives(app)[0]
+    assert tab == "ranking" or "Accuracy with the first neuron silenced: " in alternatives(app)[0]
     assert not any("1 neuron" in one for one in alternatives(app))
 
 
@@ -235,7 +243,7 @@ def test_a_stopped_trial_can_be_started_again(open_page):
     assert "Stopped while silencing neurons." in app.error[0].value
     next(button for button in app.button if button.label == "Start again").click().run()
     assert not app.error
-    assert chart(app, "Silencing the first")
+    assert chart(app, "Accuracy with the first")
 
 
 def test_trials_take_chosen_tests_at_even_distances():

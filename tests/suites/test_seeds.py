@@ -1,14 +1,16 @@
 """Suites that differ by their seed: each adds what it adds when it is compared alone."""
 
 import numpy as np
+import pytest
 
 from idc_core.suites import compare_suites, make_suite, original, part_responses, sample_tests
 from idc_core.suites.seeds import gains_by_seed
 
 
-def test_every_seed_adds_what_it_adds_alone(lenet, digits, learnt):
+@pytest.mark.parametrize("name", ["noise", "guided"])
+def test_every_seed_adds_what_it_adds_alone(lenet, digits, learnt, name):
     tests = original(digits)
-    suites = [make_suite("noise", digits, seed=seed, deviation=1.0, share=0.1) for seed in (3, 4)]
+    suites = [make_suite(name, digits, lenet, seed=seed, deviation=1.0, share=0.1) for seed in (3, 4)]
     (part,) = tests.parts
     known = part_responses(lenet, part, tests.targets, tests.task, "fc2", learnt.important)
     found = gains_by_seed(lenet, tests, suites, learnt, (6, 12), known=known)

@@ -61,6 +61,7 @@ def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progr
 
 def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
+    from idc_core.experiments.random_neurons import check_seeds
     from idc_core.experiments.rq1 import rq1
 
     ready = _ranked_network(arguments, name, on_progress)
@@ -80,10 +81,11 @@ def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) ->
         "changed": float(result.changed.mean()),
         "constant": result.constant,
     }
-    return [about | _figures(result, scaled) for scaled in (False, True)]
+    seeds = check_seeds(arguments.seeds)
+    return [about | _figures(result, seeds, scaled) for scaled in (False, True)]
 
 
-def _figures(result: RQ1, scaled: bool) -> Record:
+def _figures(result: RQ1, seeds: tuple[int, ...], scaled: bool) -> Record:
     summary = result.summary(scaled)
     _, others = result.distances(scaled)
     return {
@@ -96,6 +98,7 @@ def _figures(result: RQ1, scaled: bool) -> Record:
         "seeds_won": f"{summary.seeds_won} of {len(result.seeds)}",
         **{f"important_{key}": value for key, value in asdict(summary.important).items() if key != "mean"},
         **{f"random_{key}": value for key, value in asdict(summary.random).items() if key != "mean"},
+        **dict.fromkeys(f"random_seed_{seed}" for seed in seeds),  # all records have the same fields
         **{f"random_seed_{seed}": float(row.mean()) for seed, row in zip(result.seeds, others, strict=True)},
     }
 
