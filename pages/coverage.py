@@ -17,6 +17,7 @@ PAGE = PageEntry(
     place=80,
     tabs={"grid": "Grid", "growth": "Growth and what is left", "smallest": "Smallest set", "fill": "Fill the grid"},
     controls={
+        "fill-all": "fill",
         "make": "fill",
         "make-epsilon": "fill",
         "make-seeds": "fill",
