@@ -23,6 +23,7 @@ PAGE = PageEntry(
         "mistakes": "Mistakes",
     },
     controls={
+        "fill-all": "fill",
         "make": "fill",
         "make-epsilon": "fill",
         "make-seeds": "fill",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idc_core.cli import analyze
@@ -39,7 +37,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fill the grid, print the result, write it where asked, and return the exit status."""
-    from idc_core.filling import suite_of
+    from idc_core.filling.result import packed, records, suite_of
+    from idc_core.generation.similar_models import companions
     from idc_core.runs import planned_filling
     from idc_core.suites import save_suite
 
@@ -48,17 +47,19 @@ def run(arguments: argparse.Namespace) -> int:
         plan = analyze.planned(arguments, model.card, train, test, layer)
         analysis = plan.planned(analyze.sources_of(arguments, model, train, test))
         settings = FillSettings(**options_of(arguments, FILL))
-        filling = planned_filling(plan, lambda: model, analysis.kept, settings).kept(progress)
+        alike = bool(train.class_names) and train.class_names == test.class_names
+        voters = companions(arguments.model)[1:] if alike else ()
+        filling = planned_filling(plan, lambda: model, analysis.kept, settings, voters).kept(progress)
     print(_render(filling))
     print(f"{filling.seconds:.1f} s", file=sys.stderr)
     if arguments.save is not None:
         path = save_suite(arguments.save, suite_of(filling, test))
         print(f"\nsaved as the suite {path.stem}")
     if arguments.csv is not None:
-        write_whole(arguments.csv, comma_separated(_records(filling), ["cell"]), "--csv")
+        write_whole(arguments.csv, comma_separated(records(filling), ["cell"]), "--csv")
         print(f"\nwritten to {arguments.csv}")
     if arguments.out is not None:
-        _write(arguments.out, filling)
+        write_whole(arguments.out, packed(filling), "--out")
         print(f"\nwritten to {arguments.out}")
     return 0
 
@@ -112,40 +113,3 @@ def _detectors(all_of_them: tuple[Validity, ...]) -> str:
     ]
     heading = ("ACCEPTED BY (the first is used)", "natural", *kinds)
     return table([heading, *rows], "<" + ">" * (len(kinds) + 1))
-
-
-def _records(filling: Filling) -> list[dict[str, object]]:
-    return [
-        {
-            "cell": "-".join(map(str, filling.cells[filling.cell[row]].tolist())),
-            "test": int(filling.origin[row]),
-            "way": filling.ways[filling.way[row]].label,
-            "target": filling.targets[row].item(),
-            "prediction": int(filling.predictions[row]),
-            "vote": int(filling.votes[row]) if filling.votes[row] >= 0 else None,
-            "p": float(filling.p[row]),
-            "valid": bool(filling.valid[row]),
-            "linf": float(filling.change[row]),
-        }
-        for row in range(len(filling))
-    ]
-
-
-def _write(path: Path, filling: Filling) -> None:
-    """Write the pictures as an npz file."""
-    import numpy as np
-
-    content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        inputs=filling.inputs,
-        cells=filling.cells[filling.cell],
-        tests=filling.origin,
-        targets=filling.targets,
-        predictions=filling.predictions,
-        votes=filling.votes,
-        p=filling.p,
-        ways=np.array([filling.ways[way].label for way in filling.way]),
-        valid_codes=filling.valid_codes,
-    )
-    write_whole(path, content.getvalue(), "--out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,6 +161,42 @@ class Filling:
 
     def _codes(self, which: NDArray[np.bool_]) -> Codes:
         return encode(self.cells[which], self.sizes)
+
+
+def records(filling: Filling) -> list[dict[str, object]]:
+    """Return one row per input, as plain values."""
+    return [
+        {
+            "cell": "-".join(map(str, filling.cells[filling.cell[row]].tolist())),
+            "test": int(filling.origin[row]),
+            "way": filling.ways[filling.way[row]].label,
+            "target": filling.targets[row].item(),
+            "prediction": int(filling.predictions[row]),
+            "vote": int(filling.votes[row]) if filling.votes[row] >= 0 else None,
+            "p": float(filling.p[row]),
+            "valid": bool(filling.valid[row]),
+            "linf": float(filling.change[row]),
+        }
+        for row in range(len(filling))
+    ]
+
+
+def packed(filling: Filling) -> bytes:
+    """Return the inputs with their cells and judgements as the content of an npz file."""
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        inputs=filling.inputs,
+        cells=filling.cells[filling.cell],
+        tests=filling.origin,
+        targets=filling.targets,
+        predictions=filling.predictions,
+        votes=filling.votes,
+        p=filling.p,
+        ways=np.array([filling.ways[way].label for way in filling.way], np.str_),
+        valid_codes=filling.valid_codes,
+    )
+    return content.getvalue()
 
 
 def suite_of(

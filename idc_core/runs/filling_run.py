@@ -30,8 +30,8 @@ def planned_filling(
     open_model: Callable[[], nn.Module],
     analysis: Callable[[Progress | None], Analysis],
     settings: FillSettings,
+    voters: Sequence[str] = (),
     chosen: NDArray[np.int64] | None = None,
-    voters: Sequence[str] | None = None,
 ) -> Planned[Filling]:
     """Plan to fill a grid.
 
@@ -45,12 +45,12 @@ def planned_filling(
         Give the network, and the analysis as planned, where the result is not kept.
     settings : FillSettings
         The budget.
+    voters : sequence of str
+        Names of the networks that vote on labels.
     chosen : ndarray of int64, optional
         Positions of the tests that count; default all.
-    voters : sequence of str, optional
-        Networks that vote on labels; default others that were trained here for the same task.
     """
-    names = _voters(plan) if voters is None else tuple(voters)
+    names = tuple(voters)
     rows = np.arange(len(plan.test), dtype=np.int64) if chosen is None else chosen
     key = (*plan.key, digest(rows), settings, names)
 
@@ -58,7 +58,7 @@ def planned_filling(
         from idc_core.filling import fill_grid, fit_judge
         from idc_core.models import load_model
 
-        unfinished = store.Unfinished(store.place(_KIND, key), "ways")
+        unfinished = _unfinished(key)
         found = unfinished.find(0)
 
         def keep(part: Filling) -> None:
@@ -86,8 +86,11 @@ def planned_filling(
     return Planned(_KIND, key, make)
 
 
-def _voters(plan: PlannedAnalysis) -> tuple[str, ...]:
-    """Return networks that vote beside the one under test; none where targets are numbers."""
-    from idc_core.generation.similar_models import companions
+def unfinished_filling(plan: Planned[Filling]) -> Filling | None:
+    """Return what a stopped filling has found so far; None where it has not begun or is finished."""
+    found: Filling = _unfinished(plan.key).find(0)
+    return None if found is store.MISSING else found
 
-    return companions(plan.card.name)[1:] if plan.train.class_names else ()
+
+def _unfinished(key: tuple[object, ...]) -> store.Unfinished:
+    return store.Unfinished(store.place(_KIND, key), "ways")
