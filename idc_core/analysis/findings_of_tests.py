@@ -87,12 +87,18 @@ def _of_clusters(looked: Looked, important: Sequence[int], sizes: Sequence[int])
 
     return uneven_group(
         "cluster",
-        [f"Tests in the {cluster_name(cluster, size)} of neuron {neuron}" for neuron, cluster, size in places],
+        [f"Tests in {_cluster(cluster, size)} of neuron {neuron}" for neuron, cluster, size in places],
         np.concatenate(state_counts(looked.tests, sizes)),
         np.concatenate(state_counts(looked.training, sizes)),
         (len(looked.tests), len(looked.training)),
         where,
     )
+
+
+def _cluster(cluster: int, size: int) -> str:
+    """Name a cluster inside a sentence."""
+    name = cluster_name(cluster, size)
+    return f"the {name}" if name.endswith("cluster") else name
 
 
 def _of_cells(looked: Looked, sizes: Sequence[int]) -> list[Finding | None]:

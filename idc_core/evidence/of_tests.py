@@ -23,7 +23,7 @@ UNTESTED = "untested"
 _NORMAL = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""
 
-_MOST_DRAWS, _MOST_NUMBERS = 4_999, 1_000_000
+_MOST_DRAWS, _MOST_NUMBERS = 4_999, 250_000
 """Random draws at most, and random numbers that all of them take."""
 
 _NEVER = 1e-9
@@ -230,10 +230,17 @@ def _beside_chance(
     """Compare the number of cells all of whose inputs are marked with that of as many marks at random."""
     expected, draws = _all_marked(sizes, marked)
     most = int(np.searchsorted(np.cumsum(np.sort(sizes)), marked, side="right"))
-    p, least = ((1 + int((draws >= number).sum())) / (1 + len(draws)) for number in (found, most))
+    p, fewest, largest = (_two_sided(draws, number) for number in (found, 0, most))
     low, high = (float(end) for end in np.quantile(draws, (0.025, 0.975), method="nearest"))
     control = Control(what, expected, low, high)
-    return Finding(subject, claim, float(found), control, found - high, found - low, p, min(least, p), 1, "", where)
+    least = min(fewest, largest, p)
+    return Finding(subject, claim, float(found), control, found - high, found - low, p, least, where=where)
+
+
+def _two_sided(draws: _Counts, number: int) -> float:
+    """Return twice the share of draws at least as far to one side as a number, itself counted among them."""
+    tail = min(int((draws >= number).sum()), int((draws <= number).sum()))
+    return min(1.0, 2 * (1 + tail) / (1 + len(draws)))
 
 
 def _all_marked(sizes: _Counts, marked: int, seed: int = 0) -> tuple[float, _Counts]:
@@ -244,14 +251,13 @@ def _all_marked(sizes: _Counts, marked: int, seed: int = 0) -> tuple[float, _Cou
     total = int(sizes.sum())
     kept = np.cumprod((marked - np.arange(marked)) / (total - np.arange(marked)))
     chances: Floats = np.where(sizes <= marked, kept[np.minimum(sizes, marked) - 1], 0.0)
-    possible = np.sort(sizes[chances > _NEVER])
-    if not len(possible):
-        return float(chances.sum()), np.zeros(_MOST_DRAWS, np.int64)
-    draws = max(499, min(_MOST_DRAWS, _MOST_NUMBERS // len(possible)))
-    rng = np.random.default_rng(seed)
-    colours = [*possible.tolist(), total - int(possible.sum())]
-    drawn = rng.multivariate_hypergeometric(colours, marked, size=draws, method="marginals")
-    return float(chances.sum()), (drawn[:, :-1] == possible).sum(axis=1)
+    possible = sizes[chances > _NEVER]
+    # Most cells hold one input: how many of these are marked is one random number, whichever they are.
+    single, larger = int((possible == 1).sum()), possible[possible > 1]
+    draws = max(499, min(_MOST_DRAWS, _MOST_NUMBERS // (len(larger) + 1)))
+    colours = [single, *larger.tolist(), total - int(possible.sum())]
+    drawn = np.random.default_rng(seed).multivariate_hypergeometric(colours, marked, size=draws, method="marginals")
+    return float(chances.sum()), drawn[:, 0] + (drawn[:, 1:-1] == larger).sum(axis=1)
 
 
 def _wilson(count: int, trials: int) -> tuple[float, float]:

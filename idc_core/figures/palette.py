@@ -43,8 +43,8 @@ LIGHT: Final = Palette(
     accent="#0b6b72",
     error="#d9622b",
     tests="#1b2024",
-    training="#ece6d2",
-    generated="#dcd3ee",
+    training="#e2e5ec",
+    generated="#cbbcf2",
     counts=("#d5ecec", "#aedadb", "#8accce", "#6ab9bc", "#4da7ab", "#379499"),
 )
 
@@ -56,8 +56,8 @@ _DARK: Final = Palette(
     accent="#4fb9c1",
     error="#f08a4b",
     tests="#e7ebee",
-    training="#a89f85",
-    generated="#9d92c4",
+    training="#8d95a6",
+    generated="#a48fe0",
     counts=("#4d9aa0", "#66b0b5", "#82c4c8", "#a0d6d9", "#c0e7e9", "#e2f7f7"),
 )
 

@@ -8,12 +8,20 @@ from idc_core.evidence.finding import Finding, Verdict, counted_together, most_t
 from idc_core.evidence.of_tests import UNTESTED
 from idc_core.figures.wording import count, percent, plural
 
-__all__ = ["UNTESTED", "about", "chance_of_new", "finding", "headline", "more_tests", "nothing", "reach", "told"]
+__all__ = [
+    "UNTESTED", "about", "chance_of_new", "finding", "found", "headline", "more_tests", "nothing", "reach", "told",
+]
+
+
+def found(result: Overview, subject: str) -> Finding | None:
+    """Return the finding about a subject, whether it stands out or not; None where there is none."""
+    return next((one for one in counted_together(result.findings) if one.subject == subject), None)
 
 
 def about(result: Overview, subject: str) -> str:
-    """Return the finding about a subject in words, whether it stands out or not; empty where there is none."""
-    return next((one.sentence for one in counted_together(result.findings) if one.subject == subject), "")
+    """Return the finding about a subject in words; empty where there is none."""
+    one = found(result, subject)
+    return "" if one is None else one.sentence
 
 
 def headline(result: Overview) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.overview import Overview
 from idc_core.figures import coverage as figures
@@ -84,26 +85,32 @@ def _findings(result: Overview) -> list[_Finding]:
 
 
 def _draw_numbers(result: Overview) -> None:
-    """Show the three numbers."""
-    quality, idc, within, lonely = st.columns(4)
+    """Show the four numbers."""
+    quality, idc, within, lonely = st.columns([2, 2, 2, 3])
     if result.accuracy is not None:
         text = "Share of the tests that are classified correctly."
-        quality.metric("Accuracy", percent(result.accuracy), border=True, help=text)
+        _number(quality, "Accuracy", percent(result.accuracy), text)
     elif result.rmse is not None:
-        text = "Root mean square error, in the unit of the target."
-        quality.metric("RMSE", f"{result.rmse:.3f}", border=True, help=text)
+        _number(quality, "RMSE", f"{result.rmse:.3f}", "Root mean square error, in the unit of the target.")
     else:
         text = "Accuracy is not defined: the tests' classes are not the network's."
-        quality.metric("Accuracy", "not defined", border=True, help=text)
+        _number(quality, "Accuracy", "not defined", text)
     text = "Importance-driven coverage: share of the combinations of clusters that at least one test reaches."
-    idc.metric("IDC", percent(result.table.covered / result.table.total), border=True, help=text)
-    text = "IDC of the cells that tests or training inputs reach: what is left can be reached."
+    _number(idc, "IDC", percent(result.table.covered / result.table.total), text)
+    text = "The same share of those combinations alone that tests or training inputs reach."
     reachable = result.reachable
     share = "not known" if not reachable else percent(result.table.covered / reachable)
-    within.metric("IDC within reach", share, border=True, help=text)
-    text = "Covered cells in which every test is misclassified."
+    _number(within, "IDC within reach", share, text)
+    text = "Covered cells in which every test is misclassified; by chance: if errors were spread at random."
     cells = "not defined" if result.accuracy is None else count(int(result.errors_only.sum()))
-    lonely.metric("Cells reached only by misclassified tests", cells, border=True, help=text)
+    chance = sentences.found(result, "errors-only")
+    beside = None if chance is None else f"{chance.write(chance.control.value)} by chance"
+    _number(lonely, "Cells reached only by misclassified tests", cells, text, beside)
+
+
+def _number(place: DeltaGenerator, label: str, value: str, text: str, beside: str | None = None) -> None:
+    """Show a number in a frame as high as those beside it."""
+    place.metric(label, value, beside, "off", delta_arrow="off", border=True, height="stretch", help=text)
 
 
 def _draw_small(result: Overview, line: str, view: View | None = None) -> None:
