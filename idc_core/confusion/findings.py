@@ -91,7 +91,8 @@ def report_finding(reported: NDArray[np.bool_], certain: NDArray[np.bool_]) -> F
     ends = [float(chances[away >= far - 1e-9].sum()) for far in (abs(hits - expected), away.max())]
     return Finding(
         "report",
-        f"Truly confused among the {drawn:,} {_several(drawn, 'pair')} reported without labels",
+        f"Truly confused among the {drawn:,} {_several(drawn, 'pair')} reported without labels"
+        + (f", of {true:,} in all" if true else ""),
         hits,
         Control("among as many random pairs", expected, low, high),
         hits - high,

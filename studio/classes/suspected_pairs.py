@@ -327,11 +327,14 @@ def _cutoffs(looked: Looked) -> str:
         "few inputs are misclassified, a single one can confirm a pair."
     )
     counts = looked.found.pair_counts
+    if counts is None or counts.looks < 2:
+        return text
     first, second = looked.found.suspected[0].tolist()
-    needed = None if counts is None else counts.needed((first, second))
+    needed = counts.needed((first, second))
     if needed is None:
         return text + " No pair can be certain with so few misclassified inputs."
-    return f"{text} A pair of {literal(looked.pair_name((first, second)))}'s size is certain from {needed:,} on."
+    name, confused = literal(looked.pair_name((first, second))), plural(needed, f"confused {looked.inputs_word}")
+    return f"{text} A pair as large as {name} is certain from {confused} on."
 
 
 def _some_names(names: list[str], most: int = 8) -> str:

@@ -135,7 +135,8 @@ def test_reported_pairs_beside_pairs_drawn_at_random():
     assert finding.least_p == pytest.approx(hits[6])
     assert sum(hits[: int(finding.control.high) + 1]) >= 0.975 > sum(hits[: int(finding.control.high)])
     assert finding.sentence == (
-        "Truly confused among the 9 pairs reported without labels: 4, and 1.20 (0 to 3) among as many random pairs."
+        "Truly confused among the 9 pairs reported without labels, of 6 in all: 4, and 1.20 (0 to 3) among as many "
+        "random pairs."
     )
     none = report_finding(reported, np.zeros(45, bool))
     assert none.verdict is Verdict.TOO_FEW
@@ -215,26 +216,29 @@ _THIRDS = {
     "one": np.r_[3, np.ones(7)],
     "both ways": np.r_[1.7, 0.3, 1.6, 0.5, 1, 1.2, 0.7, 1],
 }
-_SETTINGS = [(0.005, 200), (0.005, 1000), (0.02, 54), (0.02, 200), (0.05, 54), (0.1, 200)]
+_SETTINGS = [(0.005, 200), (0.02, 54), (0.05, 54), (0.1, 200)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "size"), _SETTINGS)
 @pytest.mark.parametrize("kind", list(_THIRDS))
 def test_an_interval_of_a_disparity_holds(kind, rate, size):
-    """The first class is confused with third ones as often as the second, times these factors."""
+    """The first class is confused with third ones as often as the second, times these factors.
+
+    With 1,000 draws the intervals hold as often as docs/results/evidence-class-errors.md says.
+    """
     random = np.random.default_rng(8)
     factors = _THIRDS[kind]
     ends = np.stack([rate * factors, rate * (2 - factors if kind == "all" else np.ones(8))])
     excess = np.subtract(*(mean_disparity(random, one, size) for one in (ends, np.broadcast_to(ends.mean(0), (2, 8)))))
     held = 0
-    for number in range(300):
+    for number in range(150):
         directional = np.full((10, 10), np.nan)
         directional[:2, 2:] = random.binomial(size, ends) / size
         directional[2:, :2] = (random.binomial(size, ends) / size).T
         found = judge_disparity(directional, np.full((10, 10), float(size)), (0, 1), seed=number)
         held += found is not None and found.low <= excess <= found.high
-    assert 0.91 < held / 300 <= 1
+    assert held / 150 > 0.95 - 2.5 * math.sqrt(0.95 * 0.05 / 150)
 
 
 def mean_disparity(random, ends, size):
@@ -248,8 +252,8 @@ def mean_disparity(random, ends, size):
 def test_equal_rates_seldom_make_a_disparity_stand_out():
     random = np.random.default_rng(9)
     out = 0
-    for number in range(300):
+    for number in range(150):
         true, predicted = drawn(random, equal(10, 0.01), (100,) * 10)
         found = judge_disparity(type1_confusion(true, predicted, 10), inputs_behind(true, 10), (0, 1), seed=number)
         out += found is not None and found.p <= LEVEL
-    assert out / 300 <= 0.05
+    assert out / 150 <= 0.05

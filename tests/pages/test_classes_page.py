@@ -98,7 +98,7 @@ def test_every_verdict_comes_with_counts_an_interval_and_the_cutoff(found):
     assert "**No pair of classes is truly confused for certain.**" in said
     assert "Truly confused among the 7 pairs reported without labels: 0, and 0 among as many random pairs, too" in said
     assert f"Labels confirm a pair above {percent(cutoff)} confusion: the mean of all 45 pairs + 1 SD." in words(app)
-    assert f"A pair of {first} and {second}'s size is certain from 3 on." in words(app)
+    assert f"A pair as large as {first} and {second} is certain from 3 confused tests on." in words(app)
     shown = table(app, "suspicion")
     np.testing.assert_array_equal(
         shown["labels"].isin(["confirmed", "not reported"]), shown["confusion (%)"] > 100 * cutoff
