@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from idc_core.attribution.relevance import relevance as relevance
     from idc_core.coverage import CRITERIA as CRITERIA
     from idc_core.coverage import IDC as IDC
+    from idc_core.coverage.discovery import discovery as discovery
     from idc_core.coverage.idc_settings import IdcSettings as IdcSettings
     from idc_core.coverage.saved import load_criterion as load_criterion
     from idc_core.datasets import load_dataset as load_dataset

@@ -1,4 +1,4 @@
-"""Class errors: which classes the network seems to confuse, and between which it seems biased, without labels."""
+"""Class errors: which classes the network confuses, by labels and without, and between which it seems biased."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
-from studio.classes import class_bias, class_pair, controls, effectiveness, retraining, suspected_pairs
+from studio.classes import class_bias, class_pair, controls, matrix, retraining, suspected_pairs
 from studio.classes.class_errors import current_pair
 from studio.shell import tabs
 from studio.shell.frame import current_view
@@ -19,10 +19,10 @@ PAGE = PageEntry(
     "Class errors",
     ":material/balance:",
     "Which classes does it confuse, and for whom is it unfair?",
-    "Pairs of classes with similar activations, compared with the labels; bias, your own predictions, groups.",
+    "Confusion matrix, recall, precision; pairs with similar activations, bias, your own predictions, groups.",
     place=150,
-    tabs={"pairs": "Pairs", "pair": "One pair", "bias": "Bias", "cost": "Cost-effectiveness", "remedy": "Remedy"},
-    controls={"pair-shown": "pair", "third": "bias"},
+    tabs={"matrix": "Confusion matrix", "pairs": "Pairs", "pair": "One pair", "bias": "Bias", "remedy": "Remedy"},
+    controls={"pair-shown": "pair", "third": "bias", "pairs-shown": "pairs", "pair": "pairs"},
     needs=(
         classes(
             "This network predicts a number: it has no classes to confuse.",
@@ -30,7 +30,7 @@ PAGE = PageEntry(
             "Choose a classifier in the sidebar, or load predictions of one above.",
         ),
     ),
-    selects=("pair",),
+    selects=("pair", "matrix"),
     opens=("class-errors",),
 )
 
@@ -48,10 +48,10 @@ _pair = current_pair(_looked)
 tabs.draw(
     "classes",
     {
+        "matrix": partial(matrix.draw, _view, _looked),
         "pairs": partial(suspected_pairs.draw, _view, _looked, _settings, _pair),
         "pair": partial(class_pair.draw, _view, _looked),
         "bias": partial(class_bias.draw, _view, _looked, _settings),
-        "cost": partial(effectiveness.draw, _view, _looked),
         "remedy": partial(retraining.draw, _view, _looked),
     },
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from studio.coverage import empty_cells, grid_chart, growth_chart, smallest_set
+from studio.coverage import empty_cells, grid_chart, growth_chart, mistakes, smallest_set
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
@@ -15,8 +15,15 @@ PAGE = PageEntry(
     "Which combinations of clusters do the tests reach?",
     "The grid of combinations, its growth with the tests, the smallest set of tests, and empty cells to fill.",
     place=80,
-    tabs={"grid": "Grid", "growth": "Growth and what is left", "smallest": "Smallest set", "fill": "Fill the grid"},
+    tabs={
+        "grid": "Grid",
+        "growth": "Growth and what is left",
+        "smallest": "Smallest set",
+        "fill": "Fill the grid",
+        "mistakes": "Mistakes",
+    },
     controls={
+        "fill-all": "fill",
         "make": "fill",
         "make-epsilon": "fill",
         "make-seeds": "fill",
@@ -38,5 +45,6 @@ tabs.draw(
         "growth": partial(growth_chart.draw, _view),
         "smallest": partial(smallest_set.draw, _view),
         "fill": partial(empty_cells.draw, _view),
+        "mistakes": partial(mistakes.draw, _view),
     },
 )

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import logging
 import os
 import random
 import shutil
@@ -111,6 +112,10 @@ def pytest_collection(session: pytest.Session) -> Iterator[Any]:
     finally:
         gc.enable()
         gc.freeze()
+        # Pytest adds handlers six times a test to loggers that tell no other what they are told: libraries have 100.
+        for one in logging.root.manager.loggerDict.values():
+            if isinstance(one, logging.Logger):
+                one.propagate = True
         atexit.register(gc.unfreeze)  # DuckDB's types are freed at the end, or it prints that they are not
 
 

@@ -26,12 +26,16 @@ class Progress:
     """Tells whether this process and its children still compute, by the processor time that they have taken."""
 
     def __init__(self) -> None:
-        self._taken, self._looked = _processor_times(), time.monotonic()
-        self._moved = self._looked
+        # The first look comes where somebody has waited for long: it goes through all processes of the machine.
+        self._taken: dict[tuple[int, bool], float] | None = None
+        self._looked = self._moved = time.monotonic()
 
     def ended(self) -> bool:
         """Look again; return whether nothing was computed for long."""
         taken, now = _processor_times(), time.monotonic()
+        if self._taken is None:
+            self._taken, self._looked, self._moved = taken, now, now
+            return False
         more = {True: 0.0, False: 0.0}
         for one, seconds in taken.items():
             more[one[1]] += max(0.0, seconds - self._taken.get(one, 0.0))

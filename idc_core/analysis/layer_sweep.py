@@ -22,6 +22,8 @@ from idc_core.coverage.idc import IDC
 from idc_core.coverage.idc_settings import IdcSettings
 from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
+from idc_core.evidence.discovery import Discovery
+from idc_core.evidence.finding import Control, Finding
 from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.lrp.rules import NamedRule
 from idc_core.lrp.session import layer_names
@@ -60,6 +62,7 @@ class LayerCoverage:
     used: int  # the number taken: m, or all neurons of a layer that has fewer
     covered: int  # cells reached
     total: int  # cells there are; can pass 2**64
+    left: Discovery | None = None  # how much the tests leave to be reached; None for fewer than two tests
 
     @property
     def coverable(self) -> bool:
@@ -90,7 +93,11 @@ class Sweep:
         return next((cell for cell in self.cells if (cell.suite, cell.layer, cell.m) == key), None)
 
     def table(self) -> list[dict[str, object]]:
-        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell)."""
+        """Return one row a combination: tests, layer, m, used, covered, total, idc (0..1; None of a single cell).
+
+        ``new_cell``, ``new_cell_low`` and ``new_cell_high`` are the chance that the next test reaches a new cell, 0..1,
+        with its 95 % interval; None for fewer than two tests.
+        """
         return [
             {
                 "tests": cell.suite,
@@ -100,6 +107,9 @@ class Sweep:
                 "covered": cell.covered,
                 "total": cell.total,
                 "idc": cell.score if cell.coverable else None,
+                "new_cell": cell.left and cell.left.chance,
+                "new_cell_low": cell.left and cell.left.low,
+                "new_cell_high": cell.left and cell.left.high,
             }
             for cell in self.cells
         ]
@@ -175,11 +185,37 @@ def count_assigned(
     layer: str, suite: str, assignments: NDArray[np.uint8], sizes: Sequence[int], ms: Sequence[int]
 ) -> tuple[LayerCoverage, ...]:
     """Count cells as `count_cells` does, of tests whose clusters (n, k) are known; `sizes` (k,): how many there are."""
-    counts: dict[int, tuple[int, int]] = {}
+    counts: dict[int, tuple[int, int, Discovery | None]] = {}
     for used in {min(m, len(sizes)) for m in ms}:
-        codes = encode(assignments[:, :used], sizes[:used])
-        counts[used] = (len(np.unique(codes)), total(sizes[:used]))
+        tests = np.unique(encode(assignments[:, :used], sizes[:used]), return_counts=True)[1]
+        cells = total(sizes[:used])
+        counts[used] = (len(tests), cells, Discovery.of_counts(tests, cells) if len(assignments) > 1 else None)
     return tuple(LayerCoverage(suite, layer, m, used, *counts[used]) for m in ms for used in [min(m, len(sizes))])
+
+
+def highest_chance(cells: Sequence[LayerCoverage]) -> Finding | None:
+    """Compare the layer with the highest chance of a new cell with the next, at one m on one test set.
+
+    Shares of grids of different sizes cannot be compared, these chances can. They are of the same tests, and taken as
+    independent: the interval of their difference is rather too wide. None where there are no two layers to compare.
+    """
+    known = [(cell.layer, cell.left) for cell in cells if cell.coverable and cell.left is not None]
+    if len(known) < 2:
+        return None
+    (layer, most), (other, next_) = sorted(known, key=lambda one: -one[1].chance)[:2]
+    difference = most.chance - next_.chance
+    error = math.hypot(most.high - most.low, next_.high - next_.low) / 2  # 1.96 standard errors
+    return Finding(
+        "layer",
+        f"The chance of a new cell is highest in layer {layer}",
+        most.chance,
+        Control(f"in layer {other}", next_.chance, next_.low, next_.high),
+        difference - error,
+        difference + error,
+        math.erfc(1.96 * difference / error / math.sqrt(2)) if error else 1.0,
+        looks=len(known) - 1,
+        unit="%",
+    )
 
 
 def sweep(

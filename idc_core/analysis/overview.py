@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.coverage.cell_table import CellTable, among, state_counts
+from idc_core.analysis.filtering import Conditions, of_classes
+from idc_core.analysis.findings_of_tests import Labelled, Looked, find
+from idc_core.coverage.cell_table import CellTable, among, tabulate
 from idc_core.coverage.cells import Codes, encode
-from idc_core.errors import DataError
+from idc_core.coverage.reach import Reach, find_reach
+from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Finding
 from idc_core.guarded import read_json
 
 if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
+    from idc_core.datasets import Dataset
 
 
 @dataclass(frozen=True)
@@ -24,25 +29,21 @@ class TrainingReach:
 
     inputs: int  # number of training inputs
     covered: int  # cells that they reach
-    missed: int  # of these, cells that no test reaches
-    drawn: tuple[float, int, int] | None
-    """Cells that as many training inputs as there are tests reach, over `DRAWS` random draws: mean, fewest and most;
-    None if there are fewer training inputs than tests."""
+    cells: tuple[tuple[int, ...], ...]  # of these, the cells that no test reaches, in ascending order
+    counts: tuple[int, ...]  # training inputs in each of those
+
+    @property
+    def untested(self) -> int:
+        """Number of cells that training inputs reach and no test."""
+        return len(self.cells)
 
 
-DRAWS = 20
-"""Random draws of training inputs."""
-
-
-def _training_reach(train: Codes, test: Codes, seed: int = 0) -> TrainingReach:
-    """Count the cells that training inputs reach, from the cell of every training input (n,) and test (t,)."""
-    cells = np.unique(train)
-    drawn = None
-    if len(train) >= len(test):
-        rng = np.random.default_rng(seed)
-        reached = [len(np.unique(train[rng.permutation(len(train))[: len(test)]])) for _ in range(DRAWS)]
-        drawn = float(np.mean(reached)), min(reached), max(reached)
-    return TrainingReach(len(train), len(cells), int((~among(cells, np.unique(test))).sum()), drawn)
+def _training_reach(training: NDArray[np.uint8], table: CellTable) -> TrainingReach:
+    """Return the cells that training inputs reach, from the clusters of each (n, m), beside those of the tests."""
+    reached = tabulate(training, table.sizes)
+    left = ~among(encode(reached.cells, table.sizes), encode(table.cells, table.sizes))
+    cells = tuple(tuple(cell) for cell in reached.cells[left].tolist())
+    return TrainingReach(len(training), reached.covered, cells, tuple(reached.counts[left].tolist()))
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,32 @@ class Overview:
     important: tuple[int, ...]  # the m important neurons, most important first
     first_share: float  # share of the layer's positive relevance that the first important neuron carries, 0..1
     together_share: float  # that all of them carry
-    rarest: tuple[int, int, int]
-    """Rank of a neuron, its cluster, and the tests in it: the state that the tests reach least often."""
     table: CellTable  # the covered cells, without classes
-    training: TrainingReach | None  # None if no training input is of the chosen classes
+    training: TrainingReach | None
+    """None if no training input is of the chosen classes, or tests are left out by more than their class."""
+    findings: tuple[Finding, ...]
+    """The most certain finding of each kind, whether it stands out or not."""
 
     @property
     def errors_only(self) -> NDArray[np.bool_]:
         """Whether only misclassified tests reach the cell, (c,); nowhere where no answer can be wrong."""
         only = self.table.only_errors
         return only if self.accuracy is not None else np.zeros_like(only)
+
+    @property
+    def reachable(self) -> int | None:
+        """Cells that tests or training inputs reach; None where training inputs say nothing of it."""
+        return None if self.training is None else self.table.covered + self.training.untested
+
+    def reach(self, generated: Codes | None = None) -> Reach | None:
+        """Return what reaches the cells that tests do not, codes of valid `generated` inputs' cells included.
+
+        None where neither training inputs nor generated ones say anything of it.
+        """
+        if self.training is None and generated is None:
+            return None
+        cells, counts = ((), ()) if self.training is None else (self.training.cells, self.training.counts)
+        return find_reach(self.table, cells, counts, generated)
 
     def to_json(self) -> str:
         """Write the overview as JSON text."""
@@ -79,6 +96,7 @@ class Overview:
             "counts": self.table.counts.tolist(),
             "wrong": self.table.wrong.tolist(),
         }
+        values["findings"] = [asdict(finding) for finding in self.findings]
         return json.dumps(values) + "\n"
 
     @classmethod
@@ -86,8 +104,11 @@ class Overview:
         """Read an overview that `to_json` wrote."""
         try:
             kept = read_json(text.encode(errors="replace"), "The overview", _Kept)
+            if (training := kept.training) is not None:
+                none = (0,) * len(training.counts)
+                _KeptTable(kept.table.sizes, training.cells, training.counts, none).cell_table()
             return cls(**{**vars(kept), "table": kept.table.cell_table()})
-        except (DataError, ValueError, OverflowError) as error:
+        except (DataError, SettingError, ValueError, OverflowError) as error:
             raise DataError(f"This is not the text of an overview ({error}); write it anew.") from error
 
 
@@ -119,45 +140,46 @@ class _Kept(Overview):
 
 def overview_of(
     analysis: Analysis,
-    table: CellTable,
-    fingerprints: tuple[str, str, str],
-    chosen: NDArray[np.int64],
-    accuracy: float | None,
+    network: str,
+    data: tuple[Dataset, Dataset],
+    conditions: Conditions,
     learnt: NDArray[np.floating],
 ) -> Overview:
     """Take from an analysis what is shown at a glance.
 
-    `chosen` (k,) are the positions of the tests looked at, `table` their covered cells and `accuracy` theirs; `learnt`
-    (n, neurons) the layer's activations on the training inputs of the same classes, of which there may be none.
+    `network` is the fingerprint of the weights; `data` are its training inputs and the tests, of which those are looked
+    at that meet the conditions; `learnt` (n, neurons) are the layer's activations on all training inputs.
     """
-    first, together = shares(analysis.importance, analysis.important)
+    train, test = data
     sizes = tuple(of_neuron.k for of_neuron in analysis.clusters)
-    training = _training_reach(encode(analysis.assign(learnt), sizes), analysis.codes[chosen]) if len(learnt) else None
+    chosen = conditions.positions(test, analysis, train.class_names)
+    comparable = bool(test.class_names) and test.class_names == train.class_names
+    correct = analysis.correct[chosen] if comparable else None
+    table = tabulate(analysis.assignments[chosen], sizes, correct=correct)
+    # Tests that were chosen by what the network makes of them are not like any training inputs.
+    alike = of_classes(train.targets, train.class_names, conditions.classes)
+    whole = len(alike) > 0 and conditions == Conditions(classes=conditions.classes)
+    training = analysis.assign(learnt[alike]) if whole else None
+    classes = None
+    if comparable and whole:
+        classes = Labelled(test.class_names, test.targets[chosen], analysis.predictions[chosen], train.targets[alike])
+    looked = Looked(analysis.assignments[chosen], training, correct, classes)
+    first, together = shares(analysis.importance, analysis.important)
+    important = tuple(int(neuron) for neuron in analysis.important)
     return Overview(
-        fingerprints=fingerprints,
+        fingerprints=(network, train.fingerprint, test.fingerprint),
         tests=len(chosen),
-        accuracy=accuracy,
+        accuracy=None if correct is None else float(np.mean(correct)),
         rmse=analysis.rmse,
         layer=analysis.layer,
         neurons=len(analysis.importance),
-        important=tuple(int(neuron) for neuron in analysis.important),
+        important=important,
         first_share=first,
         together_share=together,
-        rarest=rarest_state(analysis.assignments[chosen], sizes),
         table=table,
-        training=training,
+        training=None if training is None else _training_reach(training, table),
+        findings=find(looked, important, sizes),
     )
-
-
-def rarest_state(assignments: NDArray[np.uint8], sizes: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return rank, cluster and number of tests of the state that the fewest tests (n, m) reach.
-
-    Of equally rare states that of the more important neuron counts, then the lower one.
-    """
-    counts = state_counts(assignments, sizes)
-    places = [(rank, cluster) for rank, size in enumerate(sizes) for cluster in range(size)]
-    rank, cluster = min(places, key=lambda place: counts[place[0]][place[1]])
-    return rank, cluster, int(counts[rank][cluster])
 
 
 def shares(importance: NDArray[np.float64], important: NDArray[np.int64]) -> tuple[float, float]:

@@ -45,6 +45,8 @@ def cache_folder() -> Path:
     value = os.environ.get("IDC_HOME", "")
     try:
         folder = Path(value).expanduser() if value else platformdirs.user_cache_path("idc-studio")
+        if folder.is_dir():
+            return folder
         stands = _standing(folder)
         mode = stands.stat().st_mode
     except (OSError, RuntimeError) as error:  # a name that is too long, a user who does not exist

@@ -238,7 +238,7 @@ def _check(found: ClassErrors, measure: str, limits: list[tuple[int, int, float]
 def _records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
     """Return the most suspected pairs, one record each; what is undefined is None."""
     pairs = found.suspected[:most]
-    hits = found.truly_confused(pairs)
+    hits, certain = found.truly_confused(pairs), found.certainly_confused(pairs)
     columns = {
         "distance": found.distance,
         "suspicion": found.suspicion,
@@ -254,6 +254,7 @@ def _records(found: ClassErrors, most: int) -> list[dict[str, Any]]:
             **{name: None if values is None else _finite(values[a, b]) for name, values in columns.items()},
             "reported": bool(found.distance[a, b] < found.confusion_cutoff),
             "truly_confused": None if hits is None else bool(hits[rank]),
+            "certain": None if certain is None else bool(certain[rank]),
         }
         for rank, (a, b) in enumerate(pairs.tolist())
     ]
@@ -271,6 +272,7 @@ def _make_document(
         "never_predicted": found.unseen,
         "confusion": _evaluation(found.confusion_found),
         "bias": _evaluation(found.bias_found),
+        "findings": _findings(found),
         "limits": over,
         "pairs": _records(found, len(found.suspected)),
     }
@@ -302,6 +304,7 @@ def _render(found: ClassErrors, title: str, top: int, over: list[_Limited]) -> s
         labels = {None: "", True: "confirmed", False: "" if not record["reported"] else "not confirmed"}[
             record["truly_confused"]
         ]
+        labels += ", certain" if record["certain"] else ""
         rows.append(
             (
                 f"{record['rank']:,}",
@@ -321,6 +324,7 @@ def _render(found: ClassErrors, title: str, top: int, over: list[_Limited]) -> s
     for name, beside in (("confusion", found.confusion_found), ("bias", found.bias_found)):
         if beside is not None:
             parts.append(_summary(name, beside))
+    parts += _findings(found)
     for line in over:
         verdict = "over" if line["over"] else "within"
         parts.append(
@@ -328,6 +332,15 @@ def _render(found: ClassErrors, title: str, top: int, over: list[_Limited]) -> s
             f"{line['at_most']:g}"
         )
     return "\n\n".join(parts)
+
+
+def _findings(found: ClassErrors) -> list[str]:
+    """Say what labels tell for certain, beside what chance gives; nothing without labels."""
+    told = [found.most_confused("input"), found.report_finding]
+    if len(found.biased):
+        first, second = found.biased[0].tolist()
+        told.append(found.disparity_finding((first, second)))
+    return [finding.sentence for finding in told if finding is not None]
 
 
 def _summary(name: str, found: Evaluation) -> str:

@@ -1,10 +1,13 @@
 """Class-level errors without labels (DeepInspect): which classes a network confuses, and between which it is unfair."""
 
 from idc_core.confusion.bias import Triplet, average_bias, most_biased, near_cutoff, third_classes
+from idc_core.confusion.certainty import PairCounts
+from idc_core.confusion.disparity import Disparity
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Curve, Evaluation, Reported, cost_effectiveness, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence, counted_evidence, grouped_names, network_evidence, parse_groups
 from idc_core.confusion.ground_truth import average_disparity, pair_confusion, type1_confusion, type2_confusion
+from idc_core.confusion.matrix import ClassTable, Shares, class_table
 from idc_core.confusion.predictions_file import own_evidence
 from idc_core.confusion.probability_matrix import ActivationCounts, activation_probability, count_again
 from idc_core.confusion.report import ClassErrors, find_errors
@@ -15,10 +18,14 @@ from idc_core.tracing.neurons import countable_layers
 __all__ = [
     "ActivationCounts",
     "ClassErrors",
+    "ClassTable",
     "Curve",
+    "Disparity",
     "Evaluation",
     "Evidence",
+    "PairCounts",
     "Reported",
+    "Shares",
     "Statistics",
     "Triplet",
     "Verdicts",
@@ -26,6 +33,7 @@ __all__ = [
     "average_bias",
     "average_disparity",
     "class_distance",
+    "class_table",
     "collect_statistics",
     "cost_effectiveness",
     "count_again",

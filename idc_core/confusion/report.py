@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.confusion.bias import average_bias
+from idc_core.confusion.certainty import PairCounts
+from idc_core.confusion.disparity import Disparity, judge_disparity
 from idc_core.confusion.distance import class_distance
 from idc_core.confusion.evaluation import Evaluation, cutoff, evaluate, suspects
 from idc_core.confusion.evidence import Evidence
+from idc_core.confusion.findings import disparity_finding, most_confused, pair_finding, report_finding
 from idc_core.confusion.ground_truth import (
     Floats,
     Ints,
@@ -25,8 +28,9 @@ from idc_core.confusion.ground_truth import (
     type2_confusion,
 )
 from idc_core.confusion.probability_matrix import THRESHOLD, count_again
-from idc_core.confusion.verdicts import DisparityVerdict, Verdicts, judge, judge_disparity
+from idc_core.confusion.verdicts import Verdicts, judge
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Finding
 
 Kind = Literal["type1", "type2"]
 
@@ -105,11 +109,55 @@ class ClassErrors:
             return None
         return judge(self.directional, self.inputs, pairs, self.confusion_found.truth_cutoff)
 
-    def disparity_verdict(self, pair: tuple[int, int]) -> DisparityVerdict | None:
-        """Return what is behind a pair's disparity; None without labels."""
+    @cached_property
+    def pair_counts(self) -> PairCounts | None:
+        """How many inputs of each direction are confused; None without labels."""
+        if self.directional is None or self.inputs is None or self.confusion_found is None:
+            return None
+        return PairCounts.of(self.directional, self.inputs)
+
+    def certainly_confused(self, pairs: Ints) -> NDArray[np.bool_] | None:
+        """Return whether pairs are `truly_confused`, and more than the others for certain, bool (k,); None w/o labels.
+
+        Certain is what would be seen in at most one of twenty networks whose pairs are all confused alike, in any pair.
+        """
+        beyond, counts = self.truly_confused(pairs), self.pair_counts
+        if beyond is None or counts is None:
+            return None
+        certain = np.zeros(len(pairs), bool)
+        certain[beyond] = counts.certain(pairs[beyond])
+        return certain
+
+    def pair_finding(self, pair: tuple[int, int], noun: str = "test") -> Finding | None:
+        """Return how a pair is confused beside the others; None without labels or other pairs."""
+        counts = self.pair_counts
+        return None if counts is None else pair_finding(self.class_names, counts, pair, noun)
+
+    def most_confused(self, noun: str = "test") -> Finding | None:
+        """Return the finding of the most confused pair; None without labels, confusion or other pairs."""
+        counts = self.pair_counts
+        return None if counts is None else most_confused(self.class_names, counts, noun)
+
+    @cached_property
+    def report_finding(self) -> Finding | None:
+        """How many of the reported pairs are truly confused, beside as many random ones; None without labels."""
+        certain = self.certainly_confused(self.suspected)
+        if certain is None:
+            return None
+        there = np.isfinite(np.asarray(self.confusion)[tuple(self.suspected.T)])
+        reported = self.distance[tuple(self.suspected.T)] < self.confusion_cutoff
+        return report_finding(reported[there], certain[there])
+
+    def disparity_of(self, pair: tuple[int, int]) -> Disparity | None:
+        """Return a pair's disparity beside that of equal rates; None without labels, or where it is undefined."""
         if self.directional is None or self.inputs is None or self.bias_found is None:
             return None
         return judge_disparity(self.directional, self.inputs, pair)
+
+    def disparity_finding(self, pair: tuple[int, int]) -> Finding | None:
+        """Return the finding of a pair's disparity; None where there is none."""
+        found = self.disparity_of(pair)
+        return None if found is None else disparity_finding(self.class_names, found, pair)
 
     def shared_neurons(self, first: int, second: int, most: int = 20) -> Ints:
         """Return the neurons that both classes activate and the others do not, int64 (k,).

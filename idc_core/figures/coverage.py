@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.growth import Growth
-from idc_core.figures.colourings import Piece, Tiles, categories, find_colouring, hold
+from idc_core.coverage.reach import CellState, Reach
+from idc_core.evidence.discovery import Discovery
+from idc_core.figures.colourings import Piece, Tiles, beyond, categories, find_colouring, hold, mark
 from idc_core.figures.grid import Grid
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT, band, finish, logarithmic_x
@@ -36,35 +38,43 @@ def grid_rows(
     colouring: str,
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
 ) -> pd.DataFrame:
     """Return what the grid draws, one row a tile: ``column``, ``row``, ``category``, ``mark``, ``cell`` and ``tests``.
 
-    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too.
+    `shared`, bool (covered cells,), for `SHARED`: whether another test set reaches each of them too. `reach` says what
+    else reaches cells; without it, a cell is covered or not.
     """
     import pandas as pd
 
-    chosen = find_colouring(colouring)
-    tiles = hold(grid, table, shared)
-    category = chosen.categorise(tiles)
+    tiles = hold(grid, table, shared, reach)
+    category = beyond(tiles, find_colouring(colouring).categorise(tiles))
     columns, rows = np.meshgrid(grid.column_labels, grid.row_labels)
     return pd.DataFrame(
         {
             "column": columns.ravel(),
             "row": rows.ravel(),
             "category": category,
-            "mark": [chosen.mark(tiles, i, kind, class_names) if kind else "" for i, kind in enumerate(category)],
+            "mark": [mark(colouring, tiles, i, int(kind), class_names) for i, kind in enumerate(category)],
             "cell": grid.names,
-            "tests": [_contents(tiles, i, class_names, shared is not None) for i in range(grid.tiles)],
+            "tests": [
+                _contents(tiles, i, class_names, shared is not None, reach is not None) for i in range(grid.tiles)
+            ],
         }
     )
 
 
-def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool) -> str:
-    """Put what a tile holds into words."""
+def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool, reached: bool) -> str:
+    """Put what a tile holds into words; `reached` says whether it is known what else reaches it."""
     covered, tests, wrong = (int(values[tile]) for values in (tiles.covered, tiles.tests, tiles.wrong))
+    if tiles.cells == 1 and not covered:
+        return _uncovered(int(tiles.learnt[tile]), int(tiles.generated[tile]), reached)
     words = [] if tiles.cells == 1 else [f"{covered:,} of {tiles.cells:,} cells covered"]
+    for number, by in ((tiles.training[tile], "training inputs"), (tiles.generated[tile], "valid generated inputs")):
+        if number:
+            words.append(f"{number:,} reached by {by} only")
     if not covered:
-        return words[0] if words else "no test"
+        return ", ".join(words)
     if compared:
         words.append(f"{int(tiles.shared[tile]):,} reached by both")
     words.append(f"{tests:,} test{'s' if tests > 1 else ''}")
@@ -77,6 +87,15 @@ def _contents(tiles: Tiles, tile: int, names: Sequence[str], compared: bool) -> 
     return ", ".join(words)
 
 
+def _uncovered(learnt: int, generated: int, reached: bool) -> str:
+    """Say what reaches a cell without a test."""
+    if learnt:
+        return f"no test, {learnt:,} training input{'s' if learnt > 1 else ''}"
+    if generated:
+        return f"no test, {CellState.GENERATED}"
+    return f"no test, {CellState.NOTHING}" if reached else "no test"
+
+
 def coverage_grid(
     grid: Grid,
     table: CellTable,
@@ -85,6 +104,7 @@ def coverage_grid(
     *,
     class_names: Sequence[str] = (),
     shared: NDArray[np.bool_] | None = None,
+    reach: Reach | None = None,
     selected: tuple[str, str] | None = None,
     together: Sequence[tuple[str, str]] = (),
     clickable: bool = True,
@@ -92,12 +112,13 @@ def coverage_grid(
 ) -> dict[str, object]:
     """Describe the grid of combinations as an ECharts option.
 
-    Its first series is the heatmap, tile by tile, row by row. `selected` (row label, column label) is outlined,
-    `together` are tiles to frame lightly; `clickable` says whether the pointer shows that a click does something.
+    Its first series is the heatmap, tile by tile, row by row; `shared` and `reach` are as for `grid_rows`. `selected`
+    (row label, column label) is outlined, `together` are tiles to frame lightly; `clickable` says whether the pointer
+    shows that a click does something.
     """
     colours = palette(dark)
-    rows = grid_rows(grid, table, colouring, class_names, shared)
-    legend = categories(colouring, colours, class_names, grid.cells_per_tile)
+    rows = grid_rows(grid, table, colouring, class_names, shared, reach)
+    legend = categories(colouring, colours, class_names, grid.cells_per_tile, reach is not None)
     used = set(rows["category"]) | {0}
     lines = balanced(title, _WRAP)
     pieces = [piece for piece in legend if piece["value"] in used]
@@ -231,10 +252,19 @@ def _outline(name: str, tiles: Sequence[tuple[str, str]], colour: str, width: in
     }
 
 
-def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = False, dark: bool = False) -> go.Figure:
+def growth_curve(
+    growth: Growth,
+    total: int,
+    title: str,
+    *,
+    left: Discovery | None = None,
+    logarithmic: bool = False,
+    dark: bool = False,
+) -> go.Figure:
     """Draw IDC against the number of tests, in the given order, in shuffled ones and in the best one.
 
-    `logarithmic` is of the number of tests.
+    `left` is what the tests leave to be reached, for the curve of as many more tests; `logarithmic` is of the number of
+    tests.
     """
     colours = palette(dark)
     share = 100.0 / total
@@ -255,8 +285,27 @@ def growth_curve(growth: Growth, total: int, title: str, *, logarithmic: bool = 
             customdata=cells,
             hovertemplate=f"%{{x:,}} tests<br>{text}<extra></extra>",
         )
+    if left is not None:
+        _extrapolate(figure, left, share, colours)
     figure.update_xaxes(title="number of tests", rangemode="tozero", tickformat=",d")
     figure.update_yaxes(title="IDC (% of cells)", rangemode="tozero", tickformat="~g")
     if logarithmic:
         logarithmic_x(figure)
     return finish(figure, title, colours, height=390)
+
+
+def _extrapolate(figure: go.Figure, left: Discovery, share: float, colours: Palette) -> None:
+    """Draw what as many more tests would reach: the number to expect, and its range, both dashed."""
+    tests, cells = left.curve()
+    for name, reached, width in (("expected", cells[:, 0], 2), ("lowest", cells[:, 1], 1), ("highest", cells[:, 2], 1)):
+        figure.add_scatter(
+            x=tests,
+            y=reached * share,
+            mode="lines",
+            name={"expected": "more tests, 95 % range"}.get(name, name),
+            legendgroup="more",
+            showlegend=name == "expected",
+            line={"color": colours.tests, "dash": "dash", "width": width},
+            customdata=reached,
+            hovertemplate=f"%{{x:,}} tests<br>{name}: %{{customdata:,.0f}} cells, IDC %{{y:.3g}} %<extra></extra>",
+        )

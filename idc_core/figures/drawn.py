@@ -13,13 +13,17 @@ class _Drawn(go.Figure):  # type: ignore[misc]
 
     def finish(self) -> _Drawn:
         """Keep the parts as they are now; later changes are not seen."""
-        self._kept = super().to_dict()
+        self._kept = self.to_dict()
         return self
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """Return the parts, the kept ones where the figure is finished."""
-        kept: dict[str, object] | None = self.__dict__.get("_kept")
-        return super().to_dict() if kept is None else kept
+        kept: dict[str, dict[str, object]] | None = self.__dict__.get("_kept")
+        if kept is None:
+            kept = super().to_dict()
+            # Plotly takes every template for a new one; the figures have none of their own.
+            kept["layout"].pop("template", None)
+        return kept
 
 
 def drawn_once(figure: go.Figure, *, clickable: bool = False) -> _Drawn:
@@ -31,8 +35,8 @@ def drawn_once(figure: go.Figure, *, clickable: bool = False) -> _Drawn:
     is set already.
     """
     traces = [_lists(trace.to_plotly_json()) for trace in figure.data]
-    copy = _Drawn(traces, _lists(figure.layout.to_plotly_json()))
-    # Plotly takes every template for a new one; the figures have none of their own.
+    # What the figure holds was checked when it was made, which takes ten times as long as all the rest.
+    copy = _Drawn(traces, _lists(figure.layout.to_plotly_json()), _validate=False)
     copy.layout.template = None
     if clickable:
         drag = copy.layout.dragmode or "pan"

@@ -103,10 +103,18 @@ class Grid:
 
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add up what the covered cells (covered cells, ...) of each tile hold, int64 (tiles, ...)."""
-        inside = self.tile >= 0
+        return self.sums_of(self.tile, values)
+
+    def sums_of(self, tile: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add up what cells (cells, ...) of each tile hold, int64 (tiles, ...), from the tile (cells,) of each."""
+        inside = tile >= 0
         sums = np.zeros((self.tiles, *values.shape[1:]), dtype=np.int64)
-        np.add.at(sums, self.tile[inside], values[inside])
+        np.add.at(sums, tile[inside], values[inside])
         return sums
+
+    def tiles_of(self, cells: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return the tile of each cell (n, m), int64 (n,); -1 for one that is not drawn."""
+        return _tiles(cells, self.sizes, self.axes, self.fixed)
 
     def clusters(self, tile: int) -> dict[int, int]:
         """Return what is the same in all cells of a tile: the cluster of each neuron, by its rank."""
@@ -150,11 +158,6 @@ def lay_out(
     if axes is None:
         axes = default_axes(table.sizes, fixed)
     _check(table.sizes, axes, fixed)
-    inside = np.ones(table.covered, dtype=np.bool_)
-    for position, cluster in fixed.items():
-        inside &= table.cells[:, position] == cluster
-    columns = math.prod(table.sizes[i] for i in axes.columns)
-    tile = _codes(table, axes.rows) * columns + _codes(table, axes.columns)
     row_cells, column_cells = (_combinations([table.sizes[i] for i in axis]) for axis in (axes.rows, axes.columns))
     return Grid(
         sizes=table.sizes,
@@ -162,7 +165,7 @@ def lay_out(
         axes=axes,
         row_cells=row_cells,
         column_cells=column_cells,
-        tile=np.where(inside, tile, -1),
+        tile=_tiles(table.cells, table.sizes, axes, fixed),
         row_labels=tuple(label(cell) for cell in row_cells),
         column_labels=tuple(label(cell) for cell in column_cells),
         row_title=_title([neurons[i] for i in axes.rows]),
@@ -190,11 +193,21 @@ def _check(sizes: Sequence[int], axes: Axes, fixed: Mapping[int, int]) -> None:
         )
 
 
-def _codes(table: CellTable, axis: Sequence[int]) -> NDArray[np.int64]:
-    """Row (or column) of every covered cell: its clusters on that axis as a mixed-radix number."""
-    codes = np.zeros(table.covered, dtype=np.int64)
+def _tiles(cells: NDArray[np.uint8], sizes: Sequence[int], axes: Axes, fixed: Mapping[int, int]) -> NDArray[np.int64]:
+    """Tile of each cell (n, m), counted row by row; -1 where it does not have the fixed clusters."""
+    inside = np.ones(len(cells), dtype=np.bool_)
+    for position, cluster in fixed.items():
+        inside &= cells[:, position] == cluster
+    columns = math.prod(sizes[i] for i in axes.columns)
+    tile = _codes(cells, sizes, axes.rows) * columns + _codes(cells, sizes, axes.columns)
+    return np.where(inside, tile, -1)
+
+
+def _codes(cells: NDArray[np.uint8], sizes: Sequence[int], axis: Sequence[int]) -> NDArray[np.int64]:
+    """Row (or column) of every cell: its clusters on that axis as a mixed-radix number."""
+    codes = np.zeros(len(cells), dtype=np.int64)
     for position in axis:
-        codes = codes * table.sizes[position] + table.cells[:, position]
+        codes = codes * sizes[position] + cells[:, position]
     return codes
 
 

@@ -1,9 +1,9 @@
-"""The figure of the Layers page: IDC over layers and numbers of important neurons, one panel per test set."""
+"""The figures of the Layers page: the chance of a new cell per layer, and IDC over layers and numbers of neurons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import finish, named_rows
+from idc_core.figures.wording import percent
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
@@ -63,6 +64,46 @@ def sweep_grid(
     figure.update_layout(margin_b=56, margin_l=84)
     figure.update_annotations(font={"size": 13, "color": colours.ink})
     return figure
+
+
+def chances(cells: Sequence[LayerCoverage], title: str, *, selected: str = "", dark: bool = False) -> go.Figure:
+    """Draw the chance that the next test reaches a new cell, one row per layer, with its 95 % interval.
+
+    A point's `customdata` is (test set, layer, m); that of the `selected` layer is a diamond.
+    """
+    colours = palette(dark)
+    known = [(cell, cell.left) for cell in cells if cell.left is not None and cell.coverable]
+    values = [100 * left.chance for _, left in known]
+    spoken = [
+        f"{cell.layer}<br>chance of a new cell {percent(left.chance)} ({percent(left.low)} to {percent(left.high)})"
+        f"<br>{cell.covered:,} of {cell.total:,} cells covered, at least {left.at_least:,} can be reached"
+        for cell, left in known
+    ]
+    figure = go.Figure(
+        go.Scatter(
+            x=values,
+            y=list(range(len(known))),
+            mode="markers",
+            marker={
+                "color": colours.tests,
+                "size": 10,
+                "symbol": ["diamond" if cell.layer == selected else "circle" for cell, _ in known],
+            },
+            error_x={
+                "type": "data",
+                "array": [100 * left.high - value for (_, left), value in zip(known, values, strict=True)],
+                "arrayminus": [value - 100 * left.low for (_, left), value in zip(known, values, strict=True)],
+                "color": colours.tests,
+                "thickness": 1.5,
+            },
+            customdata=[[cell.suite, cell.layer, cell.m] for cell, _ in known],
+            hovertext=spoken,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="chance of a new cell (%)", rangemode="tozero", tickformat="~g")
+    figure.update_yaxes(**named_rows([cell.layer for cell, _ in known]), title="layer, from input to output")
+    return finish(figure, title, colours, height=_AROUND + _ROW_PIXELS * len(known))
 
 
 def _squares(

@@ -25,6 +25,8 @@ class Palette:
     accent: str  # the studio's one accent
     error: str  # what misclassified inputs are drawn in
     tests: str  # the original test set (suites keep their colour on every page)
+    training: str  # cells that training inputs reach and no test
+    generated: str  # cells that valid generated inputs reach, and nothing else
     counts: tuple[str, ...]  # one-hue scale from few to many; zero has no colour, it is drawn empty
 
     @property
@@ -41,6 +43,8 @@ LIGHT: Final = Palette(
     accent="#0b6b72",
     error="#d9622b",
     tests="#1b2024",
+    training="#ece6d2",
+    generated="#dcd3ee",
     counts=("#d5ecec", "#aedadb", "#8accce", "#6ab9bc", "#4da7ab", "#379499"),
 )
 
@@ -52,6 +56,8 @@ _DARK: Final = Palette(
     accent="#4fb9c1",
     error="#f08a4b",
     tests="#e7ebee",
+    training="#a89f85",
+    generated="#9d92c4",
     counts=("#4d9aa0", "#66b0b5", "#82c4c8", "#a0d6d9", "#c0e7e9", "#e2f7f7"),
 )
 

@@ -7,6 +7,20 @@ import textwrap
 from collections.abc import Sequence
 from decimal import Decimal
 
+from idc_core.coverage.cells import cell_name, cluster_name
+
+__all__ = [
+    "balanced",
+    "cell_name",
+    "cluster_name",
+    "count",
+    "percent",
+    "plural",
+    "readable_pieces",
+    "signed",
+    "typeset",
+]
+
 _LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 _HELD = "\ue000"
@@ -47,20 +61,6 @@ def count(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def cluster_name(cluster: int, clusters: int) -> str:
-    """Name one of a neuron's clusters by its place among them."""
-    if clusters == 1:
-        return "only cluster"
-    if cluster == 0:
-        return "lowest cluster"
-    return "highest cluster" if cluster == clusters - 1 else f"cluster {cluster}"
-
-
-def cell_name(cell: Sequence[int]) -> str:
-    """Write a cell as the cluster indices of its neurons."""
-    return "-".join(str(int(index)) for index in cell)
 
 
 def balanced(text: str, width: int) -> list[str]:

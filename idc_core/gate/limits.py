@@ -87,41 +87,43 @@ class NumberLimit(Limit):
 
     def judge(self, measured: Measured, before: Value | None) -> Iterator[Verdict]:
         """Yield a verdict per bound."""
-        value, details = _number(measured.value, self.label), measured.details
+        value, details = number(measured.value, self.label), measured.details
         if self.at_least is not None:
-            bound, broken = f"at least {self.at_least:g}", _exact(value) < _exact(self.at_least)
+            bound, broken = f"at least {self.at_least:g}", exact(value) < exact(self.at_least)
             now = decimals(value, self.at_least)
             sentence = f"{self.label} is {now}, below its minimum of {self.at_least:g}."
-            yield _verdict(self.label, bound, broken, now, "", sentence, details)
+            yield judged(self.label, bound, broken, now, "", sentence, details)
             details = () if broken else details
         if self.may_fall_by is not None:
-            first = _number(before, self.label)
-            fall = _exact(first) - _exact(value)
-            bound, broken = f"fallen by at most {self.may_fall_by:g}", fall > _exact(self.may_fall_by)
+            first = number(before, self.label)
+            fall = exact(first) - exact(value)
+            bound, broken = f"fallen by at most {self.may_fall_by:g}", fall > exact(self.may_fall_by)
             now, then = decimals(value, first), decimals(first, value)
             by = decimals(float(fall), self.may_fall_by)
             sentence = (
                 f"{self.label} has fallen by {by}, from {then} in the baseline to {now}; at most {self.may_fall_by:g} "
                 "is allowed."
             )
-            yield _verdict(self.label, bound, broken, now, then, sentence, details)
+            yield judged(self.label, bound, broken, now, then, sentence, details)
 
 
-def _verdict(
+def judged(
     label: str, wanted: str, broken: bool, now: str, before: str, sentence: str, details: tuple[str, ...]
 ) -> Verdict:
+    """Return the verdict of a bound; sentence and details are of a broken one."""
     if not broken:
         return Verdict(label, wanted, "kept", now, before)
     return Verdict(label, wanted, "broken", now, before, sentence, details)
 
 
-def _number(value: Value | None, label: str) -> float:
+def number(value: Value | None, label: str) -> float:
+    """Return a value that a limit on a number measured, or a baseline holds."""
     if not isinstance(value, float | int):
         raise DataError(f"The baseline holds no number for {label}: write it again with --write-baseline.")
     return value
 
 
-def _exact(value: float) -> Fraction:
+def exact(value: float) -> Fraction:
     """Return the decimal that a number is written as, exactly."""
     return Fraction(repr(float(value)))
 

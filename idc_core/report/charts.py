@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import CellTable
+from idc_core.coverage.reach import Reach
 from idc_core.figures.clusters import bin_edges, bin_shares, histograms
 from idc_core.figures.colourings import categories
 from idc_core.figures.coverage import coverage_grid, grid_height, grid_rows
@@ -45,7 +46,7 @@ class Chart:
 
 def grid_chart(material: Material) -> Chart:
     """Draw the grid of combinations."""
-    table, errors = material.table, material.correct is not None
+    table, errors, reach = material.table, material.correct is not None, material.overview.reach()
     grid = lay_out(
         table, [str(neuron) for neuron in material.analysis.important], default_axes(table.sizes, most=_TILES)
     )
@@ -53,7 +54,7 @@ def grid_chart(material: Material) -> Chart:
     colouring, height = ("errors" if errors else "covered"), min(620, grid_height(grid))
 
     def draw(dark: bool) -> go.Figure:
-        option = coverage_grid(grid, table, colouring, title, clickable=False, dark=dark)
+        option = coverage_grid(grid, table, colouring, title, reach=reach, clickable=False, dark=dark)
         return grid_figure(option, height, dark=dark)
 
     if grid.folded:
@@ -61,7 +62,8 @@ def grid_chart(material: Material) -> Chart:
     else:
         read = "Each tile is a cell: one cluster of every important neuron. Cluster 0 has the lowest activations."
     read += " Colour and mark: share of misclassified tests." if errors else " Filled tiles hold tests."
-    return _chart("grid", title, read, draw(False), draw(True), _grid_picture(grid, table, colouring, title))
+    picture = _grid_picture(grid, table, colouring, title, reach)
+    return _chart("grid", title, read, draw(False), draw(True), picture)
 
 
 def histogram_chart(material: Material) -> Chart:
@@ -108,17 +110,16 @@ _COLUMNS = 3
 _TOP = 250.0  # per cent at the upper end of a histogram
 
 
-def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str) -> Markup:
+def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str, reach: Reach | None) -> Markup:
     """Draw the grid of combinations, coloured and marked as `coverage_grid` does."""
-    squares = grid_rows(grid, table, colouring)
+    squares = grid_rows(grid, table, colouring, reach=reach)
     category = squares["category"].to_numpy()
     rows, columns = len(grid.row_labels), len(grid.column_labels)
     left = 24 + _LETTER * len(grid.row_labels[-1])
     wide, tall = (_WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
     x, y = left + wide * (np.arange(grid.tiles) % columns), tall * (np.arange(grid.tiles) // columns)
-    pieces = [
-        entry for entry in categories(colouring, LIGHT, (), grid.cells_per_tile) if entry["value"] in {0, *category}
-    ]
+    named = categories(colouring, LIGHT, (), grid.cells_per_tile, reach is not None)
+    pieces = [entry for entry in named if entry["value"] in {0, *category}]
     parts = []
     for piece in pieces:
         tiles = "".join(

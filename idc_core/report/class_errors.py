@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.confusion.certainty import PairCounts
 from idc_core.confusion.evaluation import cutoff, suspects
+from idc_core.confusion.findings import most_confused, pair_finding
 from idc_core.confusion.ground_truth import inputs_behind, pair_confusion, type1_confusion
-from idc_core.confusion.verdicts import Verdicts, judge, wilson
+from idc_core.confusion.matrix import share_interval
+from idc_core.confusion.verdicts import Verdicts, judge
+from idc_core.evidence.finding import Verdict
 from idc_core.report.bounds import CLASSES, LONGEST_NAME, PAIRS, cut
 from idc_core.report.content import ClassAccuracy, ClassErrors, ConfusedPair
 from idc_core.report.material import Material
@@ -21,23 +25,29 @@ def find_class_errors(material: Material) -> ClassErrors:
     names, correct = material.test.class_names, material.correct
     if correct is None:
         why = "The target is a number: there are no classes." if not names else "The tests' classes are not the "
-        return ClassErrors(why + ("" if not names else "network's."), None, 0, (), ())
+        return ClassErrors(why + ("" if not names else "network's."), None, 0, 0, "", (), ())
     chosen = material.chosen
     true, predicted = material.test.targets[chosen], material.analysis.predictions[chosen]
     worst = _least_accurate(names, true, correct[chosen])
     if len(names) > _MOST_CLASSES:
         why = f"Pairs of {len(names):,} classes are not compared; up to {_MOST_CLASSES:,} classes are."
-        return ClassErrors(why, None, 0, (), worst)
-    limit, pairs, verdicts = _judged(true, predicted, len(names))
-    listed = tuple(_pair(names, pair, verdicts, place) for place, pair in enumerate(pairs[:PAIRS].tolist()))
-    return ClassErrors("", limit, len(pairs), listed, worst)
+        return ClassErrors(why, None, 0, 0, "", (), worst)
+    directional, inputs = type1_confusion(true, predicted, len(names)), inputs_behind(true, len(names))
+    counts = PairCounts.of(directional, inputs)
+    limit, pairs, verdicts = _judged(directional, inputs)
+    most = most_confused(names, counts)
+    listed = tuple(
+        _pair(names, counts, (int(first), int(second)), verdicts, place)
+        for place, (first, second) in enumerate(pairs[:PAIRS].tolist())
+    )
+    certain = int(counts.certain(pairs[verdicts.confirmed]).sum())
+    return ClassErrors("", limit, len(pairs), certain, "" if most is None else most.sentence, listed, worst)
 
 
 def _judged(
-    true: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+    directional: NDArray[np.float64], inputs: NDArray[np.float64]
 ) -> tuple[float | None, NDArray[np.int64], Verdicts]:
     """Return above which rate a pair counts as confused, the pairs that ever are, and what labels say of them."""
-    directional, inputs = type1_confusion(true, predicted, classes), inputs_behind(true, classes)
     confusion = pair_confusion(directional)
     known = bool(np.isfinite(confusion).any())
     limit = cutoff(confusion, "high") if known else None
@@ -46,17 +56,27 @@ def _judged(
     return limit, pairs, judge(directional, inputs, pairs, limit or 0.0)
 
 
-def _pair(names: tuple[str, ...], pair: list[int], found: Verdicts, place: int) -> ConfusedPair:
-    verdict = "confused" if found.confirmed[place] else "not confused"
+def _pair(
+    names: tuple[str, ...], counts: PairCounts, pair: tuple[int, int], found: Verdicts, place: int
+) -> ConfusedPair:
+    """Return a pair as the report lists it."""
+    finding = pair_finding(names, counts, pair)
+    if finding is None:
+        verdict = "no other pair"
+    elif finding.verdict is Verdict.STANDS_OUT:
+        verdict = "truly confused" if found.confirmed[place] else "above the others"
+    else:
+        verdict = str(finding.verdict)
     return ConfusedPair(
         first=cut(names[pair[0]], LONGEST_NAME),
         second=cut(names[pair[1]], LONGEST_NAME),
         confused=int(found.confused[place]),
         inputs=int(found.inputs[place]),
+        expected=None if finding is None else finding.control.value,
         rate=float(found.rate[place]),
         low=float(found.low[place]),
         high=float(found.high[place]),
-        verdict=verdict if found.clear[place] else f"{verdict}, uncertain",
+        verdict=verdict,
     )
 
 
@@ -67,7 +87,7 @@ def _least_accurate(
     right = np.bincount(true, weights=correct, minlength=len(names))
     there = np.flatnonzero(inputs)
     share = right[there] / inputs[there]
-    low, high = wilson(share, inputs[there].astype(np.float64))
+    low, high = share_interval(right[there].astype(np.int64), inputs[there])
     return tuple(
         ClassAccuracy(
             name=cut(names[there[row]], LONGEST_NAME),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a field is renamed, removed or changes its meaning; `report.schema.json` describes this one."""
 
 
@@ -37,12 +37,14 @@ class Data:
 class Coverage:
     """What the tests reach; `accuracy` None where there is no right class, `rmse` None for classification.
 
-    `idc` is 0..1; `cells` are the covered ones with their tests, of which `left_out` are not listed.
+    `idc` is 0..1, `reachable` how many cells tests or training inputs reach, None where that is not known; `cells` are
+    the covered ones with their tests, of which `left_out` are not listed.
     """
 
     covered: int
     total: int
     idc: float
+    reachable: int | None
     accuracy: float | None
     rmse: float | None
     only_errors: int | None  # covered cells that only misclassified tests reach; None where accuracy is
@@ -57,6 +59,25 @@ class Cell:
     cell: str
     tests: int
     misclassified: int
+
+
+@dataclass(frozen=True)
+class Left:
+    """How much the tests leave to be found, for tests drawn like them; ranges are of 95 %.
+
+    `chance` is that of a new cell at the next test, 0..1; `expected` that many new cells in `more` tests. At least
+    `at_least` cells can be reached. The sentences say this, and what one half of the tests says of the other.
+    """
+
+    chance: float
+    low: float
+    high: float
+    more: int
+    expected: float
+    expected_low: int
+    expected_high: int
+    at_least: int
+    sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -119,6 +140,7 @@ class ConfusedPair:
     second: str
     confused: int
     inputs: int
+    expected: float | None  # confused inputs at the rate of the other pairs; None where there are no others
     rate: float
     low: float
     high: float
@@ -142,12 +164,16 @@ class ClassErrors:
     """Errors between classes; `missing` says why there are none to tell, else it is empty.
 
     `pairs` come with the most confused first, `least_accurate` with the lowest share first; `confused_pairs` counts all
-    pairs with a misclassified test. `cutoff` is the rate above which a pair counts as confused.
+    pairs with a misclassified test, `certain` the truly confused ones: above `cutoff`, the rate above which the paper
+    counts a pair as confused, and more than the other pairs. `finding` says the most confused pair beside the others;
+    empty where there is none.
     """
 
     missing: str
     cutoff: float | None
     confused_pairs: int
+    certain: int
+    finding: str
     pairs: tuple[ConfusedPair, ...]
     least_accurate: tuple[ClassAccuracy, ...]
 
@@ -189,6 +215,7 @@ class Report:
     classes: tuple[str, ...]  # whose tests these are; empty for all
     filter: str  # all that these tests meet, in words, these classes included; empty where all tests are looked at
     coverage: Coverage
+    left: Left | None  # None where every cell is covered, and where there are fewer than four tests
     neurons: tuple[Neuron, ...]
     sketch: str  # how far clusters of a sketch can be from the exact ones; empty where all are exact
     uncovered: Uncovered

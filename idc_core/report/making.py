@@ -14,15 +14,17 @@ from idc_core.analysis.overview import shares
 from idc_core.base.progress import Progress, report
 from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.coverage.cell_table import state_counts
+from idc_core.coverage.discovery import FEWEST, second_half
 from idc_core.datasets import DATASETS, Dataset
+from idc_core.evidence.discovery import Discovery
 from idc_core.figures.wording import cell_name
 from idc_core.report.bounds import CELLS, LONGEST_NAME, LONGEST_TEXT, NEURONS, cut
 from idc_core.report.class_errors import find_class_errors
-from idc_core.report.content import FORMAT, Cell, Coverage, Data, Network, Neuron, Report
+from idc_core.report.content import FORMAT, Cell, Coverage, Data, Left, Network, Neuron, Report
 from idc_core.report.criterion_scores import score_criteria
 from idc_core.report.material import Material
 from idc_core.report.remarks import remarks
-from idc_core.report.sentences import finding
+from idc_core.report.sentences import chance_of_new, finding, more_tests
 from idc_core.report.uncovered_cells import find_uncovered
 from idc_core.store.notes import Note
 
@@ -62,7 +64,7 @@ def make_report(
         format=FORMAT,
         date=cut(date, LONGEST_NAME),
         title=cut(f"{card.label}, layer {analysis.layer}", 2 * LONGEST_NAME),
-        finding=finding(material.overview),
+        finding=tuple(cut(sentence, 2 * LONGEST_TEXT) for sentence in finding(material.overview)),
         network=Network(
             name=card.name,
             label=cut(card.label, LONGEST_NAME),
@@ -77,6 +79,7 @@ def make_report(
         classes=tuple(cut(name, LONGEST_NAME) for name in material.conditions.classes),
         filter=cut(material.conditions.words, LONGEST_TEXT),
         coverage=_coverage(material),
+        left=_left(material),
         neurons=_neurons(material),
         sketch=sketch_sentence([neuron.sketch for neuron in analysis.clusters], len(analysis.train_activations)),
         uncovered=uncovered,
@@ -114,11 +117,31 @@ def _coverage(material: Material) -> Coverage:
         covered=table.covered,
         total=table.total,
         idc=table.covered / table.total,
+        reachable=result.reachable,
         accuracy=result.accuracy,
         rmse=result.rmse,
         only_errors=None if result.accuracy is None else int(result.errors_only.sum()),
         cells=tuple(Cell(cell_name(cell), tests, wrong) for cell, tests, wrong in rows),
         left_out=max(0, table.covered - CELLS),
+    )
+
+
+def _left(material: Material) -> Left | None:
+    if len(material.chosen) < FEWEST or material.table.covered == material.table.total:
+        return None
+    found = Discovery.of_counts(material.table.counts, material.table.total)
+    expected, low, high = found.new(found.inputs)
+    check = second_half(material.analysis.codes[material.chosen])
+    return Left(
+        chance=found.chance,
+        low=found.low,
+        high=found.high,
+        more=found.inputs,
+        expected=expected,
+        expected_low=low,
+        expected_high=high,
+        at_least=found.at_least,
+        sentences=(chance_of_new(found), more_tests(found), check.sentence),
     )
 
 

@@ -97,8 +97,8 @@ class Material:
     @cached_property
     def overview(self) -> Overview:
         """The result at a glance."""
-        accuracy = None if self.correct is None else float(np.mean(self.correct[self.chosen]))
-        return overview_of(self.analysis, self.table, self.fingerprints, self.chosen, accuracy, self.learnt)
+        activations = self.train_traces.activations[self.analysis.layer]
+        return overview_of(self.analysis, self.card.fingerprint, (self.train, self.test), self.conditions, activations)
 
 
 def gather(

@@ -20,16 +20,16 @@ from idc_core.report.material import Material
 
 def find_uncovered(material: Material) -> Uncovered:
     """Return the uncovered cells of a report, some of them with their closest tests."""
-    table, training = material.table, material.overview.training
+    table, counts = material.table, _in_training(material)
+    in_training = len(counts) if len(material.learnt) else None
     if table.covered == table.total:
-        return Uncovered(0, None if training is None else 0, ())
-    counts = _in_training(material)
+        return Uncovered(0, in_training, ())
     cells = [cell for cell, _ in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
     if len(cells) < UNCOVERED:
         cells += [cell for cell in map(tuple, bordering(table)[0].tolist()) if cell not in counts]
     return Uncovered(
         cells=table.total - table.covered,
-        in_training=None if training is None else training.missed,
+        in_training=in_training,
         listed=tuple(_listed(material, cell, counts.get(cell, 0)) for cell in cells[:UNCOVERED]),
     )
 

@@ -4,6 +4,7 @@ from idc_core.runs.analysis_run import PlannedAnalysis
 from idc_core.runs.attack_run import AttackRun
 from idc_core.runs.class_errors_run import CLASS_ERRORS, ErrorSettings, class_evidence, planned_class_errors
 from idc_core.runs.comparing import CellChange, cell_change, differing_settings, figures
+from idc_core.runs.filling_run import planned_filling, unfinished_filling
 from idc_core.runs.importing import Imported, import_runs
 from idc_core.runs.index import find_run, find_runs
 from idc_core.runs.kinds import RUN_KINDS, RunKind, Score, register_run_kind, score_of
@@ -38,10 +39,12 @@ __all__ = [
     "import_runs",
     "main_text",
     "planned_class_errors",
+    "planned_filling",
     "planned_statistics",
     "planned_traces",
     "register_run_kind",
     "score_of",
     "settings_of",
+    "unfinished_filling",
     "versions",
 ]

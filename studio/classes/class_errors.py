@@ -19,7 +19,7 @@ from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.runs import run_settings
 from studio.state import address
-from studio.text import percent, plural
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.confusion.scaled_activation import Statistics
@@ -171,17 +171,7 @@ def keep_pair(first: int, second: int) -> None:
     address.keep(_PAIR, f"{first}-{second}")
 
 
-def verdict(looked: Looked, pair: tuple[int, int]) -> str:
-    """Say whether labels confirm that a pair is confused, and by how much; empty where they say nothing."""
-    verdicts = looked.found.verdicts(np.array([pair]))
-    if verdicts is None or not np.isfinite(verdicts.rate[0]):
-        return ""
-    confirmed, clear = bool(verdicts.confirmed[0]), bool(verdicts.clear[0])
-    cutoff = percent(verdicts.cutoff)
-    side = f", {'above' if confirmed else 'below'} the cut-off of {cutoff}"
-    return (
-        f"{'confirmed by labels' if confirmed else 'not confirmed by labels'}{'' if clear else ' (uncertain)'}: "
-        f"{verdicts.confused[0]:,} of {plural(int(verdicts.inputs[0]), looked.inputs_word)} confused, "
-        f"{percent(verdicts.rate[0])} (95 % interval {percent(verdicts.low[0])} to {percent(verdicts.high[0])})"
-        + (side if clear else f"; the cut-off of {cutoff} is within the interval")
-    )
+def told(looked: Looked, pair: tuple[int, int]) -> str:
+    """Say how many inputs of a pair are confused, beside the other pairs; empty where labels say nothing."""
+    finding = looked.found.pair_finding(pair, looked.inputs_word)
+    return "" if finding is None else literal(finding.sentence)

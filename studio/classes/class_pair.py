@@ -64,10 +64,10 @@ def _wrong_tests(looked: Looked, pair: tuple[int, int]) -> NDArray[np.int64]:
 
 
 def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
-    """Show the tests that the network confuses, where there are labels, with the verdict on the pair."""
-    verdict = class_errors.verdict(looked, pair)
-    if verdict and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
-        st.markdown(f"**{literal(looked.pair_name(pair))}**: {verdict}.")
+    """Show the tests that the network confuses, where there are labels, with the finding on the pair."""
+    sentence = class_errors.told(looked, pair)
+    if sentence and pair != tuple(looked.found.suspected[0].tolist()):  # of the first one the page's finding says it
+        st.markdown(sentence)
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
     elif len(wrong := _wrong_tests(looked, pair)):

@@ -13,7 +13,7 @@ from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
 from idc_core.figures import classes as figures
 from studio.classes.class_errors import SOURCE, Looked
 from studio.jobs.results import View
-from studio.text import signed
+from studio.text import literal, signed
 from studio.widgets import layout
 
 _Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
@@ -27,7 +27,8 @@ def draw(view: View, looked: Looked) -> None:
     layout.computed(
         view,
         f"Reported are pairs {looked.found.deviations:g} SD below the mean distance, or above the mean bias. True are "
-        "pairs whose confusion, or disparity, is as far above the mean of all pairs.",
+        "pairs whose confusion, or disparity, is as far above the mean of all pairs. That counts pairs by the paper's "
+        "cut-off, also where a single misclassified input confirms one. Truly confused pairs are certain as well.",
         SOURCE,
     )
 
@@ -59,7 +60,9 @@ def _draw_curves(view: View, looked: Looked) -> None:
         depends=looked.key,
         table=pd.concat([_points(name, curve) for name, curve in curves.items()]),
     )
-    st.markdown("**Reported pairs, compared with labels**")
+    if (finding := result.report_finding) is not None:
+        st.markdown(literal(finding.sentence))
+    st.markdown("**Reported pairs, compared with labels by the paper's cut-offs**")
     st.dataframe(
         pd.DataFrame([_row(name, one) for name, one in evaluations.items()]),
         hide_index=True,

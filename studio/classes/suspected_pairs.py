@@ -15,14 +15,18 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from idc_core.confusion import countable_layers
 from idc_core.confusion.distance import cluster_order, neighbours
+from idc_core.confusion.findings import least_recalled
+from idc_core.confusion.matrix import class_table
 from idc_core.errors import IdcError
+from idc_core.evidence.finding import Verdict
 from idc_core.figures import classes as figures
 from idc_core.runs import ErrorSettings
-from studio.classes import class_errors
+from studio.classes import class_errors, effectiveness
 from studio.classes.class_errors import Looked
 from studio.classes.class_pair import draw_confused
 from studio.jobs.results import View
 from studio.shell import pins, tabs
+from studio.state.choices import choose_one
 from studio.state.selection import Point, Selection, carried
 from studio.text import literal, percent, plural
 from studio.widgets import layout
@@ -36,6 +40,9 @@ _NEAR = 24
 
 _NONE = "\u2013"
 """No verdict: the pair is neither reported nor truly confused."""
+
+_PARTS = {"map": "pairs", "cost": "cost-effectiveness"}
+"""What is shown of the pairs: name and label."""
 
 _SHOWN = (
     "first",
@@ -65,7 +72,19 @@ def tell(looked: Looked, finding: DeltaGenerator) -> None:
 
 
 def draw(view: View, looked: Looked, settings: ErrorSettings, pair: tuple[int, int]) -> None:
-    """Show the distances of all pairs, the ranked pairs, and the confused tests of the selected one."""
+    """Show the distances of all pairs, the ranked ones and the selected one; or what inspecting them in order saves."""
+    shown = choose_one(
+        st.segmented_control,
+        "Show",
+        _PARTS,
+        "map",
+        "pairs-shown",
+        required=True,
+        help="The pairs and their distances, or how many truly confused pairs the first ones hold. Default pairs.",
+    )
+    if shown == "cost":
+        effectiveness.draw(view, looked)
+        return
     table = _pair_table(looked, _MOST_PAIRS)
     _draw_map(looked, view, "distances", pair, table)
     draw_confused(view, looked, pair)
@@ -83,25 +102,46 @@ def draw(view: View, looked: Looked, settings: ErrorSettings, pair: tuple[int, i
         f"closer than the mean \u2212 {settings.deviations:g} SD are reported.",
         "Labels enter no distance, only the verdicts. Confusion: share of inputs of one class predicted as the other, "
         "mean of both directions. Its 95 % interval joins Wilson's intervals of the two directions (Zou, Huang and "
-        "Zhang, 2009). The cut-off is the paper's; the interval is not part of it.",
+        "Zhang, 2009). The cut-off is the paper's; the interval is not part of it. Truly confused: above the cut-off, "
+        "and more often than the other pairs (Fisher's exact test, corrected for the number of pairs).",
         class_errors.SOURCE,
     )
 
 
 def _sentence(looked: Looked) -> str:
-    """Put the finding on confusion into words."""
+    """Put what labels say of confusion into words, and what is found without them."""
     errors = looked.found
     first, second = errors.suspected[0].tolist()
-    verdict = class_errors.verdict(looked, (first, second))
     reported = int((errors.distance[tuple(errors.suspected.T)] < errors.confusion_cutoff).sum())
-    text = (
-        f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion**"
-        f"{f', {verdict}' if verdict else ''}. {plural(reported, 'pair')} of {len(errors.suspected):,} "
-        f"{'is' if reported == 1 else 'are'} reported"
-    )
-    if (evaluation := errors.confusion_found) is not None:
-        text += f"; {evaluation.at_deviations.true_positives} of {evaluation.true_pairs} truly confused are among them"
-    return f"{text}."
+    most = errors.most_confused(looked.inputs_word)
+    is_said = most is not None and most.where == (("pair", f"{first}-{second}"),)
+    without = [
+        f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion.**",
+        "" if is_said else class_errors.told(looked, (first, second)),
+        f"{plural(reported, 'pair')} of {len(errors.suspected):,} {'is' if reported == 1 else 'are'} reported.",
+        "" if errors.report_finding is None else literal(errors.report_finding.sentence),
+    ]
+    return "\n\n".join(part for part in (_by_labels(looked), " ".join(filter(None, without))) if part)
+
+
+def _by_labels(looked: Looked) -> str:
+    """Say which pairs are truly confused, and which class is recalled worst; empty without labels or other pairs."""
+    errors, counts = looked.found, looked.found.pair_counts
+    most = errors.most_confused(looked.inputs_word)
+    if counts is None or most is None:
+        return ""
+    certain = errors.certainly_confused(counts.known)
+    number = 0 if certain is None else int(certain.sum())
+    if number:
+        sentences = [f"**{plural(number, 'pair')} of classes {'is' if number == 1 else 'are'} truly confused.**"]
+    else:
+        sentences = ["**No pair of classes is truly confused for certain.**"]
+    sentences.append(literal(most.sentence))
+    recall = class_table(np.asarray(looked.evidence.true), np.asarray(looked.evidence.predicted), looked.names).recall
+    worst = least_recalled(looked.names, recall, looked.inputs_word)
+    if worst is not None and worst.verdict is Verdict.STANDS_OUT:
+        sentences.append(literal(worst.sentence))
+    return " ".join(sentences)
 
 
 def _marks(looked: Looked) -> dict[str, NDArray[np.int64]]:
@@ -109,7 +149,7 @@ def _marks(looked: Looked) -> dict[str, NDArray[np.int64]]:
     errors = looked.found
     pairs = errors.suspected
     reported = errors.distance[pairs[:, 0], pairs[:, 1]] < errors.confusion_cutoff
-    true = errors.truly_confused(pairs)
+    true = errors.certainly_confused(pairs)
     if true is None:
         return {"reported": pairs[reported]}
     return {"hit": pairs[reported & true], "false": pairs[reported & ~true], "missed": pairs[~reported & true]}
@@ -132,8 +172,8 @@ def _draw_map(
             read += f"Up to {-(-len(order) // figures.MOST_ROWS)} classes share a row, which shows their closest pair. "
         read += "Class names are in the map around the chosen pair below."
     else:
-        read += "Filled circle: reported, confirmed by labels; empty circle: reported, not confirmed (or no labels); "
-        read += "cross: confused by labels, not reported."
+        read += "Filled circle: reported, truly confused; empty circle: reported, not certain (or no labels); cross: "
+        read += "truly confused, not reported."
     clickable = key == "distances"
     _draw_distances(looked, one, key, order, title, read, pair, clickable and not many, table)
     if many and pair is not None:
@@ -189,8 +229,8 @@ def _pair_table(looked: Looked, most: int) -> pd.DataFrame:
         table["average bias"] = errors.bias[a, b]
     reported = errors.distance[a, b] < errors.confusion_cutoff
     table["reported"] = np.where(reported, "yes", "no")
-    true, checked = errors.truly_confused(pairs), errors.verdicts(pairs)
-    if true is not None and checked is not None and errors.directional is not None:
+    true, checked, certain = errors.truly_confused(pairs), errors.verdicts(pairs), errors.certainly_confused(pairs)
+    if true is not None and checked is not None and certain is not None and errors.directional is not None:
         table["first as second (%)"] = 100 * errors.directional[a, b]
         table["second as first (%)"] = 100 * errors.directional[b, a]
         table["confused"], table["inputs"] = checked.confused, checked.inputs
@@ -202,7 +242,7 @@ def _pair_table(looked: Looked, most: int) -> pd.DataFrame:
         table["labels"] = np.select(
             [reported & true, reported, true], ["confirmed", "not confirmed", "not reported"], _NONE
         )
-        table["certain"] = np.where(table["labels"] == _NONE, _NONE, np.where(checked.clear, "yes", "no"))
+        table["certain"] = np.where(table["labels"] == _NONE, _NONE, np.where(certain, "yes", "no"))
     return pd.DataFrame(table)
 
 
@@ -237,8 +277,8 @@ def _columns(looked: Looked) -> dict[str, ColumnConfig]:
     return {
         "distance": number(format="%.2f", help=f"Reported below {looked.found.confusion_cutoff:.2f}."),
         "suspicion": number(format="%+.2f", help="Standard deviations below the mean distance of all pairs."),
-        "labels": text(help="Whether labels confirm a reported pair, or confirm one that is not reported."),
-        "certain": text(help="Whether the 95 % interval of the confusion is on one side of the cut-off."),
+        "labels": text(help="By the paper's cut-off: whether labels confirm a reported pair, or one not reported."),
+        "certain": text(help="Truly confused: confirmed, and more than the other pairs (5 %, for all pairs together)."),
         "confused": number(help="Inputs of one of the two classes that are predicted as the other."),
         "inputs": number(help="Inputs of the two classes."),
         "confusion (%)": number(format="%.2f", help="Mean of the shares confused in either direction."),
@@ -281,11 +321,17 @@ def _cutoffs(looked: Looked) -> str:
     result = looked.found.confusion_found
     if result is None:
         return ""
-    return (
+    text = (
         f"Labels confirm a pair above {percent(result.truth_cutoff)} confusion: the mean of all "
         f"{plural(result.pairs, 'pair')} + {looked.found.deviations:g} SD. This cut-off depends on the network: where "
         "few inputs are misclassified, a single one can confirm a pair."
     )
+    counts = looked.found.pair_counts
+    first, second = looked.found.suspected[0].tolist()
+    needed = None if counts is None else counts.needed((first, second))
+    if needed is None:
+        return text + " No pair can be certain with so few misclassified inputs."
+    return f"{text} A pair of {literal(looked.pair_name((first, second)))}'s size is certain from {needed:,} on."
 
 
 def _some_names(names: list[str], most: int = 8) -> str:

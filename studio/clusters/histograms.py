@@ -9,19 +9,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.analysis.overview import rarest_state
 from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.clustering.methods import CLUSTERINGS
 from idc_core.coverage.cell_table import state_counts, typical
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.figures import clusters as figures
+from idc_core.report import sentences
 from studio.jobs.brushed import brushed
+from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.setup import draw_part
-from studio.text import cluster_name, plural
+from studio.text import cluster_name, literal, plural
 from studio.widgets import layout
 
 _SHOWN, _FEW, _FEW_PAIRS = 20, 6, 5
@@ -264,13 +265,9 @@ def _numbers(view: View) -> str:
 def sentence(view: View) -> str:
     """Put the finding into words."""
     analysis = view.analysis
-    rank, cluster, rare = rarest_state(analysis.assignments[view.chosen], view.sizes)
     subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
-    return (
-        f"**The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total.** The least covered "
-        f"cluster is the {cluster_name(cluster, view.sizes[rank])} of {view.neurons[rank]}: {plural(rare, 'test')} of "
-        f"{len(view.chosen):,}."
-    )
+    said = f"**The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total.**"
+    return f"{said} {literal(sentences.about(summarise(view), 'cluster'))}".rstrip()
 
 
 def _draw_silhouettes(view: View) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import bordering
 from idc_core.coverage.closest_inputs import closest, spread
+from studio.coverage import filling
 from studio.coverage.cell_details import DISTANCE, MOST_LISTED, SHOWN, choose_cell, draw_tests, tests_in
 from studio.jobs.results import View
 from studio.state.selection import select, selected
@@ -36,6 +37,8 @@ def _draw_cells(view: View) -> None:
         f"**{count(table.total - table.covered)} of {plural(table.total, 'cell')} are empty; {count(len(cells))} of "
         "them are one step from a covered cell.** A step moves one neuron to the next cluster."
     )
+    if view.has_pictures:
+        filling.draw(view)
     picked = parse_cell(selected().cell, view.sizes)
     taken = picked is not None and len(tests_in(view, picked)) > 0
     left, right = st.columns([3, 5], gap="medium")

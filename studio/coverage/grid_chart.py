@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from idc_core.coverage.cell_table import overlap, widest_gap
+from idc_core.coverage.cell_table import overlap
 from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
+from idc_core.report import sentences
 from studio.coverage import cell_details
 from studio.jobs.brushed import in_chart
+from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
 from studio.state.selection import Selection, select, selected
-from studio.text import cell_name, cluster_name, count, parse_cell, percent, plural
+from studio.text import cell_name, literal, parse_cell
 from studio.widgets import grid_axes, layout
+from studio.widgets.cell_rows import cell_rows
 
 
 def sentence(view: View) -> str:
     """Put the finding into words."""
-    table = view.table
-    covered, score = count(table.covered), percent(table.covered / table.total)
-    parts = [f"**{covered} of {plural(table.total, 'cell')} are covered (IDC {score}).**"]
-    if view.correct is not None:
-        number = count(len(view.errors_only)) if len(view.errors_only) else "None"
-        parts.append(f"{number} of them only by misclassified tests.")
-    gap = widest_gap(table)
-    if gap is not None:
-        where = f"{view.neurons[gap.position]} is in its {cluster_name(gap.cluster, view.sizes[gap.position])}"
-        reached = f"{count(gap.covered)} of {plural(gap.total, 'cell')}"
-        parts.append(f"Coverage is lowest where {where}: {reached}.")
-    return " ".join(parts)
+    result = summarise(view)
+    parts = [f"**{literal(sentences.headline(result))}**", literal(sentences.reach(result))]
+    if said := sentences.about(result, "errors-only"):
+        parts.append(literal(said))
+    return " ".join(dict.fromkeys(parts))
 
 
 def draw(view: View) -> None:
@@ -106,6 +101,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             colouring,
             grid_axes.finding(view, grid),
             class_names=view.test.class_names,
+            reach=summarise(view).reach(),
             selected=grid.place(cell),
             together=_tiles_of(view, grid),
             dark=layout.is_dark(),
@@ -118,7 +114,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
-            table=_cell_table(view),
+            table=cell_rows(view.table, summarise(view).reach(), view.test.class_names),
         )
     return grid, cell
 
@@ -165,6 +161,7 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
             finding,
             class_names=one.test.class_names,
             shared=shared,
+            reach=summarise(one).reach(),
             selected=None if place is None else laid.place(place),
             clickable=False,
             dark=layout.is_dark(),
@@ -186,16 +183,3 @@ def _default_cell(view: View, grid: Grid) -> tuple[int, ...]:
     lonely = np.intersect1d(drawn, view.errors_only)
     row = lonely[0] if len(lonely) else drawn[table.counts[drawn].argmax()]
     return tuple(map(int, table.cells[row]))
-
-
-def _cell_table(view: View) -> pd.DataFrame:
-    """Return every covered cell with its tests."""
-    table = view.table
-    return pd.DataFrame(
-        {
-            "cell": [cell_name(cell) for cell in table.cells.tolist()],
-            "tests": table.counts,
-            "misclassified": table.wrong,
-            **{f"class_{name}": table.by_class[:, i] for i, name in enumerate(view.test.class_names)},
-        }
-    )

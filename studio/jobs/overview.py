@@ -6,32 +6,36 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
-import numpy as np
-
-from idc_core.analysis.filtering import of_classes
 from idc_core.analysis.overview import Overview, overview_of
 from idc_core.base.files import SHIPPED
 from idc_core.errors import DataError
+from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state.setup import DEFAULT
+
+_OVERVIEW = JobKind("overview", kept=64)
 
 _ASSETS = SHIPPED / "assets"
 SNAPSHOT = _ASSETS / "overview.json"
 
 
 def summarise(view: View) -> Overview:
-    """Take from a view what the Overview shows."""
-    correct = view.correct
-    learnt = of_classes(view.train.targets, view.train.class_names, view.setup.classes)
+    """Return what the Overview shows of a view, found once and kept."""
+    setup = view.setup
+    options = tuple(sorted(setup.options.items()))
+    key = (*view.key, setup.layer, view.analysis.m, options, setup.conditions)
+    return Waiting(1).get(_OVERVIEW, key, "comparing the tests with chance", lambda report: compare(view))
+
+
+def compare(view: View) -> Overview:
+    """Find what the Overview shows of a view."""
     return overview_of(
         view.analysis,
-        replace(view.table, by_class=view.table.by_class[:, :0]),
-        (view.card.fingerprint, view.train.fingerprint, view.test.fingerprint),
-        view.chosen,
-        None if correct is None else float(np.mean(correct[view.chosen])),
-        view.train_traces.activations[view.setup.layer][learnt],
+        view.card.fingerprint,
+        (view.train, view.test),
+        view.setup.conditions,
+        view.train_traces.activations[view.setup.layer],
     )
 
 

@@ -9,10 +9,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
+from idc_core.analysis.layer_sweep import LayerCoverage, Sweep, highest_chance
 from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS, Dataset
-from idc_core.figures.layers import sweep_grid
+from idc_core.evidence.finding import Finding, Verdict
+from idc_core.figures.layers import chances, sweep_grid
 from idc_core.figures.network_drawing import network_drawing
 from idc_core.models import MODELS
 from studio.jobs.explanations import EXPLANATIONS
@@ -82,35 +83,29 @@ def _choose(view: View) -> tuple[list[str], list[int]]:
     return [view.setup.data, *more], sorted({*ms, view.setup.m})
 
 
-def _weakest_first(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
-    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m) and cell.coverable]
-    return sorted(cells, key=lambda cell: cell.score)
+def _at(sweep: Sweep, suite: str, m: int) -> list[LayerCoverage]:
+    """Return the layers of a sweep at one m on one test set."""
+    return [cell for cell in sweep.cells if (cell.suite, cell.m) == (suite, m)]
 
 
 def sentence(view: View, sweep: Sweep) -> str:
     """Put the finding into words."""
     suite, m = view.setup.data, view.setup.m
-    ranked = _weakest_first(sweep, suite, m)
-    if not ranked:
-        return "No layer is finished yet." if not sweep.cells else f"**{_not_coverable(sweep, suite, m)}**"
-    # A layer with few neurons has few cells, so that its share says little beside the others'.
-    weakest, best = ranked[0], max(ranked, key=lambda cell: (cell.used, cell.score))
-    dead = sum((swept.suite, swept.m) == (suite, m) and not swept.coverable for swept in sweep.cells)
-    among = "" if len(ranked) + dead == len(sweep.layers) else f"Of the {len(ranked)} layers finished so far: "
-    neurons = f"all {weakest.used} neurons" if weakest.used < m else f"m = {m}"
-    parts = [
-        f"{among}**With {neurons}, these tests are weakest in layer {weakest.layer}: {count(weakest.covered)} of "
-        f"{plural(weakest.total, 'cell')} are covered (IDC {percent(weakest.score)}).**"
-    ]
-    if best.score > weakest.score:
-        parts.append(f"Layer {best.layer} is covered best, with {percent(best.score)}.")
-    row = [swept for swept in sweep.cells if (swept.suite, swept.layer) == (suite, weakest.layer) and swept.coverable]
-    if row[0].used < row[-1].used:
-        parts.append(
-            f"From m = {row[0].used} to {row[-1].used}, the IDC of layer {weakest.layer} falls from "
-            f"{percent(row[0].score)} to {percent(row[-1].score)}."
-        )
-    return " ".join((*parts, _not_coverable(sweep, suite, m), _compare_suites(sweep, m)))
+    cells = _at(sweep, suite, m)
+    if not sweep.cells:
+        return "No layer is finished yet."
+    found, dead = highest_chance(cells), _not_coverable(sweep, suite, m)
+    if found is None:
+        return f"**{dead}**" if not any(cell.coverable for cell in cells) else dead
+    among = "" if len(cells) == len(sweep.layers) else f"Of the {len(cells)} layers finished so far: "
+    return " ".join((f"{among}**{_headline(found, m)}** {found.sentence}", dead, _compare_suites(sweep, m))).strip()
+
+
+def _headline(found: Finding, m: int) -> str:
+    """Say whether one layer leaves more to be found than every other."""
+    if found.verdict is Verdict.STANDS_OUT:
+        return f"At m = {m} one layer stands out."
+    return f"Nothing stands out at m = {m}: no layer's chance of a new cell is clearly above all others."
 
 
 def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
@@ -140,22 +135,40 @@ def _compare_suites(sweep: Sweep, m: int) -> str:
 def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:
     """Show IDC of every layer and m."""
     table = _tabulate(sweep, {name: len(counted(view, test)) for name, test in opened.items()})
+    _draw_chances(view, sweep)
     _draw_sweep(sweep, view, "sweep", clickable=True, table=table)
     _draw_table(view, sweep, table)
     _draw_pinned(view, sweep)
     _say_computed(view)
 
 
+def _draw_chances(view: View, sweep: Sweep) -> None:
+    """Draw the chance of a new cell in every layer at the setup's m."""
+    cells = _at(sweep, view.setup.data, view.setup.m)
+    found = highest_chance(cells)
+    if found is None:
+        return
+    title = _headline(found, view.setup.m)
+    layout.chart(
+        view,
+        "chances",
+        lambda dark: chances(cells, title, selected=view.setup.layer, dark=dark),
+        alt=title,
+        read="Each point is one layer; the line is its 95 % interval. x: chance that the next test like these reaches "
+        "a cell that no test reaches. It can be compared between layers, as IDC cannot: their grids differ in size. "
+        "Click a point to open it in Coverage.",
+        depends=tuple(cells),
+        clicked=partial(_clicked, view),
+        table=pd.DataFrame(row for row in sweep.table() if (row["tests"], row["m"]) == (view.setup.data, view.setup.m)),
+    )
+
+
 def draw_network(view: View, sweep: Sweep) -> None:
     """Draw every layer with its shape and its IDC at the setup's m; a click makes it the setup's layer."""
     m, layers = view.setup.m, list(sweep.layers)
-    cells = [cell for cell in sweep.cells if (cell.suite, cell.m) == (view.setup.data, m)]
-    scores = {cell.layer: cell.score for cell in cells if cell.coverable}
+    scores = {cell.layer: cell.score for cell in _at(sweep, view.setup.data, m) if cell.coverable}
     shapes = _shapes(view, layers)
-    weakest = min(scores, key=scores.__getitem__) if scores else ""
-    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}"
-    if weakest:
-        title += f"; the tests cover {weakest} least at m = {m}: {percent(scores[weakest])}"
+    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}, with their IDC at m = {m}"
     table = pd.DataFrame(
         [{"layer": layer, "output": "x".join(map(str, shapes[layer])), "idc": scores.get(layer)} for layer in layers]
     )
@@ -188,8 +201,10 @@ def _say_computed(view: View) -> None:
 def _draw_sweep(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:
     """Draw the figure of a sweep."""
     m = one.setup.m
-    ranked = _weakest_first(sweep, one.setup.data, m)
-    title = f"At m = {m} layer {ranked[0].layer} is covered least: IDC {percent(ranked[0].score)}" if ranked else ""
+    scores = [cell.score for cell in _at(sweep, one.setup.data, m) if cell.coverable]
+    title = (
+        f"At m = {m} IDC is {percent(min(scores))} to {percent(max(scores))}; grids differ in size" if scores else ""
+    )
     small = min((cell.used for cell in sweep.cells if cell.used < cell.m), default=0)
     layout.chart(
         one,
@@ -253,6 +268,9 @@ def _draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
             "cells": [count(total) for total in table["total"]],
             "IDC (%)": 100 * table["idc"],
             "most possible (%)": 100 * table["most_possible"],
+            "new cell (%)": 100 * table["new_cell"],
+            "from (%)": 100 * table["new_cell_low"],
+            "to (%)": 100 * table["new_cell_high"],
         }
     )
 
@@ -272,6 +290,11 @@ def _draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
             "most possible (%)": st.column_config.NumberColumn(
                 format="%.3g", help="The most that this many tests can reach, one cell each."
             ),
+            "new cell (%)": st.column_config.NumberColumn(
+                format="%.3g", help="Chance that the next test like these reaches a new cell."
+            ),
+            "from (%)": st.column_config.NumberColumn(format="%.3g", help="Lower end of its 95 % interval."),
+            "to (%)": st.column_config.NumberColumn(format="%.3g", help="Upper end of its 95 % interval."),
         },
     )
     st.caption("Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space).")
@@ -289,13 +312,10 @@ def _draw_pinned(view: View, sweep: Sweep) -> None:
         _draw_sweep(of(shown), shown, f"sweep-{key}", clickable=False)
 
     def compare(here: View, there: View) -> str:
-        mine, theirs = (_weakest_first(of(one), one.setup.data, one.setup.m) for one in (here, there))
-        if not mine or not theirs:
+        mine, theirs = (highest_chance(_at(of(one), one.setup.data, one.setup.m)) for one in (here, there))
+        if mine is None or theirs is None:
             return "One of the two is not finished."
-        return (
-            f"The weakest layer here is {mine[0].layer} with {percent(mine[0].score)} at m = {here.setup.m}. On the "
-            f"pinned setup it is {theirs[0].layer} with {percent(theirs[0].score)} at m = {there.setup.m}."
-        )
+        return f"Here, m = {here.setup.m}: {mine.sentence} On the pinned setup, m = {there.setup.m}: {theirs.sentence}"
 
     pins.beside(view, side, compare)
 

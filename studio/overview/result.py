@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 
 from idc_core.analysis.overview import Overview
-from idc_core.coverage.cell_table import widest_gap
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.report import sentences
@@ -18,21 +16,39 @@ from studio.jobs.results import View
 from studio.shell import pins, tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select
-from studio.text import cell_name, count, percent, plural
+from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import grid_axes
+from studio.widgets.cell_rows import cell_rows
 from studio.widgets.layout import grid_chart, is_dark
 
 _SMALL = 1024
 """Tiles of the small grid at most."""
 
 
+_PLACES = {
+    "recall": ("classes", "pairs"),
+    "pair": ("classes", "pair"),
+    "class-share": ("classes", "pairs"),
+    "cluster": ("clusters", ""),
+    "errors-only": ("coverage", "grid"),
+    sentences.UNTESTED: ("coverage", "grid"),
+}
+"""Page and tab that show the subject of a finding."""
+
+
 @dataclass(frozen=True)
 class _Finding:
-    """A finding in words, and where it is shown: the page, and what its address says."""
+    """A finding in words, and where it is shown: the page, its tab, and what is selected there."""
 
     sentence: str
     page: str
-    query: dict[str, str]
+    tab: str
+    selected: dict[str, str]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What the page's address says."""
+        return {tabs.TAB: self.tab, **self.selected} if self.tab else self.selected
 
 
 def draw(result: Overview, line: str, view: View | None) -> None:
@@ -47,6 +63,8 @@ def draw(result: Overview, line: str, view: View | None) -> None:
         for found in _findings(result):
             entry = PAGES[found.page]
             st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
+        if said := sentences.nothing(result):
+            st.markdown(said)
 
 
 def draw_pinned(view: View) -> None:
@@ -55,36 +73,19 @@ def draw_pinned(view: View) -> None:
 
 
 def _headline(result: Overview) -> str:
-    """Say how many combinations the tests miss, and how many of these occur in training."""
-    return " ".join((f"**{sentences.missed(result)}**", sentences.in_training(result), sentences.drawn(result))).strip()
+    """Say how many combinations are within reach and untested, beside chance, and how many are covered."""
+    first, second = sentences.headline(result), sentences.reach(result)
+    return f"**{literal(first)}**" + (f" {literal(second)}" if second != first else "")
 
 
 def _findings(result: Overview) -> list[_Finding]:
-    """Return the findings in words, each with the page that shows its subject."""
-    table, listed = result.table, []
-    if sentence := sentences.only_errors(result):
-        lonely = cell_name(table.cells[np.flatnonzero(result.errors_only)[0]])
-        listed.append(_finding(sentence, "coverage", cell=lonely))
-    if (gap := widest_gap(table)) is not None:
-        picked = {"neuron": str(result.important[gap.position]), "cluster": str(gap.cluster)}
-        listed.append(_finding(sentences.lowest_coverage(result), "coverage", "growth", **picked))
-    rank, cluster, _ = result.rarest
-    neuron = str(result.important[rank])
-    listed.append(_finding(sentences.rarest_cluster(result), "clusters", neuron=neuron, cluster=str(cluster)))
-    # The cluster that may be selected is another neuron's.
-    listed.append(_finding(sentences.relevance(result), "neurons", neuron=str(result.important[0]), cluster=""))
-    return listed
-
-
-def _finding(sentence: str, page: str, tab: str = "", **selected: str) -> _Finding:
-    """Return a finding that is shown on a tab of a page, by default its first."""
-    tab = tab or next(iter(PAGES[page].tabs), "")
-    return _Finding(sentence, page, {tabs.TAB: tab, **selected} if tab else selected)
+    """Return what stands out in words, each with the page that shows its subject."""
+    return [_Finding(literal(one.sentence), *_PLACES[one.subject], dict(one.where)) for one in sentences.told(result)]
 
 
 def _draw_numbers(result: Overview) -> None:
     """Show the three numbers."""
-    quality, idc, lonely = st.columns(3)
+    quality, idc, within, lonely = st.columns(4)
     if result.accuracy is not None:
         text = "Share of the tests that are classified correctly."
         quality.metric("Accuracy", percent(result.accuracy), border=True, help=text)
@@ -96,6 +97,10 @@ def _draw_numbers(result: Overview) -> None:
         quality.metric("Accuracy", "not defined", border=True, help=text)
     text = "Importance-driven coverage: share of the combinations of clusters that at least one test reaches."
     idc.metric("IDC", percent(result.table.covered / result.table.total), border=True, help=text)
+    text = "IDC of the cells that tests or training inputs reach: what is left can be reached."
+    reachable = result.reachable
+    share = "not known" if not reachable else percent(result.table.covered / reachable)
+    within.metric("IDC within reach", share, border=True, help=text)
     text = "Covered cells in which every test is misclassified."
     cells = "not defined" if result.accuracy is None else count(int(result.errors_only.sum()))
     lonely.metric("Cells reached only by misclassified tests", cells, border=True, help=text)
@@ -118,7 +123,13 @@ def _draw_grid(
     table, errors = result.table, result.accuracy is not None
     title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
     option = figures.coverage_grid(
-        grid, table, "errors" if errors else "covered", title, clickable=clicked is not None, dark=is_dark()
+        grid,
+        table,
+        "errors" if errors else "covered",
+        title,
+        reach=result.reach(),
+        clickable=clicked is not None,
+        dark=is_dark(),
     )
     if grid.folded:
         read = (
@@ -130,12 +141,9 @@ def _draw_grid(
         read = f"Each cell is a combination of clusters of the important neurons.{filled}"
     if clicked is not None:
         read += " Click one to open it in Coverage."
-    import pandas as pd  # the finding above does not wait for it
-
-    columns = {"cell": [cell_name(cell) for cell in table.cells], "tests": table.counts, "misclassified": table.wrong}
     height = min(420, figures.grid_height(grid))
     alt = f"Grid of combinations: {title}"
-    grid_chart(f"overview-{name}", option, height, alt, read, line, clicked, name, pd.DataFrame(columns))
+    grid_chart(f"overview-{name}", option, height, alt, read, line, clicked, name, cell_rows(table, result.reach()))
 
 
 def _open(grid: Grid, view: View | None, tile: int) -> None:

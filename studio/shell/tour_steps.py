@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.analysis.overview import Overview, rarest_state, shares
+from idc_core.analysis.overview import Overview, shares
 from idc_core.coverage.cell_table import members, state_counts
 from idc_core.coverage.closest_inputs import adjacent, closest, spread
 from studio.jobs.results import View
@@ -178,15 +178,13 @@ def _clusters(story: Story) -> Words:
     view, rank = story.view, story.rank
     reached, size = story.reached[rank], view.sizes[rank]
     centroid = float(view.analysis.centroids[rank][story.cell[rank]])
-    rarest = rarest_state(view.analysis.assignments[view.chosen], view.sizes)[:2] == (rank, story.cell[rank])
-    rare = "No cluster of an important neuron has fewer" if rarest else "Few clusters have fewer"
     return Words(
         f"The activations of each important neuron, split into ranges (**clusters**). Neuron {story.neuron} has "
         f"{plural(size, 'cluster')}.",
         f"Below are tests in the {story.cluster_words} of neuron {story.neuron}, around {centroid:.1f}. "
         "Compare them with those of cluster 0 above.",
         f"Only {count(reached)} of {plural(len(view.chosen), 'test')} ({percent(reached / len(view.chosen))}) reach "
-        f"this cluster, including test {story.test}. {rare}.",
+        f"this cluster, including test {story.test}.",
     )
 
 
@@ -211,11 +209,10 @@ def _layers(story: Story) -> Words:
     return Words(
         f"IDC of every layer, for several numbers of neurons m. The framed square is the present setup: "
         f"layer {analysis.layer}, m = {analysis.m}, {percent(table.covered / table.total)}.",
-        f"Compare the layers in the column m = {analysis.m}: which one is covered least?",
+        "Compare the layers by their chance of a new cell: do the intervals overlap?",
         "More neurons make more cells, of which "
-        f"{plural(len(story.view.chosen), 'test')} can reach a smaller share. Compare test sets at the same layer "
-        "and m, "
-        "and inspect single cells, as in the last step.",
+        f"{plural(len(story.view.chosen), 'test')} can reach a smaller share. IDC compares test sets at the same layer "
+        "and m, not layers; the chance of a new cell compares layers.",
     )
 
 

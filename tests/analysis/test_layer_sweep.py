@@ -1,16 +1,20 @@
 """The sweep over layers, numbers of neurons and test sets: equal to one analysis after the other."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch.nn.functional as F
 from torch import nn
 
 from idc_core.analysis.analysis import analyze
-from idc_core.analysis.layer_sweep import run_tests, sweep
+from idc_core.analysis.layer_sweep import LayerCoverage, highest_chance, run_tests, sweep
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, ModelError, SettingError
+from idc_core.evidence.discovery import Discovery
+from idc_core.evidence.finding import Verdict
 from idc_core.importance.training_pass import rank_layers
 from idc_core.lrp.rules import RelevanceSettings
 from tests.lrp.networks import Written, numbers, settle
@@ -162,3 +166,39 @@ def test_nothing_to_sweep_is_refused():
         sweep(network(), TRAIN, {}, LAYERS, MS)
     with pytest.raises(ModelError, match="nowhere"):
         sweep(network(), TRAIN, TESTS, ["nowhere"], MS)
+
+
+def covered(layer, once, twice, more, total=1000):
+    """Return the coverage of a layer by 540 tests with so many cells that hold one, two and more tests."""
+    rest = 540 - once - 2 * twice
+    counts = np.array([1] * once + [2] * twice + [rest - 3 * (more - 1)] + [3] * (more - 1))
+    return LayerCoverage("digits", layer, 6, 6, len(counts), total, Discovery.of_counts(counts, total))
+
+
+def test_the_highest_chance_of_a_new_cell_stands_out_where_the_next_is_far_away():
+    cells = [covered("a", 27, 17, 9), covered("b", 24, 15, 9), covered("c", 2, 3, 9, 40), covered("d", 24, 15, 9, 49)]
+    overlapping = highest_chance(cells)
+    assert overlapping.sentence.startswith("The chance of a new cell is highest in layer a: 5.0 %, and 4.4 % (")
+    assert overlapping.sentence.endswith(" in layer b, as expected.")
+    assert (overlapping.looks, overlapping.verdict) == (3, Verdict.AS_EXPECTED)
+    first, second = cells[0].left, cells[1].left
+    errors = [(one.high - one.low) / 2 / 1.96 for one in (first, second)]
+    away = (first.chance - second.chance) / np.hypot(*errors)
+    assert overlapping.p == pytest.approx(2 * scipy.stats.norm.sf(away))
+    apart = highest_chance([covered("e", 90, 30, 9), *cells])
+    assert apart.sentence.startswith("The chance of a new cell is highest in layer e: 16.7 %, and 5.0 % (")
+    assert apart.verdict is Verdict.STANDS_OUT
+    assert apart.low > 0
+    assert highest_chance(cells[:1]) is None
+    assert highest_chance([replace(cell, left=None) for cell in cells]) is None
+
+
+def test_layers_of_one_network_rarely_stand_out_by_chance():
+    """Three layers with equal cells, each with tests of its own: one stands out in at most 5 % of the draws."""
+    rng = np.random.default_rng(0)
+    shares = np.geomspace(1, 1e-4, 200)
+    out = 0
+    for draw in rng.multinomial(540, shares / shares.sum(), size=(400, 3)):
+        three = [LayerCoverage("t", str(i), 6, 6, 1, 500, Discovery.of_counts(one)) for i, one in enumerate(draw)]
+        out += highest_chance(three).verdict is Verdict.STANDS_OUT
+    assert out / 400 <= 0.05

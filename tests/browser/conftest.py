@@ -26,8 +26,22 @@ OWN = ("http://127.0.0.1:", "data:", "blob:", "file:")
 STEP_MS = 600_000
 """Milliseconds that a click or a download may take: other work on the machine makes single steps slow."""
 
-QUIET_S = 0.4
-# The page itself waits until it has been idle for a while: asking it again and again takes four processes' time.
+QUIET_S = 0.3
+"""Seconds in which nothing happens on a page that is idle: Streamlit's sliders wait for 0.2 before they tell it."""
+
+# Notes when the page last asked its server for something, and when it last heard from it.
+LISTEN = """(() => {
+    window.asked = window.heard = 0;
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (...given) {
+        this.onheard ??= this.addEventListener('message', () => window.heard = performance.now()) ?? true;
+        window.asked = performance.now();
+        return send.apply(this, given);
+    };
+})()"""
+
+# The page itself waits until it has been idle for a while: asking it again and again takes four processes' time. What
+# it asked for is on its way until it hears something, or, as not all is answered, for two seconds.
 IDLE = """([quiet, limit]) => new Promise(done => {
     const begin = performance.now();
     let since = null;
@@ -37,10 +51,11 @@ IDLE = """([quiet, limit]) => new Promise(done => {
             running: document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state'),
             skeletons: document.querySelectorAll('[data-testid="stSkeleton"]').length,
             headings: document.querySelectorAll('h1').length,
+            asking: window.asked > window.heard && now - window.asked < 2000,
         };
-        const idle = state.running === 'notRunning' && state.skeletons === 0 && state.headings === 1;
+        const idle = state.running === 'notRunning' && state.skeletons === 0 && state.headings === 1 && !state.asking;
         since = idle ? since ?? now : null;
-        if (idle && now - since >= quiet) done(null);
+        if (idle && now - Math.max(since, window.heard) >= quiet) done(null);
         else if (now - begin > limit) done(state);
         else setTimeout(look, 50);
     };
@@ -129,9 +144,10 @@ def browser() -> Iterator[Browser]:
 
 
 def _patient(make: Callable[..., Any], **options: Any) -> Any:
-    """Make a page, or a browser's session, whose single steps may take long."""
+    """Make a page, or a browser's session, whose single steps may take long, and which notes what it asks for."""
     made = make(**options)
     made.set_default_timeout(STEP_MS)
+    made.add_init_script(LISTEN)
     return made
 
 
@@ -150,7 +166,6 @@ class Visitor(NamedTuple):
 
     def settle(self) -> None:
         """Wait until the page's script has stopped running for a while."""
-        self.page.wait_for_timeout(150)
         progress = Progress()
         while (busy := self.page.evaluate(IDLE, [1000 * QUIET_S, 1000 * PIECE_S])) is not None:
             if progress.ended():

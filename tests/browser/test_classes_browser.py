@@ -29,12 +29,12 @@ def click(visitor, mark):
 
 def selected(visitor, first, second):
     """What the page says of the selected pair, where it is not the most suspected one."""
-    return visitor.page.get_by_text(re.compile(f"^{first} and {second}: (not )?confirmed by labels"))
+    return visitor.page.get_by_text(re.compile(f"^Confused among .* tests of {first} and {second}: "))
 
 
 @pytest.mark.slow
 def test_a_click_on_a_square_selects_its_pair(visitor):
-    visitor.open("classes")
+    visitor.open("classes?tab=pairs")
     squares = figure(visitor, "activate the neurons most similarly").locator(".scatterlayer .trace").first
     assert squares.locator(".points path").count() == 90
     click(visitor, squares.locator(".points path").nth(3))
@@ -66,7 +66,7 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
 
 @pytest.mark.rare
 def test_the_threshold_is_counted_again_at_once(visitor):
-    visitor.open("classes")
+    visitor.open("classes?tab=pairs")
     before = figure(visitor, "activate the neurons most similarly").text_content()
     visitor.page.get_by_role("button", name="Settings").click()
     slider = visitor.page.get_by_role("slider", name="Activation threshold")
@@ -87,7 +87,7 @@ def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
     true = predicted ^ (random.random((200, 4)) < 0.1)
     names = np.array(["woman", "man", "bag", "skis"])
     np.savez(file, activations=random.random((200, 12)), predicted=predicted, true=true, class_names=names)
-    visitor.open("classes")
+    visitor.open("classes?tab=pairs")
     visitor.page.get_by_text("Custom predictions, and groups of classes").click()
     visitor.page.locator("input[type=file]").set_input_files(file)
     expect(visitor.page.get_by_text("These are your own predictions")).to_be_visible()

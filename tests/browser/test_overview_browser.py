@@ -26,15 +26,13 @@ def test_a_click_in_the_grid_opens_the_cell(visitor, view):
 
 def test_findings_are_whole_in_a_narrow_window_and_lead_to_their_subject(visitor):
     visitor.page.set_viewport_size({"width": 800, "height": 900})
-    visitor.open()
-    finding = visitor.page.get_by_test_id("stPageLink").filter(has_text="The least covered cluster")
+    visitor.open("?m=12")
+    finding = visitor.page.get_by_test_id("stPageLink").filter(has_text="Cells reached only by misclassified tests")
     parts = "[one, ...one.querySelectorAll('*')].filter(part => part.clientWidth)"
     cut = f"one => {parts}.some(part => part.scrollWidth > part.clientWidth + 1)"
     for link in visitor.page.get_by_test_id("stPageLink").all():
         assert not link.evaluate(cut), link.inner_text()
-    neuron = re.search(r"neuron (\d+)", finding.inner_text())[1]
     finding.locator("a").first.click()
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["clusters"].question)
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
     visitor.settle()
-    assert f"neuron={neuron}" in visitor.page.url
-    assert "cluster=" in visitor.page.url
+    assert "cell=" in visitor.page.url

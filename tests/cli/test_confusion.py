@@ -55,6 +55,10 @@ def test_ranked_pairs_of_a_network(capsys, tmp_path):
     assert [row["first"] for row in rows] == [one["first"] for one in document["pairs"]]
     assert document["confusion"]["pairs"] == 45
     assert "compared with labels" in out
+    assert not any(one["certain"] for one in document["pairs"]), "no pair has more than two confused tests"
+    assert len(document["findings"]) == 3
+    assert all(sentence in out for sentence in document["findings"])
+    assert "Truly confused among the" in out
 
 
 def test_own_predictions(capsys, own):
@@ -63,7 +67,8 @@ def test_own_predictions(capsys, own):
     ranked = [line for line in out.splitlines() if " - " in line]
     assert len(ranked) == 3
     assert "cat - dog" in ranked[0]
-    assert ranked[0].split()[-1] == "confirmed"
+    assert ranked[0].endswith("confirmed, certain")
+    assert "Confused among 120 inputs of cat and dog: " in out
     with np.load(own) as file:
         both = type1_confusion(file["true"], file["predicted"], 4)
     assert f"{(both[0, 1] + both[1, 0]) / 2:.3f}" in ranked[0]
@@ -139,6 +144,7 @@ def test_limits_on_truth_need_labels(capsys, tmp_path):
     status, out, _ = run(capsys, "--own", file)
     assert status == 0
     assert "compared with labels" not in out
+    assert "Confused among" not in out
     status, _, err = run(capsys, "--own", file, "--measure", "confusion", "--at-most", "cat:dog=1")
     assert status == 2
     assert "no confusion here" in err

@@ -176,7 +176,7 @@ UNFIT = {
 }
 """Values that are right alone, and wrong with the network or with another option."""
 
-FREE = {"HYPOTHESIS", "--inputs", "--targets", "--text"}
+FREE = {"HYPOTHESIS", "--inputs", "--save", "--targets", "--text"}
 """Texts that only the data can refuse, or nothing."""
 
 

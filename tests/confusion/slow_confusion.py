@@ -121,3 +121,45 @@ def counts(score, truth, low):
     true = {p for p in pairs if truth[p] > np.mean(facts) + np.std(facts)}
     reported = {p for p in pairs if (score[p] < limit if low else score[p] > limit)}
     return pairs, true, reported
+
+
+def drawn_at_random(hits, total, marked, drawn):
+    """Probability of so many marked ones among those drawn without replacement."""
+    if hits > marked or drawn - hits > total - marked:
+        return 0.0
+    return math.comb(marked, hits) * math.comb(total - marked, drawn - hits) / math.comb(total, drawn)
+
+
+def as_many_by_chance(own, behind, wrong, total):
+    """Probability that a pair has `own` or more of all wrong inputs, drawn from all."""
+    return math.fsum(drawn_at_random(k, total, behind, wrong) for k in range(own, min(behind, wrong) + 1))
+
+
+def binomial(hits, trials, share):
+    return math.exp(
+        math.lgamma(trials + 1)
+        - math.lgamma(hits + 1)
+        - math.lgamma(trials - hits + 1)
+        + hits * math.log(share)
+        + (trials - hits) * math.log1p(-share)
+    )
+
+
+def disparity_of_equal_rates(directional, inputs, ends, draws):
+    """Mean disparity of two classes, and the range of 95 %, where both are confused alike with each third class."""
+    random, (a, b) = np.random.default_rng(11), ends
+    values = []
+    for _ in range(draws):
+        again = np.full(directional.shape, np.nan)
+        for c in range(len(directional)):
+            if c in ends:
+                continue
+            of_ends = (directional[a, c] * inputs[a, c] + directional[b, c] * inputs[b, c]) / (
+                inputs[a, c] + inputs[b, c]
+            )
+            of_third = (directional[c, a] + directional[c, b]) / 2
+            for end in ends:
+                again[end, c] = random.binomial(inputs[end, c], of_ends) / inputs[end, c]
+                again[c, end] = random.binomial(inputs[c, end], of_third) / inputs[c, end]
+        values.append(disparity(again)[a, b])
+    return np.mean(values), *np.quantile(values, [0.025, 0.975])

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import idc_core as idc
@@ -23,7 +24,9 @@ def data(inputs, split):
 LEARNT, TESTED = data(TRAIN[:30], "train"), data(TESTS[:10], "test")
 FITTED = idc.IDC(NETWORK, "fc", m=2).fit(TRAIN[:30])
 EVEN = [idc.Hypothesis("even", "test", "binary", lambda records: records.inputs[:, 0] > 0)]
-LOOKS, PICTURES = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), np.full((2, 1, 4, 4), 0.5, np.float32)
+with torch.random.fork_rng():
+    torch.manual_seed(0)
+    LOOKS, PICTURES = nn.Sequential(nn.Flatten(), nn.Linear(16, 3)), np.full((2, 1, 4, 4), 0.5, np.float32)
 METHOD = ("model", "layer", "m", "rule", "clusters", "clustering", "priority", "drop_zeros", "original", "in_memory")
 CALLS = {
     "IDC": (lambda **of: idc.IDC(**{"model": NETWORK, "layer": "fc"} | of).fit(TRAIN[:30]), (*METHOD, "batch_size")),

@@ -47,3 +47,4 @@ def test_shares_are_written_as_percentages():
         "recall", "Recall of 7", 0.4, Control("for the other classes", 0.96, 0.95, 0.97), 0.5, 0.6, 0, unit="%"
     )
     assert share.sentence == "Recall of 7: 40.0 %, and 96.0 % (95.0 % to 97.0 %) for the other classes."
+    assert [share.write(number) for number in (0, 0.0042, 0.012)] == ["0.0 %", "0.42 %", "1.2 %"]

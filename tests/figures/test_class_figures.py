@@ -6,6 +6,7 @@ import pytest
 from idc_core.confusion import cost_effectiveness
 from idc_core.confusion.distance import cluster_order
 from idc_core.figures import classes as figures
+from idc_core.figures import confusion_matrix as matrices
 from idc_core.figures.palette import palette
 
 
@@ -66,3 +67,37 @@ def test_effectiveness_shows_random_and_best():
     assert [line.name for line in figure.data] == ["random order", "confused pairs", "confused pairs, best possible"]
     np.testing.assert_allclose(figure.data[1].y, 100 * curve.found)
     assert len({line.line.dash for line in figure.data}) == 3
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_matrix_colours_only_errors_and_every_cell_with_inputs_can_be_clicked(dark):
+    counts = np.array([[48, 2, 0], [0, 50, 0], [5, 1, 14]])
+    figure = matrices.confusion_matrix(counts, ["a", "b", "c"], "A finding", selected=(2, 0), dark=dark)
+    heatmap, wrong, correct, frames = figure.data
+    np.testing.assert_allclose(heatmap.z, [[np.nan, 4, np.nan], [np.nan] * 3, [25, 5, np.nan]])
+    assert dict(zip(wrong.customdata, wrong.text, strict=True)) == {"0-1": "2", "2-0": "5", "2-1": "1"}
+    assert dict(zip(correct.customdata, correct.text, strict=True)) == {"0-0": "48", "1-1": "50", "2-2": "14"}
+    assert correct.textfont.color == palette(dark).ink, "correct cells have no colour"
+    assert wrong.hovertext[1] == "c as a<br>5 (25.0 % of c)"
+    assert len(frames.x) == 18
+    (box,) = figure.layout.shapes
+    assert (box.x0, box.x1, box.y0, box.y1) == (-0.5, 0.5, 1.5, 2.5)
+    shares = matrices.confusion_matrix(counts, ["a", "b", "c"], "A finding", shares=True)
+    assert dict(zip(shares.data[1].customdata, shares.data[1].text, strict=True))["0-1"] == "4.0"
+    nothing = matrices.confusion_matrix(np.diag([3, 0]), ["a", "b"], "None")
+    assert np.isnan(nothing.data[0].z).all()
+
+
+def test_a_matrix_of_many_classes_has_no_numbers_and_shows_those_with_errors():
+    random = np.random.default_rng(0)
+    many = random.poisson(0.2, (21, 21))
+    assert matrices.confusion_matrix(many, [str(i) for i in range(21)], "Many").data[1].text is None
+    counts = 40 * np.eye(300, dtype=np.int64)
+    counts[250, 7], counts[11, 299] = 3, 1
+    drawn = matrices.drawn_classes(counts)
+    assert len(drawn) == 60
+    assert {7, 11, 250, 299} <= set(drawn.tolist())
+    figure = matrices.confusion_matrix(counts, [str(i) for i in range(300)], "Many", selected=(250, 7))
+    assert sorted(figure.data[1].customdata) == ["11-299", "250-7"]
+    assert len(figure.layout.shapes) == 1
+    assert len(figure.to_json()) < 200_000

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from idc_core.analysis.overview import Overview, TrainingReach, _training_reach, rarest_state, shares, worst_tests
+from idc_core.analysis.overview import Overview, TrainingReach, _training_reach, shares, worst_tests
 from idc_core.clustering.kmeans import cluster
 from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.growth import growth
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.discovery import Discovery
+from idc_core.evidence.finding import Control, Finding
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import neurons, palette
 from idc_core.figures.coverage import growth_curve
@@ -109,27 +111,28 @@ def test_growth_curve_is_in_per_cent_of_all_cells():
     assert list(given.y) == pytest.approx([0, 12.5, 25, 25, 37.5])
 
 
+def test_growth_goes_on_dashed_with_what_more_tests_would_reach():
+    left = Discovery.of_counts(np.array([1, 1, 2]), 8)
+    figure = growth_curve(growth(np.array([0, 1, 2, 2])), 8, "A finding", left=left)
+    drawn = [trace for trace in figure.data if trace.legendgroup == "more"]
+    assert [trace.line.dash for trace in drawn] == ["dash"] * 3
+    assert [trace.showlegend for trace in drawn] == [True, False, False]
+    for trace, number in zip(drawn, left.new(4), strict=True):
+        assert (trace.x[0], trace.x[-1]) == (4, 8)
+        assert trace.y[0] == 37.5
+        assert trace.y[-1] == pytest.approx(100 * (3 + number) / 8)
+
+
 def test_shares_are_of_positive_relevance():
     importance = np.array([6.0, -9.0, 3.0, 1.0])
     assert shares(importance, np.array([0, 2])) == pytest.approx((0.6, 0.9))
     assert shares(-np.abs(importance), np.array([0])) == (0.0, 0.0)
 
 
-def test_rarest_state_is_the_least_visited():
-    assignments = np.array([[0, 0], [0, 1], [1, 1], [0, 1], [1, 1]], np.uint8)
-    assert rarest_state(assignments, (2, 2)) == (1, 0, 1)
-    assert rarest_state(assignments, (3, 2)) == (0, 2, 0)
-
-
 def test_training_inputs_are_compared_by_the_cells_they_reach():
-    train, test = np.array([0, 0, 1, 2, 5, 5, 7]), np.array([1, 2, 3, 3])
-    found = _training_reach(train, test)
-    assert (found.inputs, found.covered, found.missed) == (7, 5, 3)
-    mean, fewest, most = found.drawn
-    assert 2 <= fewest <= mean <= most <= 4
-    assert _training_reach(train, test) == found
-    assert _training_reach(test, test).drawn == (3.0, 3, 3)
-    assert _training_reach(test, train).drawn is None
+    train, test = (np.array(cells, np.uint8)[:, None] for cells in ([0, 0, 1, 2, 5, 5, 7], [1, 2, 3, 3]))
+    assert _training_reach(train, tabulate(test, (8,))) == TrainingReach(7, 5, ((0,), (5,), (7,)), (2, 2, 1))
+    assert _training_reach(test, tabulate(test, (8,))).untested == 0
 
 
 def test_worst_tests_are_wrong_and_those_alone_in_their_cell_come_first():
@@ -139,12 +142,18 @@ def test_worst_tests_are_wrong_and_those_alone_in_their_cell_come_first():
     assert worst_tests(np.array([0, 1, 2, 3, 4]), correct, confidence, lonely).tolist() == [2, 1, 4]
 
 
-@pytest.mark.parametrize("training", [None, TrainingReach(9, 3, 1, None), TrainingReach(9, 3, 1, (2.5, 2, 3))])
+FOUND = Finding(
+    "recall", "Recall of class *7*", 0.5, Control("for others", 0.9, 0.8, 1.0), 0.1, 0.2, 0.0, where=(("a", "b"),)
+)
+REACH = TrainingReach(9, 3, ((0, 0, 0, 0), (1, 2, 1, 3)), (4, 1))
+
+
+@pytest.mark.parametrize("training", [None, TrainingReach(9, 3, (), ()), REACH])
 def test_overview_survives_its_file(table, training):
-    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, (0, 1, 2), table, training)
+    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, table, training, (FOUND,))
     again = Overview.from_json(kept.to_json())
     assert again.to_json() == kept.to_json()
-    assert again.training == training
+    assert (again.training, again.findings) == (training, (FOUND,))
     assert again.table.cells.tolist() == table.cells.tolist()
     assert again.errors_only.tolist() == table.only_errors.tolist()
     for broken in ("", "[]", "{}", '{"table": 3}', kept.to_json().replace('"tests"', '"texts"')):

@@ -11,11 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.coverage.cell_table import tabulate
+from idc_core.coverage.cells import encode
+from idc_core.coverage.reach import CellState, find_reach
 from idc_core.errors import SettingError
 from idc_core.figures import colourings, coverage, palette
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, default_axes, fit_axes, lay_out
+from studio.widgets.cell_rows import cell_rows
 
 SIZES = (2, 3, 2, 4)
+GENERATED, NOTHING = CellState.GENERATED, CellState.NOTHING
 NAMES = ("7", "1", "4", "9")
 CLASSES = ("a", "b", "c")
 
@@ -296,7 +300,7 @@ def test_marks_can_be_read_on_every_fill(dark):
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     for name in (*colourings.COLOURINGS, colourings.SHARED):
-        for piece in colourings.categories(name, palette.palette(dark), CLASSES)[1:]:
+        for piece in colourings.categories(name, palette.palette(dark), CLASSES, reach=True)[1:]:
             low, high = sorted((luminance(piece["color"]), luminance(palette.ON_FILL)))
             assert (high + 0.05) / (low + 0.05) >= 4.5, (name, piece)
 
@@ -304,3 +308,69 @@ def test_marks_can_be_read_on_every_fill(dark):
 def test_unknown_colouring_is_refused(table):
     with pytest.raises(SettingError, match="covered, count, class, errors; got 'mood'"):
         coverage.grid_rows(lay_out(table, NAMES), table, "mood")
+
+
+@given(layouts(), st.integers(0, 5))
+def test_tiles_without_a_test_say_what_else_reaches_them(layout, seed):
+    axes, fixed = layout
+    table, rng = random_table(seed), np.random.default_rng(seed)
+    covered = {tuple(cell) for cell in table.cells.tolist()}
+    left = sorted(set(itertools.product(*map(range, SIZES))) - covered)
+    learnt = [left[i] for i in sorted(rng.permutation(len(left))[:4])]
+    made = [left[i] for i in rng.permutation(len(left))[:6]]
+    inputs = [1, 2, 1, 5]
+    everywhere = np.array([*made, *learnt[:1], next(iter(covered))], np.uint8)
+    reach = find_reach(table, learnt, inputs, encode(everywhere, SIZES))
+    assert {tuple(cell) for cell in reach.cells.tolist()} == {*learnt, *made}
+    grid = lay_out(table, NAMES, axes, fixed)
+    rows = coverage.grid_rows(grid, table, "count", reach=reach)
+    for tile, drawn in enumerate(rows.itertuples()):
+        cells = set(cells_of(grid.clusters(tile)))
+        if cells & covered:
+            assert drawn.category > 0
+            continue
+        only = [cell for cell in made if cell not in learnt and cell in cells]
+        trained = [cell for cell in learnt if cell in cells]
+        assert drawn.mark == ("\u25b3" if trained else "\u25c7" if only else "")
+        if grid.cells_per_tile == 1:
+            number = inputs[learnt.index(trained[0])] if trained else 0
+            words = f"{number} training input" if trained else str(GENERATED if only else NOTHING)
+            assert words in drawn.tests
+        else:
+            assert (f"{len(trained)} reached by training inputs only" in drawn.tests) == bool(trained)
+            assert (f"{len(only)} reached by valid generated inputs only" in drawn.tests) == bool(only)
+
+
+@pytest.mark.parametrize("colouring", [*colourings.COLOURINGS, colourings.SHARED])
+@pytest.mark.parametrize("dark", [False, True])
+def test_states_differ_by_mark_legend_and_colour(table, colouring, dark):
+    covered = {tuple(cell) for cell in table.cells.tolist()}
+    left = sorted(set(itertools.product(*map(range, SIZES))) - covered)
+    reach = find_reach(table, left[:2], [3, 1], encode(np.array(left[2:4], np.uint8), SIZES))
+    assert reach.states == [CellState.TRAINING, CellState.TRAINING, GENERATED, GENERATED]
+    grid = lay_out(table, NAMES)
+    option = coverage.coverage_grid(grid, table, colouring, "A finding", class_names=CLASSES, reach=reach, dark=dark)
+    pieces = {piece["value"]: piece for piece in option["visualMap"]["pieces"]}
+    rows = option["dataset"]["source"]
+    assert set(rows["category"]) <= set(pieces)
+    assert len({piece["color"] for piece in pieces.values()}) == len(pieces)
+    states = {
+        CellState.TRAINING: ("\u25b3", {grid.names.index("-".join(map(str, cell))) for cell in left[:2]}),
+        GENERATED: ("\u25c7", {grid.names.index("-".join(map(str, cell))) for cell in left[2:4]}),
+    }
+    for state, (mark, tiles) in states.items():
+        drawn = rows.iloc[sorted(tiles)]
+        assert set(drawn["mark"]) == {mark}
+        assert {pieces[kind]["label"] for kind in drawn["category"]} == {f"{mark} {state}"}
+    assert pieces[0]["label"] == NOTHING
+
+
+def test_the_file_of_a_grid_says_the_state_of_each_cell(table):
+    covered = {tuple(cell) for cell in table.cells.tolist()}
+    left = sorted(set(itertools.product(*map(range, SIZES))) - covered)
+    reach = find_reach(table, left[:1], [3], encode(np.array(left[1:2], np.uint8), SIZES))
+    rows = cell_rows(table, reach, CLASSES)
+    assert rows["state"].tolist() == ["covered"] * len(covered) + [str(CellState.TRAINING), str(GENERATED)]
+    assert rows["tests"].tolist() == [*table.counts.tolist(), 0, 0]
+    assert rows["cell"].tolist()[-2:] == ["-".join(map(str, cell)) for cell in left[:2]]
+    assert cell_rows(table, None)["state"].tolist() == ["covered"] * len(covered)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
-from idc_core.figures.layers import sweep_grid
+from idc_core.evidence.discovery import Discovery
+from idc_core.figures.layers import chances, sweep_grid
 from idc_core.figures.palette import _DARK, LIGHT, ON_FILL
 
 
@@ -79,3 +80,20 @@ def test_both_themes_use_the_scale_that_text_can_be_read_on(dark, colours):
     assert [colour for _, colour in figure.layout.coloraxis.colorscale] == list(colours.counts)
     assert figure.data[0].insidetextfont.color == ON_FILL
     assert figure.layout.coloraxis.cmax == 2
+
+
+def test_the_chance_of_a_new_cell_is_a_point_with_its_interval():
+    left = [Discovery.of_counts(np.array(counts), 32) for counts in ([1, 1, 2, 16], [1, 9, 10])]
+    cells = [LayerCoverage("digits", layer, 6, 6, 4, 32, one) for layer, one in zip("ab", left, strict=True)]
+    dead, few = LayerCoverage("digits", "c", 6, 6, 1, 1, left[0]), LayerCoverage("digits", "d", 6, 6, 1, 32)
+    (points,) = chances([*cells, dead, few], "Title", selected="b").data
+    assert list(points.x) == pytest.approx([10, 5])
+    assert [value + more for value, more in zip(points.x, points.error_x.array, strict=True)] == pytest.approx(
+        [100 * one.high for one in left]
+    )
+    assert [value - less for value, less in zip(points.x, points.error_x.arrayminus, strict=True)] == pytest.approx(
+        [100 * one.low for one in left]
+    )
+    assert list(points.marker.symbol) == ["circle", "diamond"]
+    assert list(map(list, points.customdata)) == [["digits", "a", 6], ["digits", "b", 6]]
+    assert "chance of a new cell 10.0 % (" in points.hovertext[0]

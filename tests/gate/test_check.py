@@ -70,6 +70,10 @@ layers = ["conv2"]
 at_least = 2
 
 [[check.limit]]
+kind = "new-cell"
+at_most = 0.2
+
+[[check.limit]]
 kind = "accuracy"
 at_least = 0.9
 may_fall_by = 0.005
@@ -132,12 +136,12 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
     (tmp_path / "setup.py").write_text(SETUP)
     status, out, err = check(WHOLE, "--write-baseline")
     assert (status, err) == (0, ""), out
-    assert "10 of 10 limits kept" in out
+    assert "11 of 11 limits kept" in out
     written = (tmp_path / "idc-baseline.json").read_bytes()
     status, out, err = check(WHOLE, "--junit", tmp_path / "kept.xml")
     assert (status, err) == (0, "")
     kept = cases(tmp_path / "kept.xml")
-    assert len(kept) == 10
+    assert len(kept) == 11
     assert not any(kept.values())
     agrees_with_the_engine(json.loads(written)["checks"]["mine, all tests"]["values"])
     assert check(WHOLE, "--write-baseline")[0] == 0
@@ -146,6 +150,7 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
     (tmp_path / "spoilt").touch()
     stricter = WHOLE.replace("at_least = 2\n", "at_least = 1000\n").replace("at_least = 0.5\n", "at_least = 0.95\n")
     stricter = stricter.replace("at_least = 0.3\n", "at_least = 0.4\n").replace("at_most_new = 1\n", "")
+    stricter = stricter.replace("at_most = 0.2\n", "at_most = 0.001\n")
     status, out, err = check(stricter, "--junit", tmp_path / "broken.xml", "--summary", tmp_path / "broken.md")
     assert (status, err) == (1, "")
     broken = cases(tmp_path / "broken.xml")
@@ -155,14 +160,19 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
     assert "below its minimum of 0.9." in said["accuracy at least 0.9"]
     assert "at most 0.005 is allowed." in said["accuracy fallen by at most 0.005"]
     assert said["confused pairs at most 0 new"].endswith(": 4 and 9.")
+    assert said["chance of a new cell at most 0.001"].endswith(", above its maximum of 0.001.")
+    lines = broken["chance of a new cell at most 0.001"][0].text.splitlines()
+    assert [line.split(" ")[0] for line in lines[1:]] == ["Its", "150", "New"]
+    assert "95 % interval is 0." in lines[1]
+    assert "predicted from the first half" in lines[3]
     assert "4 and 9: 23 of 23 tests" in broken["confused pairs at most 0 new"][0].text
     assert "cells are covered" in broken["idc at least 0.4"][0].text
     assert "correctly classified tests are misclassified" in next(
         inside[0].text for name, inside in broken.items() if name.startswith("accuracy under fgsm")
     )
     summary = (tmp_path / "broken.md").read_text(encoding="utf-8")
-    assert "## IDC Studio: 10 of 10 limits broken" in summary
-    assert summary.count("❌ broken") == 10
+    assert "## IDC Studio: 11 of 11 limits broken" in summary
+    assert summary.count("❌ broken") == 11
     assert all(sentence in out for sentence in said.values())
     # A broken minimum does not keep a new baseline from being written.
     assert check(WHOLE, "--write-baseline")[0] == 1
@@ -176,6 +186,8 @@ def agrees_with_the_engine(values):
     found = idc.analyze(model, train, test, "conv2")
     assert values["idc"] == found.score
     assert values["accuracy"] == found.accuracy
+    criterion = idc.IDC(model, "conv2").fit(train)
+    assert values["chance of a new cell"] == idc.discovery(criterion.update(test)).chance
     nc, tknp = (CRITERIA["nc"](model, model.card.layers, threshold=0.5), CRITERIA["tknp"](model, ("conv2",)))
     assert [values["nc threshold=0.5"], values["tknp (conv2)"]] == measure([nc, tknp], train, test)
     attacked = idc.attack(model, test.inputs[:60], test.targets[:60], "fgsm", epsilon=0.05)
@@ -195,7 +207,7 @@ def agrees_with_the_engine(values):
 
 
 def test_every_kind_of_limit_was_broken_above():
-    assert set(LIMITS) == {"coverage", "accuracy", "robust-accuracy", "confused-pairs"}
+    assert set(LIMITS) == {"coverage", "new-cell", "accuracy", "robust-accuracy", "confused-pairs"}
     assert all(name == "coverage" or f'kind = "{name}"' in WHOLE for name in LIMITS)
 
 
@@ -312,6 +324,8 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         ("chek = 1\n" + SMALL + LIMIT, "unknown key 'chek'; expected check, setup, baseline"),
         (SMALL + "laier = 'fc1'\n" + LIMIT, "check 1 has the unknown key 'laier'; expected model, name, data, layer"),
         (SMALL + LIMIT + "minimum = 1\n", "limit 1 (accuracy) has the unknown key 'minimum'; expected at_least"),
+        (SMALL + "[[check.limit]]\nkind = 'new-cell'\n", "(new-cell) has no key at_most, which is needed"),
+        (SMALL + "[[check.limit]]\nkind = 'new-cell'\nat_most = 2\n", "at_most must be a number from 0 to 1, not 2"),
         (SMALL + "m = 0\n" + LIMIT, "m must be a whole number from 1 to 100000, not 0"),
         (SMALL + "m = true\n" + LIMIT, "Expected `int | null`, got `bool` - at `$.m`"),
         (SMALL + "m = 99\n" + "[[check.limit]]\nat_least = 0.1\n", "99"),

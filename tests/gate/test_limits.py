@@ -6,6 +6,7 @@ from idc_core.errors import DataError
 from idc_core.gate.limits import decimals
 from idc_core.gate.on_accuracy import Accuracy
 from idc_core.gate.on_confusion import ConfusedPairs
+from idc_core.gate.on_discovery import NewCell
 from idc_core.gate.verdicts import BROKEN, COULD_NOT_RUN, PASSED, CheckReport, GateReport, Measured, Verdict
 
 
@@ -52,6 +53,14 @@ def test_a_report_never_shows_equal_what_is_not():
     assert decimals(0.4, 0.4) == "0.4000"
     (one,) = Accuracy(at_least=0.4).judge(Measured(0.39999999), None)
     assert one.sentence == "accuracy is 0.39999999, below its minimum of 0.4."
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "result"),
+    [(0.05, 0.05, "kept"), (0.05000000000000001, 0.05, "broken"), (0.1 + 0.2, 0.3, "broken"), (0.0, 0.0, "kept")],
+)
+def test_a_maximum_is_broken_above_it_alone(value, most, result):
+    assert results(NewCell(at_most=most), value) == [result]
 
 
 def test_new_pairs_are_those_that_the_baseline_lacks_in_either_order():

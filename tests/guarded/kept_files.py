@@ -8,6 +8,7 @@ import torch
 from idc_core.analysis.overview import Overview, TrainingReach
 from idc_core.coverage.cell_table import CellTable
 from idc_core.errors import DataError
+from idc_core.evidence.finding import Control, Finding
 from idc_core.experiments.retraining_results import RetrainedNetwork
 from idc_core.gate import read_gate
 from idc_core.gate.baseline import read_baseline
@@ -153,8 +154,12 @@ def asked(path):
 TABLE = CellTable(
     (2, 3), np.array([[0, 1], [1, 2]], np.uint8), np.array([3, 1]), np.array([0, 1]), np.zeros((2, 0), np.int64)
 )
-REACH = TrainingReach(9, 3, 1, (2.5, 2, 3))
-OVERVIEW = Overview(("a" * 16, "b" * 16, "c" * 16), 4, 0.75, None, "fc1", 9, (5, 2), 0.25, 0.5, (0, 1, 1), TABLE, REACH)
+REACH = TrainingReach(9, 3, ((1, 1),), (4,))
+FOUND = Finding(
+    "pair", "Tests of a", 3.0, Control("by chance", 0.5, 0.0, 2.0), 1.0, 3.0, 0.01, 0.0, 6, "", (("pair", "0-1"),)
+)
+PRINTS = ("a" * 16, "b" * 16, "c" * 16)
+OVERVIEW = Overview(PRINTS, 4, 0.75, None, "fc1", 9, (5, 2), 0.25, 0.5, TABLE, REACH, (FOUND,))
 
 GATE = """setup = "mine.py"
 [[check]]

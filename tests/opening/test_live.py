@@ -76,7 +76,7 @@ def test_data_of_every_form():
         (net(), (ARRAYS,), DataError, "got no test; expected both"),
         (net(), (None, ARRAYS), DataError, "got no train; expected both"),
         (net(), ((ARRAYS[0], ARRAYS[1][:5]), ARRAYS), DataError, "has 20 inputs and 5 targets"),
-        (nn.Linear(5, 2), (ARRAYS, ARRAYS), ModelError, "fails on inputs of shape"),
+        (net()[2], (ARRAYS, ARRAYS), ModelError, "fails on inputs of shape"),
         (net(), ("digit",), DataError, "There is no dataset 'digit'"),
     ],
 )

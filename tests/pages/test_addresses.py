@@ -11,7 +11,7 @@ import pytest
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.errors import SettingError
 from idc_core.models import MODELS
-from studio.classes import class_errors
+from studio.classes import class_errors, matrix
 from studio.differential import disagreements
 from studio.hypotheses import controls, hypothesis_pair
 from studio.jobs import suite_addresses, suite_catalog
@@ -132,7 +132,7 @@ def read_all():
             recipe = suite_of(part)
             assert len(recipe) < 400 if isinstance(recipe, str) else suite_addresses.parse(recipe.text) == recipe
     others = (hypothesis_pair._UNIT, class_errors._PAIR, added_inputs._PICK, disagreements._SHOWN, cell_search._MAKE)
-    for name in others:
+    for name in (*others, matrix._CELL):
         for part in address.read(name).split("-"):
             assert address.position(part) is None or 0 <= address.position(part) < 10**9
 

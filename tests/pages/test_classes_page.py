@@ -28,7 +28,9 @@ from tests.pages.reading import open_page, run_until
 
 
 def opened(**parameters) -> AppTest:
-    """Open the page."""
+    """Open the page, in the tab of pairs unless another one is named or has one of these controls."""
+    if not {"pair-shown", "third", "pair"} & set(parameters):
+        parameters.setdefault("tab", "pairs")
     app = open_page("classes", **parameters)
     assert not app.exception
     assert not app.error
@@ -91,36 +93,80 @@ def test_every_verdict_comes_with_counts_an_interval_and_the_cutoff(found):
     inputs = int(np.isin(view.test.targets, [first, second]).sum())
     app = opened()
     said = app.main.markdown[0].value
-    verdict = "confirmed" if truth[first, second] > cutoff else "not confirmed"
-    counted = f"{wrong} of {inputs} tests confused, {percent(truth[first, second])} (95 % interval "
-    assert f"**, {verdict} by labels (uncertain): {counted}" in said
-    assert f"the cut-off of {percent(cutoff)} is within the interval." in said
+    assert f"Confused among {inputs} tests of {first} and {second}: {wrong}, and " in said
+    assert said.count(" at the rate of the other pairs, as expected.") == 2, "also of the most confused pair"
+    assert "**No pair of classes is truly confused for certain.**" in said
+    assert "Truly confused among the 7 pairs reported without labels: 0, and 0 among as many random pairs, too" in said
     assert f"Labels confirm a pair above {percent(cutoff)} confusion: the mean of all 45 pairs + 1 SD." in words(app)
+    assert f"A pair of {first} and {second}'s size is certain from 3 on." in words(app)
     shown = table(app, "suspicion")
     np.testing.assert_array_equal(
         shown["labels"].isin(["confirmed", "not reported"]), shown["confusion (%)"] > 100 * cutoff
     )
     assert (shown["from (%)"] <= shown["confusion (%)"]).all()
     assert (shown["confusion (%)"] <= shown["to (%)"]).all()
-    certain = (shown["from (%)"] > 100 * cutoff) | (shown["to (%)"] < 100 * cutoff)
-    np.testing.assert_array_equal(
-        shown["certain"], np.where(shown["labels"] == _NONE, _NONE, np.where(certain, "yes", "no"))
-    )
+    np.testing.assert_array_equal(shown["certain"], np.where(shown["labels"] == _NONE, _NONE, "no"))
     assert (shown["confused"][0], shown["inputs"][0]) == (wrong, inputs)
     bias = words(opened(tab="bias"))
     assert re.search(
-        r"confirmed by labels( \(uncertain\))?: disparity 0\.\d+ ± 0\.\d+ from \d+ confused tests?, ", bias
+        r"Disparity between \d and \d: 0\.\d+ %, and 0\.\d+ % \(0\.\d+ % to 0\.\d+ %\) with equal rates, as expected\.",
+        bias,
     )
+
+
+def test_the_confusion_matrix_comes_first_and_a_cell_shows_its_tests(found):
+    view, _, _ = found
+    true, said = view.test.targets, view.analysis.predictions
+    counts = np.array([[((true == a) & (said == b)).sum() for b in range(10)] for a in range(10)])
+    app = open_page("classes")
+    assert not app.exception
+    assert "tab" not in app.query_params
+    assert title(spec(app)) == f"{(true != said).sum()} of 540 tests are misclassified"
+    cells = {
+        cell: int(text)
+        for trace in spec(app)["data"]
+        if trace["type"] == "scatter" and "customdata" in trace
+        for cell, text in zip(trace["customdata"], trace["text"], strict=True)
+    }
+    assert cells == {f"{a}-{b}": counts[a, b] for a, b in np.argwhere(counts)}
+    wrong = counts - np.diag(np.diag(counts))
+    first = divmod(int(wrong.argmax()), 10)
+    assert f"{first[0]}, classified as {first[1]}**" in words(app)
+    shown = table(app, "recall (%)")
+    np.testing.assert_allclose(shown["recall (%)"], 100 * np.diag(counts) / counts.sum(1))
+    np.testing.assert_allclose(shown["precision (%)"], 100 * np.diag(counts) / counts.sum(0))
+    for name in ("recall", "precision"):
+        assert (shown[f"{name} from (%)"] <= shown[f"{name} (%)"]).all()
+        assert (shown[f"{name} (%)"] <= shown[f"{name} to (%)"]).all()
+    app = open_page("classes", matrix="8-1", **{"matrix-numbers": "shares"})
+    assert f"**{counts[8, 1]} test{'' if counts[8, 1] == 1 else 's'} of 8, classified as 1**" in words(app)
+    galleries = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"tiles"' in one.proto.json]
+    numbers = [tile["test"] for tile in galleries[0]["tiles"]]
+    assert numbers == view.test.ids[(true == 8) & (said == 1)][:20].tolist()
+    for junk in ("8", "99-1", "a-b", "0-1-2"):
+        app = open_page("classes", matrix=junk)
+        assert not app.exception
+        assert f"{first[0]}, classified as {first[1]}**" in words(app)
+
+
+def test_without_labels_there_is_no_matrix_and_the_pairs_are_one_click_away():
+    app = open_page("classes")
+    upload(app, npz(probability=predictions(5)))
+    assert "A confusion matrix needs labels" in words(app)
+    app.button(key="open-pairs").click().run()
+    assert not app.exception
+    assert len(table(app, "suspicion")) == 10
 
 
 def test_cost_effectiveness_counts_what_is_reported(found):
     _, distance, truth = found
     told = evaluate(distance, truth)
-    app = opened(tab="cost")
+    app = opened(**{"pairs-shown": "cost"})
     row = table(app, "recall").iloc[0]
     assert (row["pairs"], row["true"], row["reported"]) == (45, told.true_pairs, told.at_deviations.reported)
     assert row["of them true"] == told.at_deviations.true_positives
     assert f"gains over a random order {100 * told.gain:.0f}" in title(spec(app))
+    assert "Truly confused among the 7 pairs reported without labels: 0, and 0 among as many random pairs" in words(app)
 
 
 def test_threshold_counts_again(found):

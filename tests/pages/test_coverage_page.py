@@ -11,7 +11,7 @@ from idc_core.figures.grid import MOST_CELLS
 from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
-from studio.text import cell_name
+from studio.text import cell_name, percent
 
 HUGE = {"m": "12", "k": "4"}
 
@@ -221,6 +221,26 @@ def test_a_covered_cell_is_not_filled(open_page, view):
     assert not [one for one in app.button if one.key == "make-inputs"]
 
 
+def test_growth_says_how_much_is_left_beside_what_one_half_says_of_the_other(open_page, view):
+    app = open_page("coverage", tab="growth")
+    assert "**The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 %" in words(app)
+    assert "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached." in words(app)
+    codes = view.analysis.codes
+    found = len(set(codes[270:].tolist()) - set(codes[:270].tolist()))
+    assert f"New cells in the second half of the tests: {found}, and " in words(app)
+    assert "predicted from the first half, as expected." in words(app)
+
+
+def test_growth_of_few_tests_and_of_whole_coverage(open_page):
+    some = open_page("coverage", tab="growth", classes=["3"])
+    assert not some.exception
+    assert "more would reach about" in words(some)
+    whole = open_page("coverage", tab="growth", m="1", k="2")
+    assert not whole.exception
+    assert "Every cell is covered." in words(whole)
+    assert "reaches a new cell" not in words(whole)
+
+
 def test_what_is_left_is_counted_by_cluster(open_page, view):
     table = view.table
     app = open_page("coverage", tab="growth")
@@ -301,7 +321,7 @@ def test_a_pinned_setup_with_the_same_cells_is_told_cell_by_cell(open_page, view
     assert f"{len(shared)} cells are covered on both, {len(mine) - len(shared)} only here" in words(app)
     both, only = "both reach", "only these tests reach"
     labels = [[piece["label"] for piece in grid["visualMap"]["pieces"]] for grid in grids(app)]
-    assert labels[0] == ["not covered", "covered"]
+    assert labels[0] == ["reached by nothing yet", "\u25b3 reached by training inputs only", "covered"]
     for found in labels[1:]:
         assert (any(both in label for label in found), any(only in label for label in found)) == (bool(shared), True)
 
@@ -312,3 +332,25 @@ def test_a_pinned_setup_with_other_cells_keeps_the_chosen_colour(open_page):
     assert len(grids(app)) == 3
     assert "The cells are not comparable" in words(app)
     assert any("2 to 4" in piece["label"] for piece in grids(app)[2]["visualMap"]["pieces"])
+
+
+def test_misclassified_tests_are_listed_with_what_they_most_likely_are(open_page, view):
+    app = open_page("coverage", tab="mistakes")
+    said = words(app)
+    wrong = np.flatnonzero(~view.correct)
+    assert f"**{len(wrong)} misclassified tests: most likely" in said
+    assert "would be by chance if all labels were right" in said
+    [listed] = [frame.value for frame in app.dataframe if "most likely" in frame.value.columns]
+    assert listed["test"].tolist() == view.test.ids[wrong].tolist()
+    doubtful = listed["most likely"].isin(["a wrong label", "outside the domain"]).to_numpy()
+    assert doubtful.any()
+    kept = np.setdiff1d(np.arange(len(view.test)), wrong[doubtful])
+    idc = len(np.unique(view.analysis.codes[kept])) / view.table.total
+    accuracy = f"accuracy {percent(view.correct[kept].mean())} ({percent(view.correct.mean())} with them)"
+    assert f"Without the {doubtful.sum()} tests in doubt: {accuracy}, IDC {percent(idc)}" in said
+
+
+def test_a_network_for_regression_has_no_mistakes(open_page):
+    app = open_page("coverage", tab="mistakes", model="dave2-udacity")
+    assert not app.exception
+    assert "Nothing can be misclassified here" in words(app)

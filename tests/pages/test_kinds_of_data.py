@@ -45,7 +45,12 @@ def test_numbers_instead_of_classes(small_data, open_page, name, tab):
     assert "classes" not in [box.key for box in app.multiselect]
     assert "misclassified" not in words(app)
     if name == "overview":
-        assert [metric.label for metric in app.metric] == ["RMSE", "IDC", "Cells reached only by misclassified tests"]
+        assert [metric.label for metric in app.metric] == [
+            "RMSE",
+            "IDC",
+            "IDC within reach",
+            "Cells reached only by misclassified tests",
+        ]
     if name == "neurons" and tab == {"tab": "neuron"}:
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
         assert "true → predicted steering angle" in words(app)

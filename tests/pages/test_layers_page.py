@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import idc_core as idc
 from idc_core.analysis.analysis import analyze
 from studio.jobs import jobs
 from studio.jobs.results import open_view
@@ -20,7 +21,8 @@ def view():
     return open_view(DEFAULT)
 
 
-def figure(app, index=0) -> dict:
+def figure(app, index=1) -> dict:
+    """A chart of the page: the first shows the chance of a new cell, the second IDC."""
     return json.loads(app.get("plotly_chart")[index].proto.spec)
 
 
@@ -48,15 +50,32 @@ def test_table_holds_every_layer_and_m_as_the_engine_counts_them(open_page, view
         assert row["IDC (%)"] == pytest.approx(100 * alone.score)
 
 
-def test_finding_names_the_weakest_layer_at_the_setups_m(open_page):
-    app = open_page("layers", m="8")
-    shown = table(app)
-    at_m = shown[shown["m"] == 8]
-    weakest = at_m.loc[at_m["IDC (%)"].idxmin()]
-    assert f"**With m = 8, these tests are weakest in layer {weakest['layer']}: {weakest['covered']} of" in text(app)
-    whole = at_m[at_m["neurons used"] == 8]  # beside small layers a share says little
-    best = whole.loc[whole["IDC (%)"].idxmax()]
-    assert f"Layer {best['layer']} is covered best" in text(app)
+def test_finding_compares_chances_of_a_new_cell_and_says_where_nothing_stands_out(open_page, view):
+    for m in ("6", "8"):
+        app = open_page("layers", m=m)
+        at_m = table(app)[table(app)["m"] == int(m)].sort_values("new cell (%)", ascending=False)
+        first, second = at_m.iloc[0], at_m.iloc[1]
+        apart = first["from (%)"] > second["to (%)"]
+        headline = f"At m = {m} one layer stands out." if apart else f"Nothing stands out at m = {m}: no layer's chance"
+        assert f"**{headline}" in text(app)
+        assert f"The chance of a new cell is highest in layer {first['layer']}: {first['new cell (%)']:.1f} %, and" in (
+            text(app)
+        )
+        assert f"in layer {second['layer']}" in text(app)
+        assert not any(word in text(app) for word in ("weakest", "covered best"))
+    shown = at_m.set_index("layer")
+    alone = idc.discovery(idc.IDC(view.model, "fc1", 8).fit(view.train).update(view.test))
+    assert shown.loc["fc1", "new cell (%)"] == pytest.approx(100 * alone.chance)
+    assert shown.loc["fc1", "from (%)"] == pytest.approx(100 * alone.low)
+
+
+def test_every_layers_chance_is_drawn_with_its_interval(open_page):
+    app = open_page("layers")
+    (points,) = figure(app, 0)["data"]
+    at_m = table(app)[table(app)["m"] == 6]
+    assert [layer for _, layer, _ in points["customdata"]] == LAYERS
+    assert points["x"] == pytest.approx(at_m["new cell (%)"].tolist())
+    assert points["marker"]["symbol"].index("diamond") == LAYERS.index("fc2")
 
 
 def test_most_possible_is_one_cell_a_test(open_page):
@@ -152,7 +171,7 @@ def test_layers_are_shown_as_they_are_finished(open_page, monkeypatch):
     app = open_page("layers")
     assert not app.exception
     assert seen == [LAYERS[:-1]]
-    assert len(app.get("plotly_chart")) == 1
+    assert len(app.get("plotly_chart")) == 2
     assert table(app)["layer"].unique().tolist() == LAYERS
 
 
@@ -203,8 +222,8 @@ def test_a_layer_that_was_shown_beforehand_may_be_the_only_one_finished(monkeypa
 def test_pinned_setup_is_drawn_beside_with_the_difference(open_page):
     app = open_page("layers", pin="model=lenet1-digits&m=4")
     assert not app.exception
-    assert len(app.get("plotly_chart")) == 3
-    assert "The weakest layer here is" in text(app)
+    assert len(app.get("plotly_chart")) == 4
+    assert "Here, m = 6: The chance of a new cell is highest in layer" in text(app)
     assert "LeNet-1" in text(app)
 
 

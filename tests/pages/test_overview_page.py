@@ -3,19 +3,21 @@
 import base64
 import io
 import json
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from idc_core.report import sentences
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.overview import worst_tests
-from studio.overview.result import _findings, _headline
+from studio.overview.result import _PLACES, _findings, _headline
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, parse
-from studio.text import cell_name
+from studio.text import cell_name, literal, percent
 from tests.pages.reading import read_page, text
 
 
@@ -40,41 +42,65 @@ def cells_of(view, positions):
 
 
 @pytest.mark.parametrize("texts", [{}, {"classes": "3,5", "m": "4"}])
-def test_the_headline_compares_with_training_inputs(texts):
+def test_the_headline_says_what_is_within_reach_beside_chance(texts):
     view = open_view(parse(texts))
     wanted = [i for i, name in enumerate(view.train.class_names) if name in view.setup.classes or not texts]
     train = np.flatnonzero(np.isin(view.train.targets, wanted))
     reached, covered = cells_of(view, train), {tuple(cell) for cell in view.table.cells.tolist()}
-    missed = view.table.total - len(covered)
     said = _headline(summarise(view))
-    assert f"**{missed} of {view.table.total} combinations" in said
-    assert f" {len(reached - covered)} of the {missed} occur" in said
-    assert f"among the {len(train):,} training inputs. {len(view.chosen)} training inputs drawn at random" in said
-    assert said.endswith(f"in 20 draws), the tests {len(covered)}.")
+    assert said.startswith(f"**Untested combinations that training inputs reach: {len(reached - covered)}, and ")
+    assert "for as many inputs drawn at random" in said
+    within = len(reached | covered)
+    assert f"cover {len(covered)} of {view.table.total} combinations" in said
+    assert f"IDC is {percent(len(covered) / view.table.total)}, and {percent(len(covered) / within)} of the " in said
+    assert said.endswith(f"of the {within} within reach.")
 
 
-def test_findings_open_their_page_on_their_subject(view):
+def test_tests_chosen_by_their_predictions_are_like_no_training_inputs():
+    result = summarise(open_view(parse({"predicted": "3"})))
+    assert result.training is None
+    assert {one.subject for one in result.findings} <= {"errors-only"}
+    assert _headline(result).startswith("**The tests cover ")
+
+
+def test_where_nothing_stands_out_the_page_says_so(view):
     app = read_page("overview")
-    found = _findings(summarise(view))
-    assert [one.sentence for one in found] == [one.proto.label for one in app.get("page_link")][: len(found)]
-    led = links(app)
-    lonely = cell_name(view.table.cells[view.errors_only[0]])
-    assert led[0] == ("coverage", {"tab": "grid", "cell": lonely})
-    assert f"Cell {lonely} is reached only by misclassified tests." in found[0].sentence
-    for (page, query), one in zip(led, found, strict=True):
-        assert page == one.page
-        assert query.get("tab", "") in {*PAGES[page].tabs, ""}
-        if "neuron" in query:
-            assert f"euron {query['neuron']} " in one.sentence.replace(".", " ").replace(":", " ")
-    assert {page for page, _ in led} == {"coverage", "clusters", "neurons"}
+    result = summarise(view)
+    assert not _findings(result)
+    looks = sum(one.looks for one in result.findings if one.subject != "untested")
+    assert f"Nothing stands out among {looks} comparisons" in text(app)
+    assert not links(app)
 
 
-def test_a_finding_is_found_selected(open_page):
-    page, query = links(read_page("overview"))[2]
-    app = open_page(page, **query)
-    assert app.selectbox(key="clustered-neuron").value == int(query["neuron"])
-    app = open_page("neurons", neuron="8", cluster="")
-    assert "cluster" not in app.query_params
+def standing_out(view, *subjects):
+    """An overview of which these things stand out, as if their probabilities were tiny."""
+    result = summarise(view)
+    return replace(result, findings=tuple(replace(one, p=1e-9) for one in result.findings if one.subject in subjects))
+
+
+@pytest.mark.parametrize("subject", [one for one in _PLACES if one != sentences.UNTESTED])
+def test_a_finding_opens_its_page_on_its_subject(view, open_page, subject):
+    result = standing_out(view, subject)
+    (one,), (told,) = _findings(result), sentences.told(result)
+    assert one.sentence == literal(told.sentence)
+    assert not told.sentence.endswith(("as expected.", "too few to tell."))
+    assert one.query.get("tab", "") in {*PAGES[one.page].tabs, ""}
+    app = open_page(one.page, **one.query)
+    assert not app.exception
+    if subject == "cluster":
+        assert f" of neuron {one.query['neuron']}:" in told.sentence
+        assert app.selectbox(key="clustered-neuron").value == int(one.query["neuron"])
+    if subject == "pair":
+        true, predicted = map(int, one.query["pair"].split("-"))
+        assert told.sentence.startswith(f"Tests of class {true} classified as {predicted}: ")
+        assert (app.selectbox(key="pair-first").value, app.selectbox(key="pair-second").value) == (true, predicted)
+    if subject == "errors-only":
+        lonely = [cell_name(view.table.cells[row]) for row in view.errors_only]
+        assert one.query["cell"] in lonely
+
+
+def test_every_finding_has_its_place(view):
+    assert {one.subject for one in summarise(view).findings} == set(_PLACES)
 
 
 def test_the_misclassified_tests_are_shown(view, open_page):
@@ -109,4 +135,4 @@ def test_tests_with_classes_of_their_own_have_no_misclassified_ones(small_data, 
     app = open_page("overview", data="fashion-mnist")
     assert not app.exception
     assert "Misclassified tests" not in text(app)
-    assert "training inputs." in text(app)
+    assert "Untested combinations that training inputs reach" in text(app)

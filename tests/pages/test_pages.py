@@ -164,6 +164,13 @@ def test_overview_file_equals_the_live_result(default_view):
     kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     for name in ("first_share", "together_share", "accuracy"):
         assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
+    for one, other in zip(kept.pop("findings"), live.pop("findings"), strict=True):
+        control, beside = one.pop("control"), other.pop("control")
+        assert control.pop("what") == beside.pop("what")
+        assert control == pytest.approx(beside, rel=1e-5)
+        for name in ("low", "high", "p", "least_p"):
+            assert one.pop(name) == pytest.approx(other.pop(name), rel=1e-5)
+        assert one == other
     assert kept == live, "run `python -m studio.overview` to write the Overview's file anew"
 
 

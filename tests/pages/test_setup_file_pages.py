@@ -150,7 +150,7 @@ def small_layers():
 def test_a_layer_in_which_nothing_can_be_covered_is_named(small_layers):
     said = text(open_page("layers", model=small_layers))
     assert "Nothing can be covered in layer dead: no important neuron varies over the training inputs." in said
-    assert "weakest in layer wide" in said or "weakest in layer three" in said
+    assert "chance of a new cell is highest in layer wide" in said or "highest in layer three" in said
     for page in ("coverage", "overview", "layers"):
         said = text(open_page(page, model=small_layers, layer="dead"))
         assert "Nothing can be covered in layer 'dead': each of its 6 important neurons has one cluster only" in said

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -59,11 +60,29 @@ def test_coverage_is_that_of_the_tests(material, report):
     assert found.only_errors == len(set(reached) - right)
 
 
-def test_the_finding_is_three_sentences_with_these_numbers(report):
-    missed = report.coverage.total - report.coverage.covered
-    first, second, _ = report.finding
-    assert first.startswith(f"{missed} of {report.coverage.total} combinations")
-    assert second.startswith(f"{report.uncovered.in_training} of the {missed} occur")
+def test_how_much_is_left_is_that_of_the_tests_looked_at(material, some, report):
+    left = idc.discovery(material.analysis.cell_profiles(material.test_traces.activations["fc2"]))
+    found = report.left
+    assert (found.chance, found.low, found.high, found.at_least) == (left.chance, left.low, left.high, left.at_least)
+    assert (found.more, found.expected, found.expected_low, found.expected_high) == (540, *left.new(540))
+    first, second, third = found.sentences
+    assert (
+        first == "The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 % interval)."
+    )
+    assert second == "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached."
+    assert third.startswith("New cells in the second half of the tests: ")
+    alone = np.unique(some.analysis.codes[some.chosen], return_counts=True)[1] == 1
+    assert make_report(some, date=DATE).left.chance == alone.sum() / len(some.chosen)
+
+
+def test_the_finding_is_sentences_with_these_numbers(report):
+    found = report.coverage
+    first, second, third = report.finding
+    assert first.startswith(f"Untested combinations that training inputs reach: {report.uncovered.in_training}, and ")
+    assert second.startswith(f"The tests cover {found.covered} of {found.total} combinations")
+    assert second.endswith(f"of the {found.covered + report.uncovered.in_training} within reach.")
+    assert found.reachable == found.covered + report.uncovered.in_training
+    assert third.startswith("Nothing stands out among ")
     assert all(one.endswith(".") and len(one.split()) <= 25 for one in report.finding)
 
 
@@ -110,10 +129,17 @@ def test_class_errors_are_those_of_the_tests(which, request):
         assert pair.rate == pytest.approx(rates[pair.first, pair.second])
         assert pair.low <= pair.rate <= pair.high
         classes = int(pair.first), int(pair.second)
-        assert pair.confused == sum((true == a) @ (said == b) for a, b in (classes, classes[::-1]))
+        assert pair.confused == sum(((true == a) & (said == b)).sum() for a, b in (classes, classes[::-1]))
         assert pair.inputs == np.isin(true, classes).sum()
-        assert pair.verdict.startswith("confused" if pair.rate > found.cutoff else "not confused")
-        assert pair.verdict.endswith("uncertain") == (pair.low <= found.cutoff <= pair.high)
+        # All wrong tests are drawn from those of all pairs: each test is one of nine pairs.
+        wrong, total = int((true != said).sum()), 9 * len(true)
+        assert pair.expected == pytest.approx(pair.inputs * (wrong - pair.confused) / (total - pair.inputs))
+        counts = range(pair.confused, wrong + 1)
+        ways = [math.comb(pair.inputs, k) * math.comb(total - pair.inputs, wrong - k) for k in counts]
+        is_certain = sum(ways) / math.comb(total, wrong) * 45 <= 0.05
+        assert pair.verdict == ("truly confused" if is_certain and pair.rate > found.cutoff else "as expected")
+    assert found.certain == 0
+    assert found.finding.endswith("at the rate of the other pairs, as expected.")
     assert [pair.rate for pair in found.pairs] == sorted(values[values > 0], reverse=True)[: bounds.PAIRS]
     for one in found.least_accurate:
         of_class = true == int(one.name)

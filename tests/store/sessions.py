@@ -51,6 +51,7 @@ class Session:
             max_size=None,
             origin=origin or f"http://127.0.0.1:{port}",
             subprotocols=["streamlit"],
+            ping_interval=None,  # pings draw from Python's generator; `visit` ends where nothing comes
         )
 
     async def __aenter__(self) -> "Session":

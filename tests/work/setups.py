@@ -103,16 +103,14 @@ def assert_equal(found, names=tuple(CRITERIA)):
 
 def assert_others_equal(engine):
     """Counts for confusion, an attack with random starts, a search, inspection, an analysis, equal to one process."""
-    test = load_dataset(DATA, "test")
-    statistics = collect_statistics(network(), test, LAYERS, batch_size=BATCH)
+    statistics, one, whole, analysis = others_in_one_process()
     counted = count_classes(engine, TEST, LAYERS, 0.4, batch_size=BATCH)
     expected = count_again(statistics.values, statistics.predictions, 10, 0.4)
     assert np.array_equal(counted.counts.active, expected.active)
     assert np.array_equal(counted.counts.images, expected.images)
     assert np.array_equal(counted.predicted.joined(), statistics.predictions)
 
-    found = attack_inputs(engine, TEST, "pgd", most=200, seed=3, batch_size=64, steps=3)
-    one = attack(network(), load_dataset(DATA, "test", 200), name="pgd", seed=3, batch_size=64, steps=3)
+    found = attack_inputs(engine, TEST, "pgd", **ATTACK, most=200)
     assert found.settings == one.settings
     assert found.complete
     for name in ("inputs", "targets", "before", "predictions", "success", "l0", "l2", "linf"):
@@ -121,9 +119,7 @@ def assert_others_equal(engine):
     settings = search_settings()
     assert_searches_equal(searched(engine, settings), settings)
 
-    families, measures = ("labels", "regions"), ("pearson", "iou")
-    seen = inspect_units(engine, TEST, families, measures, ("conv2", "fc2"))
-    whole = inspect(network(), test, library(test, families), measures, ("conv2", "fc2"))
+    seen = inspect_units(engine, TEST, FAMILIES, *INSPECTED)
     assert len(seen) == len(whole) > 0
     for name, column in whole.table.items():
         if column.dtype.kind == "f":
@@ -133,9 +129,24 @@ def assert_others_equal(engine):
     for place, units in whole.units.items():
         np.testing.assert_allclose(seen.units[place], units, rtol=1e-6)
 
-    options = {"original": True, "priority": "absolute"}
-    analysis = analyze_tests(engine, TRAIN, TEST, "fc1", 5, IdcSettings.of(**options))
-    assert_analyses_equal(analysis, analyze(network(), load_dataset(DATA, "train"), test, "fc1", 5, **options))
+    assert_analyses_equal(analyze_tests(engine, TRAIN, TEST, "fc1", 5, IdcSettings.of(**OPTIONS)), analysis)
+
+
+ATTACK = {"seed": 3, "batch_size": 64, "steps": 3}
+FAMILIES, INSPECTED = ("labels", "regions"), (("pearson", "iou"), ("conv2", "fc2"))
+OPTIONS = {"original": True, "priority": "absolute"}
+
+
+@cache
+def others_in_one_process():
+    """What those find without an engine: statistics for confusion, an attack, an inspection, an analysis."""
+    test = load_dataset(DATA, "test")
+    return (
+        collect_statistics(network(), test, LAYERS, batch_size=BATCH),
+        attack(network(), load_dataset(DATA, "test", 200), name="pgd", **ATTACK),
+        inspect(network(), test, library(test, FAMILIES), *INSPECTED),
+        analyze(network(), load_dataset(DATA, "train"), test, "fc1", 5, **OPTIONS),
+    )
 
 
 SEARCHED = (MODEL, "lenet1-digits")
@@ -157,10 +168,15 @@ def companion():
     return load_model(SEARCHED[1])
 
 
+@cache
+def search_in_one_process(settings, guidance, count):
+    seeds = load_dataset(DATA, "test", count).inputs
+    return differential_search([network(), companion()], seeds, **vars(settings), guidance=guidance or None)
+
+
 def assert_searches_equal(found, settings, guidance=None, count=120):
     """All fields of a search in one process, but for how long it took."""
-    seeds = load_dataset(DATA, "test", count).inputs
-    one = differential_search([network(), companion()], seeds, **vars(settings), guidance=guidance)
+    one = search_in_one_process(settings, tuple(guidance or ()), count)
     assert 0 < len(one) < count
     for name, value in vars(one).items():
         if isinstance(value, np.ndarray):

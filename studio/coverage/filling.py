@@ -1,0 +1,148 @@
+"""Inputs for all empty cells at once: the button, the job, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from idc_core.errors import CancelledError, IdcError
+from idc_core.filling.settings import FillSettings
+from idc_core.runs import Planned, PlannedAnalysis, planned_filling, unfinished_filling
+from studio.coverage import made_inputs
+from studio.jobs import jobs
+from studio.jobs.jobs import JobKind, Waiting, shelf
+from studio.jobs.results import View, idc_settings
+from studio.state import address, visitor
+from studio.state.selection import select
+from studio.text import cell_name, count, literal, plural
+from studio.widgets import layout
+
+if TYPE_CHECKING:
+    from idc_core.evidence.validity import Validity
+    from idc_core.filling import Filling
+
+_FILLINGS = JobKind("fillings", kept=4, is_long=True)
+
+_ASKED = "fill-all"
+"""Whether inputs for all empty cells were asked for; in the address."""
+
+
+def draw(view: View) -> None:
+    """Offer to make inputs for all empty cells, or show them."""
+    plan = _planned(view)
+    known = shelf().finished(_FILLINGS, plan.key) is not None
+    if not known and not address.read(_ASKED):
+        st.button(
+            "Fill all empty cells",
+            key="fill-all-start",
+            on_click=address.keep,
+            args=(_ASKED, "1"),
+            help="Makes inputs for all empty cells: mild changes of tests first, then a directed search. Takes seconds "
+            "to minutes. Can be stopped and resumed.",
+        )
+        return
+    st.header("Inputs for all empty cells", anchor=False)
+    filling = _open(plan)
+    if filling is not None:
+        _draw(view, filling, plan.key)
+
+
+def _planned(view: View) -> Planned[Filling]:
+    """Plan to fill the grid of the chosen tests with the usual budget."""
+    from idc_core.generation.similar_models import companions
+
+    setup = view.setup
+    analysis = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, idc_settings(setup))
+    seen = visitor.models()
+    alike = view.is_classifier and view.is_comparable
+    voters = [name for name in companions(setup.model)[1:] if name in seen and alike]
+    return planned_filling(
+        analysis, lambda: view.model, lambda _: view.analysis, FillSettings(), voters, chosen=view.chosen
+    )
+
+
+def _open(plan: Planned[Filling]) -> Filling | None:
+    """Fill the grid or find the result; after a stop, what had been found, None where that is nothing."""
+    try:
+        if st.session_state.get(jobs.PAUSED) != plan.key:
+            return Waiting(1).get(_FILLINGS, plan.key, "filling the grid", plan.make)
+    except CancelledError:
+        st.session_state[jobs.PAUSED] = plan.key
+    except IdcError as error:
+        st.error(literal(error))
+        return None
+    found = unfinished_filling(plan)
+    tried = "nothing was tried to its end" if found is None else f"{found.done} of {len(found.ways)} ways were tried"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning(f"Stopped: {tried}.", width="stretch")
+        st.button("Resume", on_click=jobs.go_on, key="fill-all-resume", help="Goes on behind the last way.")
+    return found
+
+
+def _draw(view: View, filling: Filling, key: tuple[object, ...]) -> None:
+    """Show what was reached, how, and how the inputs are judged."""
+    valid, reached = int(filling.reached_validly.sum()), int(filling.reached.sum())
+    missing = len(filling.cells) - reached
+    st.markdown(
+        f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
+        f"are not valid reach {count(reached - valid)} more; nothing within the budget reaches {count(missing)}."
+    )
+    st.markdown(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence)
+    for words in filling.common_words():
+        st.markdown(f"In common: {words}.")
+    if not len(filling):
+        return
+    _list(filling)
+    made_inputs.draw(view, filling, key)
+    with st.expander("How inputs are judged"):
+        _explain(view, filling)
+
+
+def _list(filling: Filling) -> None:
+    """List all cells that were tried, with how each was reached."""
+    best = filling.best
+    rows = np.argsort(-np.where(best >= 0, filling.p[best], -1), kind="stable")
+    there = [int(best[row]) for row in rows]
+    layout.pick_table(
+        pd.DataFrame(
+            {
+                "cell": [cell_name(cell) for cell in filling.cells[rows].tolist()],
+                "reached by": [_state(filling, place) for place in there],
+                "how": [filling.ways[filling.way[place]].label if place >= 0 else "" for place in there],
+                "p": [float(filling.p[place]) if place >= 0 else None for place in there],
+                "test": [int(filling.origin[place]) if place >= 0 else None for place in there],
+            }
+        ),
+        "filled-cells",
+        lambda row: select(cell=cell_name(filling.cells[rows[row]].tolist())),
+        "Empty cells with what reaches each; choose a row to select the cell",
+        "auto" if len(rows) < 8 else 280,
+        {"p": st.column_config.NumberColumn(format="%.3f", help="Conformal p-value; valid above 0.05.")},
+    )
+
+
+def _state(filling: Filling, place: int) -> str:
+    if place < 0:
+        return "nothing yet"
+    return "valid input" if filling.valid[place] else "input that is not valid"
+
+
+def _explain(view: View, filling: Filling) -> None:
+    """Say what every detector accepts, who votes, and the budget."""
+    st.markdown(
+        "A detector is fitted to training inputs and calibrated on tests. An input is valid if at least 5 % of natural "
+        "inputs are as strange. The detector that accepts the smallest share of known-bad inputs is used; it is the "
+        "first row."
+    )
+    st.dataframe(pd.DataFrame([_shares(one) for one in (filling.validity, *filling.other_detectors)]), hide_index=True)
+    voters = layout.names([literal(name) for name in filling.voters])
+    vote = f"Labels are the vote of {voters}. " if filling.voters else "No other network votes on labels. "
+    st.caption(f"{vote}Budget: {filling.settings.words}; {count(filling.passes)} passes in {filling.seconds:.0f} s.")
+
+
+def _shares(one: Validity) -> dict[str, str]:
+    accepted = {kind.what: f"{100 * kind.share:.1f} %" for kind in (one.natural, *one.known_bad)}
+    return {"accepted by": one.detector, **accepted}
