@@ -21,6 +21,7 @@ from studio.text import cell_name, count, literal, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
+    from idc_core.coverage.cells import Codes
     from idc_core.evidence.validity import Validity
     from idc_core.filling import Filling
 
@@ -48,6 +49,12 @@ def draw(view: View) -> None:
     filling = _open(plan)
     if filling is not None:
         _draw(view, filling, plan.key)
+
+
+def generated(view: View) -> Codes | None:
+    """Return the codes of the cells that valid generated inputs reach; None where none were made."""
+    made = shelf().finished(_FILLINGS, _planned(view).key) if view.has_pictures else None
+    return None if made is None else made.result().valid_codes
 
 
 def _planned(view: View) -> Planned[Filling]:

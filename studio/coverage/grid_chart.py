@@ -10,7 +10,7 @@ from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.report import sentences
-from studio.coverage import cell_details
+from studio.coverage import cell_details, filling
 from studio.jobs.brushed import in_chart
 from studio.jobs.overview import summarise
 from studio.jobs.results import View
@@ -94,6 +94,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
         cell_details.draw_cell(view, grid, cell)
     with left:
         key = f"grid-{hash((view.setup, held.axes, tuple(held.fixed.items())))}"
+        reach = summarise(view).reach(filling.generated(view))
         click = "Click a tile to zoom in." if grid.folded else "Click a cell to see its tests."
         option = figures.coverage_grid(
             grid,
@@ -101,7 +102,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             colouring,
             grid_axes.finding(view, grid),
             class_names=view.test.class_names,
-            reach=summarise(view).reach(),
+            reach=reach,
             selected=grid.place(cell),
             together=_tiles_of(view, grid),
             dark=layout.is_dark(),
@@ -114,7 +115,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
-            table=cell_rows(view.table, summarise(view).reach(), view.test.class_names),
+            table=cell_rows(view.table, reach, view.test.class_names),
         )
     return grid, cell
 
@@ -161,7 +162,7 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
             finding,
             class_names=one.test.class_names,
             shared=shared,
-            reach=summarise(one).reach(),
+            reach=summarise(one).reach(filling.generated(one)),
             selected=None if place is None else laid.place(place),
             clickable=False,
             dark=layout.is_dark(),

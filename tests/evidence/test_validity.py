@@ -55,7 +55,7 @@ def test_the_finding_carries_what_is_accepted_of_bad_inputs():
     assert (found.number, found.control.value) == (0.6, 0.02)
     assert found.low < 0.58 < found.high
     assert found.p == pytest.approx(stats.fisher_exact([[60, 40], [4, 196]])[1])
-    assert "2.0 % (0.8 % to 5.0 %) of known-bad inputs" in found.sentence
+    assert "2.0 % (0.78 % to 5.0 %) of known-bad inputs" in found.sentence
     assert GOOD.finding(2, 100).verdict is Verdict.AS_EXPECTED
     assert GOOD.finding(0, 0).verdict is Verdict.TOO_FEW
 

@@ -5,10 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from idc_core.coverage.cells import encode
+from idc_core.coverage.reach import CellState
 from idc_core.filling import FillSettings
 from idc_core.suites import open_saved, saved_suites
 from studio.coverage import filling as page
 from studio.jobs.jobs import STOPPED, shelf
+from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import cell_name
@@ -100,3 +103,16 @@ def test_a_person_accepts_rejects_and_relabels(open_page):
     assert len(suite) == len(expected)
     app.button(key="made-back").click().run()
     assert f"Input 3 of {len(filling)}, accepted as {other}." in text(app)
+
+
+def test_the_grid_marks_cells_that_valid_inputs_reach(open_page):
+    open_page("coverage", tab="fill", **{"fill-all": "1"})
+    view, filling = found()
+    known = summarise(view).reach()
+    generated = np.setdiff1d(filling.valid_codes, encode(known.cells, view.sizes))
+    assert len(generated)
+    app = open_page("coverage", tab="grid")
+    assert not app.exception
+    assert CellState.GENERATED in str([chart.proto.spec for chart in app.get("echarts_chart")])
+    reach = known if page.generated(view) is None else summarise(view).reach(page.generated(view))
+    assert reach.states.count(CellState.GENERATED) == len(generated)
