@@ -91,7 +91,9 @@ def draw_scores(view: View, measured: MeasuredCriteria, names: Sequence[str]) ->
     pins.beside(
         view,
         lambda one, _, key: _draw_suites(one, measure(one), f"scores-{key}"),
-        lambda here, there: _compare_setups(measure(here), measure(there)),
+        lambda here, there: _compare_setups(
+            {"Here": (here, measure(here)), "On the pinned setup": (there, measure(there))}
+        ),
     )
     layout.explain_criteria()
     layout.computed(
@@ -305,13 +307,10 @@ def _growth_frame(names: list[str], growth: NDArray[np.float64], sizes: NDArray[
     )
 
 
-def _compare_setups(here: MeasuredCriteria, there: MeasuredCriteria) -> str:
-    """Say on which of two setups more criteria are higher for all tests."""
-    mine, theirs = here.results, there.results
-    both = [name for name in mine if name in theirs]
-    higher = [name.upper() for name in both if mine[name].scores["all"] > theirs[name].scores["all"]]
-    text = f"Of {len(both)} criteria, {len(higher)} score higher here than on the pinned setup"
-    return f"{text}: {layout.names(higher)}." if higher else f"{text}."
+def _compare_setups(measured: dict[str, tuple[View, MeasuredCriteria]]) -> str:
+    """Say which criterion agrees with IDC on either of two setups; scores of different layers are not compared."""
+    said = [f"{where}: {correlation_sentence(*one).replace('**', '')}" for where, one in measured.items()]
+    return " ".join(said)
 
 
 def _written(name: str, score: float) -> str:

@@ -144,6 +144,7 @@ def _finding(found: ComparedSuites, gains: Gains, place: int, m: int, looks: int
     result, numbers = found.results[place], added(found, gains, place, m)
     label = literal(lower(found.options[place].label))
     several = f"; mean of {len(numbers)} seeds, {count(min(numbers))} to {count(max(numbers))}"
+    several = several if min(numbers) < max(numbers) else f"; {len(numbers)} seeds"
     who = f"{label} ({plural(result.extra, 'input')}{several if len(numbers) > 1 else ''})"
     where = (("suite", found.options[place].name),)
     return addition(

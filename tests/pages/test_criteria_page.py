@@ -251,7 +251,8 @@ def test_pinned_setup_is_drawn_beside(open_page):
     app = open_page("criteria", pin="layer=fc1")
     assert not app.exception
     assert len(app.get("plotly_chart")) == 3
-    assert "score higher here than on the pinned setup" in text(app)
+    assert "On the pinned setup: " in text(app)
+    assert text(app).count("correlates most with IDC over 100 suites of 270 tests") == 3
 
 
 def test_made_tests_are_added_to_the_tests(open_page, view):

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import idc_core as idc
+from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.finding import LEVEL, Verdict
 from idc_core.suites import compare_suites, make_suite, original, part_responses, sample_tests
 from idc_core.suites.seeds import gains_by_seed
 
@@ -25,3 +28,20 @@ def test_a_part_of_the_tests_adds_nothing(lenet, digits, learnt):
     known = part_responses(lenet, part, tests.targets, tests.task, "fc2", learnt.important)
     found = gains_by_seed(lenet, tests, [sample_tests(tests, 20)], learnt, (6,), known=known)
     assert found.added.tolist() == [[0]]
+
+
+@pytest.mark.slow
+def test_hidden_tests_seldom_stand_out_beside_the_others(lenet):
+    """The prediction is of tests: training inputs, to which clusters were fitted, would seem to be too few cells."""
+    tests, train = (idc.load_dataset("digits", split=split) for split in ("test", "train"))
+    random = np.random.default_rng(0)
+    for m in (6, 8, 12):
+        one = idc.analyze(lenet, train, tests, "fc2", m)
+        false = 0
+        for _ in range(200):
+            order = random.permutation(len(tests))
+            hidden, shown = one.codes[order[:270]], one.codes[order[270:]]
+            natural = natural_gain(np.unique(shown, return_counts=True)[1], one.total, 270)
+            added = len(np.setdiff1d(hidden, shown))
+            false += addition("New cells", [added], natural).verdict is Verdict.STANDS_OUT
+        assert false / 200 <= LEVEL + 0.03  # 200 draws are within this of their share, 95 times of 100
