@@ -38,7 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fill the grid, print the result, write it where asked, and return the exit status."""
     from idc_core.filling.result import packed, records, suite_of
-    from idc_core.generation.similar_models import companions
+    from idc_core.models.registry import companions
     from idc_core.runs import planned_filling
     from idc_core.suites import save_suite
 

@@ -24,7 +24,7 @@ from idc_core.generation.cell_search import CellSpace
 from idc_core.perturbation.inputs import Pictures, as_pictures
 from idc_core.suites.suite import ProvenanceStep
 
-_BATCH = 128
+_BATCH = 512
 _DEVIATION = 0.1
 """Of the noise of a mutation, in parts of a value's range."""
 

@@ -34,6 +34,9 @@ from idc_core.tracing.trace import collect
 _ALL_LISTED = 1_000_000
 """Grids up to so many cells are listed whole; of larger ones the cells beside covered ones."""
 
+_BLOCK_BYTES, _BYTES = 64 << 20, 256 << 20
+"""Bytes of the pictures that are changed at a time, and of the seeds of a search, or the inputs of a result."""
+
 _DOING = "ways to reach uncovered cells"
 
 
@@ -145,9 +148,11 @@ class _Filler:
         reached = encode(self.space.assign(self.activations), self.space.sizes)
         counted = source.counts.codes if isinstance(source, IDC) else reached[:0]
         self.covered = np.unique(np.concatenate([reached, counted]))
-        self.cells, self.left_out = _uncovered(self.covered, self.space.sizes, settings.cells)
-        self.codes = encode(self.cells, self.space.sizes)
         shape = tuple(map(int, test.inputs.shape[1:]))
+        self.picture = 4 * prod(shape)
+        most = max(1, min(settings.cells, _BYTES // (self.picture * settings.kept)))
+        self.cells, self.left_out = _uncovered(self.covered, self.space.sizes, most)
+        self.codes = encode(self.cells, self.space.sizes)
         search = ProvenanceStep(
             "reach-cell",
             f"changed until they lie in an uncovered cell (at most {settings.largest_change:g})",
@@ -166,7 +171,7 @@ class _Filler:
     @property
     def steps(self) -> int:
         """How many steps the work has: one per way, and those of the search."""
-        return len(self.ways) - 1 + self.settings.iterations
+        return len(self.ways) - 1 + self.settings.iterations * len(self._groups())
 
     @property
     def open(self) -> Ints:
@@ -180,17 +185,33 @@ class _Filler:
         if step.recipe == "reach-cell":
             self._search(on_progress)
         else:
-            tests = as_pictures(self.test.inputs[self.changing])
-            numbers = self.test.ids[self.changing]
-            pictures = changed(step, tests, self.test.targets[self.changing], numbers)
-            self.passes += len(pictures)
-            classes, active = self._run(pictures)
-            self._add(pictures, encode(self.space.assign(active), self.space.sizes), classes, self.changing)
+            size = max(1, _BLOCK_BYTES // self.picture)
+            for start in range(0, len(self.changing), size):
+                self._change(step, self.changing[start : start + size])
         self.done += 1
+
+    def _change(self, step: ProvenanceStep, rows: Ints) -> None:
+        """Change some tests in a way."""
+        tests = as_pictures(self.test.inputs[rows])
+        pictures = changed(step, tests, self.test.targets[rows], self.test.ids[rows])
+        self.passes += len(pictures)
+        classes, active = self._run(pictures)
+        self._add(pictures, encode(self.space.assign(active), self.space.sizes), classes, rows)
+
+    def _groups(self) -> list[Ints]:
+        """Return the open cells in groups whose seeds fit into memory: one group unless pictures are large."""
+        size = max(1, _BYTES // (self.picture * self.settings.starts))
+        return [self.open[start : start + size] for start in range(0, len(self.open), size)]
 
     def _search(self, on_progress: Progress | None) -> None:
         """Change the tests closest to every open cell until they lie in it; those that arrived count after a stop."""
-        cells = self.cells[self.open]
+        steps = self.steps
+        for number, rows in enumerate(self._groups()):
+            self._reach(rows, part_of(on_progress, self.done + number * self.settings.iterations, steps))
+
+    def _reach(self, rows: Ints, on_progress: Progress | None) -> None:
+        """Search for some cells at once."""
+        cells = self.cells[rows]
         near = [
             closest(self.activations, self.space.centroids, cell, self.space.units, self.settings.starts)[0]
             for cell in cells
@@ -204,7 +225,7 @@ class _Filler:
             self.settings.largest_change,
             iterations=self.settings.iterations,
             enough=self.settings.kept,
-            on_progress=part_of(on_progress, self.done, self.steps),
+            on_progress=on_progress,
         )
         self.passes += found.passes
         codes = encode(found.cells[found.seed_index], self.space.sizes)

@@ -23,6 +23,9 @@ from idc_core.tracing.trace import collect
 _FITTED, _HELD_OUT = 2_000, 3_000
 """Training inputs that detectors are fitted to, and tests for all that they are held against."""
 
+_LEAST, _BYTES = 100, 256 << 20
+"""Tests that are needed, and bytes that either of them may take: of large pictures fewer are used."""
+
 _TOGETHER = "all detectors together"
 
 
@@ -95,10 +98,11 @@ def fit_judge(
     random = np.random.default_rng(seed)
     if test.inputs.ndim != 4:
         raise DataError("Inputs can be made for uncovered cells of pictures only.")
-    if len(test) < 100:
-        raise DataError(f"A detector is calibrated on at least 100 tests, and there are {len(test)}.")
-    fitted = as_pictures(train.inputs[np.sort(random.permutation(len(train))[:_FITTED])])
-    held_out = random.permutation(len(test))[:_HELD_OUT]
+    if len(test) < _LEAST:
+        raise DataError(f"A detector is calibrated on at least {_LEAST} tests, and there are {len(test)}.")
+    most = max(_LEAST, _BYTES // (4 * int(np.prod(test.inputs.shape[1:]))))
+    fitted = as_pictures(train.inputs[np.sort(random.permutation(len(train))[: min(_FITTED, most)])])
+    held_out = random.permutation(len(test))[: min(_HELD_OUT, most)]
     ranked, calibrating, natural = (as_pictures(test.inputs[np.sort(held_out[part::3])]) for part in range(3))
     report(on_progress, 0, 2, "fitting detectors")
     singles = {

@@ -1,4 +1,4 @@
-"""Which networks of the registry can be compared with one of them."""
+"""Networks much like another one, which it can be compared with."""
 
 import copy
 
@@ -7,19 +7,6 @@ from torch import nn
 
 from idc_core.base.ranges import BITS
 from idc_core.lrp.session import undisturbed
-from idc_core.models.registry import MODELS, find_entry
-
-_MOST = 3
-"""Networks that are compared unless others are named."""
-
-
-def companions(name: str) -> tuple[str, ...]:
-    """Return a network and others that were trained here for the same task on the same data, at most `_MOST`."""
-    own = find_entry(name)
-    others = [
-        key for key, entry in MODELS.items() if key != name and entry.dataset == own.dataset and not entry.published
-    ]
-    return (name, *others[: _MOST - 1])
 
 
 def rounded(model: nn.Module, bits: int = 4) -> nn.Module:

@@ -75,6 +75,9 @@ _LENET_RECIPES = {
 }
 _DATA_LABELS = {"digits": "digits", "mnist": "MNIST"}
 
+_COMPARED = 3
+"""Networks that are compared unless others are named."""
+
 
 def _trained_lenet(shape: _LeNet, dataset: str) -> ModelEntry:
     return ModelEntry(
@@ -323,3 +326,12 @@ def find_entry(name: str) -> ModelEntry:
     if name not in MODELS:
         raise ModelError(f"There is no model {name!r}; the models are {', '.join(MODELS)}.")
     return MODELS[name]
+
+
+def companions(name: str) -> tuple[str, ...]:
+    """Return a network and others that were trained here for the same task on the same data, at most `_COMPARED`."""
+    own = find_entry(name)
+    others = [
+        key for key, entry in MODELS.items() if key != name and entry.dataset == own.dataset and not entry.published
+    ]
+    return (name, *others[: _COMPARED - 1])

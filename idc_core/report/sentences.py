@@ -9,7 +9,16 @@ from idc_core.evidence.of_tests import UNTESTED
 from idc_core.figures.wording import count, percent, plural
 
 __all__ = [
-    "UNTESTED", "about", "chance_of_new", "finding", "found", "headline", "more_tests", "nothing", "reach", "told",
+    "UNTESTED",
+    "about",
+    "chance_of_new",
+    "finding",
+    "found",
+    "headline",
+    "more_tests",
+    "nothing",
+    "reach",
+    "told",
 ]
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.filling.settings import FillSettings
+from idc_core.models.registry import companions
 from idc_core.runs import Planned, PlannedAnalysis, planned_filling, unfinished_filling
 from studio.coverage import made_inputs
 from studio.jobs import jobs
@@ -59,8 +60,6 @@ def generated(view: View) -> Codes | None:
 
 def _planned(view: View) -> Planned[Filling]:
     """Plan to fill the grid of the chosen tests with the usual budget."""
-    from idc_core.generation.similar_models import companions
-
     setup = view.setup
     analysis = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, idc_settings(setup))
     seen = visitor.models()

@@ -113,7 +113,7 @@ def offered(view: View) -> dict[str, str]:
 
 def usual(view: View) -> list[str]:
     """Return what a search opens with: networks of the task that were trained here, else a coarser copy of the one."""
-    from idc_core.generation.similar_models import companions
+    from idc_core.models.registry import companions
 
     trained = companions(view.setup.model)
     return list(trained) if len(trained) > 1 else [view.setup.model, _COPY]

@@ -11,8 +11,8 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.experiments.disagreements import ADDITIONS, TESTS, DisagreementSettings, prepare_disagreements
 from idc_core.generation import differential_search, majority
-from idc_core.generation.similar_models import companions
 from idc_core.models import MODELS, load_model
+from idc_core.models.registry import companions
 
 FEW = DisagreementSettings(added=12, searched=24, iterations=30)
 

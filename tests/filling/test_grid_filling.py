@@ -11,7 +11,7 @@ from idc_core.coverage import IDC
 from idc_core.coverage.cells import encode
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
-from idc_core.filling import FillSettings, fill_grid, fit_judge, suite_of
+from idc_core.filling import FillSettings, fill_grid, fit_judge, grid_filling, suite_of
 from idc_core.generation import reach_cell
 from idc_core.generation.cell_search import CellSpace, reach_cells
 from idc_core.models import load_model
@@ -226,3 +226,15 @@ def test_a_result_can_be_kept(filling):
     again = unpack(*pack(filling))
     assert same(filling, again)
     assert again.validity == filling.validity
+
+
+def test_large_pictures_are_taken_in_parts(setup, filling, monkeypatch):
+    """As if memory held a few pictures: the same cells, and no more inputs than fit."""
+    picture = 4 * filling.inputs[0].size
+    monkeypatch.setattr(grid_filling, "_BLOCK_BYTES", 30 * picture)
+    monkeypatch.setattr(grid_filling, "_BYTES", 12 * picture)
+    found = fill_grid(*setup, SETTINGS)
+    assert len(found.cells) == 6
+    assert found.left_out == len(filling.cells) - 6
+    assert 0 < len(found) <= 12
+    assert not found.stopped

@@ -87,8 +87,8 @@ def _compared(other: str, one: Difference | None, column: int, share: bool) -> R
 def _run_disagreements(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Retrain one network: one record for each addition and test."""
     from idc_core.experiments.disagreements import prepare_disagreements
-    from idc_core.generation.similar_models import companions
     from idc_core.models import load_model
+    from idc_core.models.registry import companions
 
     model, train, test = load(arguments, name, on_progress)
     models = [model, *(load_model(companion) for companion in companions(name)[1:])]
