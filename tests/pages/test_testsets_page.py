@@ -312,7 +312,7 @@ def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
     assert name not in suite_catalog._catalogue(open_view(written(data=name))), "it is not compared with itself"
     grid = open_page("coverage", data=name)
     covered = len({tuple(cell) for cell in view.analysis.assignments[:40].tolist()})
-    assert f"{covered} of {view.table.total} cells" in text(grid)
+    assert f"The tests cover {covered} of {view.table.total} combinations" in text(grid)
     layers = open_page("layers", suites=name)
     assert not layers.exception
     assert (
