@@ -84,10 +84,12 @@ def _open(plan: Planned[Filling]) -> Filling | None:
 def _draw(view: View, filling: Filling, key: tuple[object, ...]) -> None:
     """Show what was reached, how, and how the inputs are judged."""
     valid, reached = int(filling.reached_validly.sum()), int(filling.reached.sum())
-    missing = len(filling.cells) - reached
+    missing = count(len(filling.cells) - reached)
+    rest = f"nothing so far reaches {missing}" if filling.stopped else f"nothing within the budget reaches {missing}"
+    out = f" {plural(filling.left_out, 'more empty cell')} were not tried." if filling.left_out else ""
     st.markdown(
         f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
-        f"are not valid reach {count(reached - valid)} more; nothing within the budget reaches {count(missing)}."
+        f"are not valid reach {count(reached - valid)} more; {rest}.{out}"
     )
     st.markdown(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence)
     for words in filling.common_words():
