@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,13 @@ import streamlit as st
 
 from idc_core.errors import CancelledError, IdcError
 from idc_core.filling.settings import FillSettings
-from idc_core.models.registry import companions
+from idc_core.models.registry import companions, shipped_card
 from idc_core.runs import Planned, PlannedAnalysis, planned_filling, unfinished_filling
 from studio.coverage import made_inputs
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, Waiting, shelf
 from studio.jobs.results import View, idc_settings
-from studio.state import address, visitor
+from studio.state import address
 from studio.state.selection import select
 from studio.text import cell_name, count, literal, plural
 from studio.widgets import layout
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 _FILLINGS = JobKind("fillings", kept=4, is_long=True)
 
 _ASKED = "fill-all"
-"""Whether inputs for all empty cells were asked for; in the address."""
+"""The grid whose empty cells were to be filled: another setup does not begin by itself; in the address."""
 
 
 def draw(view: View) -> None:
     """Offer to make inputs for all empty cells, or show them."""
     plan = _planned(view)
     known = shelf().finished(_FILLINGS, plan.key) is not None
-    if not known and not address.read(_ASKED):
+    name = f"{crc32(repr(plan.key).encode()):08x}"
+    if not known and address.read(_ASKED) != name:
         st.button(
             "Fill all empty cells",
             key="fill-all-start",
             on_click=address.keep,
-            args=(_ASKED, "1"),
+            args=(_ASKED, name),
             help="Makes inputs for all empty cells: mild changes of tests first, then a directed search. Takes seconds "
             "to minutes. Can be stopped and resumed.",
         )
@@ -62,9 +64,9 @@ def _planned(view: View) -> Planned[Filling]:
     """Plan to fill the grid of the chosen tests with the usual budget."""
     setup = view.setup
     analysis = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, idc_settings(setup))
-    seen = visitor.models()
     alike = view.is_classifier and view.is_comparable
-    voters = [name for name in companions(setup.model)[1:] if name in seen and alike]
+    # A person's own networks are not open in every process that works.
+    voters = [name for name in companions(setup.model)[1:] if alike and shipped_card(name)]
     return planned_filling(
         analysis, lambda: view.model, lambda _: view.analysis, FillSettings(), voters, chosen=view.chosen
     )
@@ -91,10 +93,12 @@ def _open(plan: Planned[Filling]) -> Filling | None:
 def _draw(view: View, filling: Filling, key: tuple[object, ...]) -> None:
     """Show what was reached, how, and how the inputs are judged."""
     valid, reached = int(filling.reached_validly.sum()), int(filling.reached.sum())
-    missing = len(filling.cells) - reached
+    missing = count(len(filling.cells) - reached)
+    rest = f"nothing so far reaches {missing}" if filling.stopped else f"nothing within the budget reaches {missing}"
+    out = f" {plural(filling.left_out, 'more empty cell')} were not tried." if filling.left_out else ""
     st.markdown(
         f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
-        f"are not valid reach {count(reached - valid)} more; nothing within the budget reaches {count(missing)}."
+        f"are not valid reach {count(reached - valid)} more; {rest}.{out}"
     )
     st.markdown(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence)
     for words in filling.common_words():
