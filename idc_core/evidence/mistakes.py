@@ -89,9 +89,9 @@ class Mistakes:
         low, high = (float(stats.poisson.ppf(tail, self.by_chance)) for tail in (0.025, 0.975))
         return Finding(
             "labels",
-            f"Network and training inputs doubt {self.doubted} {'label' if self.doubted == 1 else 'labels'}",
+            "Labels that network and training inputs doubt",
             self.doubted,
-            Control("would be by chance if all labels were right", self.by_chance, low, high),
+            Control("by chance if all labels were right", self.by_chance, low, high),
             self.doubted - high,
             self.doubted - low,
             float(stats.poisson.sf(self.doubted - 1, self.by_chance)),
@@ -191,14 +191,16 @@ def _by_chance(label: Ints, sure: Ints, of: Ints, votes: Floats) -> float:
     Of each pair of a label and the class that the network is confident of (k,), by the `votes` (n, classes) on
     correctly classified tests `of` (n,) the same class; of all classes where there are fewer than five.
     """
+    if not len(of):
+        return float(len(label))
+    # What did not happen to any of them may still do so once in as many and one.
     expected = 0.0
     for pair, count in zip(*np.unique(np.stack([label, sure], 1), axis=0, return_counts=True), strict=True):
         same = of == pair[0]
         same = same if same.sum() >= 5 else np.ones(len(of), bool)
-        if len(of):
-            own = votes[np.flatnonzero(same), of[same]]
-            expected += count * float((votes[same, pair[1]] > own).mean())
-    return expected
+        own = votes[np.flatnonzero(same), of[same]]
+        expected += count * float((votes[same, pair[1]] > own).mean())
+    return max(expected, len(label) / (1 + len(of)))
 
 
 def _neighbours(
