@@ -151,6 +151,7 @@ UNFIT = {
     ("analyze", "--data"): [["--data", "20newsgroups"]],
     ("analyze", "--layer"): [["--layer", "nowhere"]],
     ("analyze", "--clustering"): [["--clustering", "dbscan", "--clusters", "3"]],
+    ("fill-grid", "--layer"): [["--layer", "nowhere"]],
     ("report", "--layer"): [["--layer", "nowhere"]],
     ("report", "--class"): [["--class", "ten"]],
     ("report", "--predicted"): [["--predicted", "ten"]],
