@@ -7,6 +7,7 @@ import pytest
 
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
+from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
@@ -23,7 +24,7 @@ def huge():
 
 def click_tile(visitor, view, grid, tile):
     """Click a tile where the figure says that it is drawn."""
-    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid))
+    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid), reach=summarise(view).reach())
     place = option["grid"]
     chart = visitor.page.get_by_test_id("stEChartsChart").first
     chart.scroll_into_view_if_needed()

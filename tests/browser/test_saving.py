@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from idc_core.coverage.reach import CellState
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
+from studio.jobs.overview import summarise
 from studio.text import cell_name
 from studio.widgets import grid_axes
 
@@ -32,8 +34,12 @@ def visitor(visit, view, fullest):
 def test_the_table_reads_again_with_its_numbers(visitor, view):
     name, content = visitor.save("CSV")
     assert name == "idc-grid.csv"
-    assert content.decode().startswith("cell,tests,misclassified,class_0")
-    table = pd.read_csv(io.BytesIO(content), dtype={"cell": str})
+    assert content.decode().startswith("cell,state,tests,misclassified,class_0")
+    whole = pd.read_csv(io.BytesIO(content), dtype={"cell": str})
+    table, others = whole[whole["state"] == CellState.COVERED], whole[whole["state"] != CellState.COVERED]
+    reach = summarise(view).reach()
+    assert others["cell"].tolist() == [cell_name(cell) for cell in reach.cells]
+    assert others["state"].tolist() == reach.states
     assert table["cell"].tolist() == [cell_name(cell) for cell in view.table.cells]
     assert table["tests"].tolist() == view.table.counts.tolist()
     assert table["misclassified"].tolist() == view.table.wrong.tolist()
@@ -43,7 +49,7 @@ def test_the_table_reads_again_with_its_numbers(visitor, view):
 
 def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visitor, view, fullest):
     grid = lay_out(view.table, view.neurons)
-    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid))
+    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid), reach=summarise(view).reach())
     cell = cell_name(view.table.cells[fullest])
     row, column = (option[axis]["data"].index(part) for axis, part in (("yAxis", cell[:5]), ("xAxis", cell[6:])))
     picture = ElementTree.fromstring(visitor.save("SVG")[1])

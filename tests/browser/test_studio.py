@@ -55,7 +55,7 @@ def test_the_first_address_a_server_is_asked_for_is_a_whole_page(visitor, fresh_
 
 # What each page shows is looked at where it is opened by its address.
 def test_the_finding_points_to_its_page_and_the_navigation_leads_to_pages(visitor):
-    visitor.open()
+    visitor.open("?m=12")  # where something stands out
     visitor.page.get_by_test_id("stPageLink").first.locator("a").first.click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text(PAGES["coverage"].question)
     for name in ("learn", "relevance", "criteria"):
@@ -140,7 +140,7 @@ WATCH = """() => {
         const main = document.querySelector('[data-testid="stMain"]');
         const parts = [
             text(main.querySelector('[data-testid="stCaptionContainer"]')).match(/m = (\\d+)/),
-            text(main.querySelector('[data-testid="stMarkdown"] strong')).match(/of (\\d+) cells/),
+            text(main.querySelector('[data-testid="stMarkdown"]:has(strong)')).match(/of (\\d+) combinations/),
             text(main.querySelector('[data-testid="stEChartsChart"] svg')).match(/of (\\d+) combinations/),
         ];
         seen.add(parts.map(part => part ? part[1] : '').join());
