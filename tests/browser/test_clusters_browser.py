@@ -69,7 +69,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     stranger.open(visitor.page.url.removeprefix(f"{visitor.address}/").replace("clusters", "coverage"))
     assert "k = 3 · " in stranger.setup()
     assert "· hierarchical ·" in stranger.setup()
-    assert "of 729 cells are covered" in stranger.text()
+    assert "of 729 combinations" in stranger.text()
 
 
 @pytest.mark.slow
