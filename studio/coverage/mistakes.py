@@ -23,7 +23,7 @@ _DOUBTFUL = (Reason.LABEL, Reason.OUTSIDE)
 def draw(view: View) -> None:
     """List the misclassified tests with what they most likely are; say what the doubtful ones change."""
     if view.correct is None:
-        st.markdown("Nothing can be misclassified here: the tests have no classes, or others than the network.")
+        st.markdown("There is nothing to judge: the tests have no classes, or others than the network.")
         return
     found = Waiting(1).get(
         JobKind("mistakes"), (*view.key, view.setup.layer), "comparing misclassified tests", lambda _: _judged(view, _)

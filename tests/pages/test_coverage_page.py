@@ -353,4 +353,4 @@ def test_misclassified_tests_are_listed_with_what_they_most_likely_are(open_page
 def test_a_network_for_regression_has_no_mistakes(open_page):
     app = open_page("coverage", tab="mistakes", model="dave2-udacity")
     assert not app.exception
-    assert "Nothing can be misclassified here" in words(app)
+    assert "There is nothing to judge" in words(app)
