@@ -16,6 +16,7 @@ from idc_core.analysis.predictions import predictions_of
 from idc_core.base.parameters import is_whole, shown
 from idc_core.base.progress import Progress
 from idc_core.base.ranges import M
+from idc_core.base.statistics import NORMAL
 from idc_core.clustering.kmeans import Clusters
 from idc_core.coverage.cells import assign, encode, total
 from idc_core.coverage.idc import IDC
@@ -204,7 +205,7 @@ def highest_chance(cells: Sequence[LayerCoverage]) -> Finding | None:
         return None
     (layer, most), (other, next_) = sorted(known, key=lambda one: -one[1].chance)[:2]
     difference = most.chance - next_.chance
-    error = math.hypot(most.high - most.low, next_.high - next_.low) / 2  # 1.96 standard errors
+    error = math.hypot(most.high - most.low, next_.high - next_.low) / 2  # NORMAL standard errors
     return Finding(
         "layer",
         f"The chance of a new cell is highest in layer {layer}",
@@ -212,7 +213,7 @@ def highest_chance(cells: Sequence[LayerCoverage]) -> Finding | None:
         Control(f"in layer {other}", next_.chance, next_.low, next_.high),
         difference - error,
         difference + error,
-        math.erfc(1.96 * difference / error / math.sqrt(2)) if error else 1.0,
+        math.erfc(NORMAL * difference / error / math.sqrt(2)) if error else 1.0,
         looks=len(known) - 1,
         unit="%",
     )

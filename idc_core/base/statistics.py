@@ -8,6 +8,20 @@ from numpy.typing import NDArray
 from idc_core.base.arrays import Floats
 from idc_core.errors import SettingError
 
+NORMAL = 1.959963984540054
+"""Deviations from the mean of a normal distribution between which 95 % of it lie."""
+
+
+def wilson(share: NDArray[np.floating], trials: NDArray[np.floating]) -> tuple[Floats, Floats]:
+    """Return the ends of Wilson's 95 % interval of shares (...) observed in so many trials (...) each.
+
+    E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22(158), 1927.
+    """
+    squared = NORMAL**2
+    middle = (share + squared / (2 * trials)) / (1 + squared / trials)
+    half = NORMAL * np.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
 
 def spearman(values: NDArray[np.generic]) -> Floats:
     """Return Spearman's rank correlation of every two rows (k, n), float64 (k, k); NaN where one row is constant.

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from idc_core.base.statistics import wilson
 from idc_core.confusion.ground_truth import Floats, Ints, check_labels, check_together, count_classes
-from idc_core.confusion.verdicts import wilson
 
 _FEW = 10
 """Inputs below which Wilson's interval holds too rarely, and the exact one is taken: on either side of a share."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import wilson
 from idc_core.confusion.ground_truth import Floats, Ints
-
-_NORMAL = 1.959963984540054
-"""Standard deviations of a normal distribution that hold 95 % of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +69,3 @@ def judge(directional: NDArray[np.floating], inputs: NDArray[np.floating], pairs
         high=rate + up,
         cutoff=cutoff,
     )
-
-
-def wilson(share: NDArray[np.floating], trials: NDArray[np.floating]) -> tuple[Floats, Floats]:
-    """Return the ends of Wilson's 95 % interval of shares observed in so many trials each."""
-    squared = _NORMAL**2
-    middle = (share + squared / (2 * trials)) / (1 + squared / trials)
-    half = _NORMAL * np.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from idc_core.base.arrays import Floats, Ints
 from idc_core.base.parameters import whole_number
+from idc_core.base.statistics import NORMAL
 from idc_core.errors import DataError, SettingError
-
-_Z = 1.959964
-"""Standard deviations of a 95 % interval."""
 
 _Z_BELOW = 1.644854
 """Standard deviations that 95 % of a normal distribution lie above, less the mean."""
@@ -156,10 +154,10 @@ class Discovery:
             return 0.0, 0.0
         n, alone, shared = self.inputs, self.alone, 2 * self.pairs
         if min(alone, n - alone) >= _MANY:
-            width = _Z * math.sqrt(alone * (1 - alone / n) + shared)
+            width = NORMAL * math.sqrt(alone * (1 - alone / n) + shared)
             return max(0.0, (alone - width) / n), min(1.0, (alone + width) / n)
-        square, linear = n * (n + _Z**2), n * (2 * alone + _Z**2)
-        root = math.sqrt(linear**2 - 4 * square * (alone**2 - _Z**2 * (shared + 1)))
+        square, linear = n * (n + NORMAL**2), n * (2 * alone + NORMAL**2)
+        root = math.sqrt(linear**2 - 4 * square * (alone**2 - NORMAL**2 * (shared + 1)))
         return max(0.0, (linear - root) / (2 * square)), min(1.0, (linear + root) / (2 * square))
 
     @property
@@ -202,7 +200,7 @@ class Discovery:
         if not expected:
             # Nothing was reached once: the chance is known to be small, not to be 0.
             return NewTargets(0.0, 0, int(min(left, math.ceil(t * self.high))))
-        spread = math.exp(_Z * _deviation(expected, self._variance(t)))
+        spread = math.exp(NORMAL * _deviation(expected, self._variance(t)))
         return NewTargets(expected, math.floor(expected / spread), int(min(left, math.ceil(expected * spread))))
 
     def curve(self, points: int = 41) -> tuple[Ints, Floats]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.base.statistics import wilson
 from idc_core.evidence.finding import Control, Finding
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ _Where = Callable[[int], tuple[tuple[str, str], ...]]
 UNTESTED = "untested"
 """Subject of what training inputs reach and no test."""
 
-_NORMAL = 1.959963984540054
-"""Standard deviations of a normal distribution that hold 95 % of it."""
 
 _MOST_DRAWS, _MOST_NUMBERS = 4_999, 250_000
 """Random draws at most, and random numbers that all of them take."""
@@ -127,7 +126,7 @@ def low_recall(names: Sequence[str], tests: _Counts, correct: _Counts, where: _W
         subject="recall",
         claim=f"Recall of class {names[own]}",
         number=k / n,
-        control=Control("for the other classes", rest_right / rest, *_wilson(rest_right, rest)),
+        control=Control("for the other classes", rest_right / rest, *_interval(rest_right, rest)),
         low=low,
         high=high,
         p=min(1.0, float(p[best])),
@@ -178,7 +177,7 @@ def confused_pair(
     p = stats.binom.sf(confused - 1, errors, shares)
     best = int(np.lexsort((-confused, p))[0])
     (a, b), count, share = divmod(int(pairs[best]), classes), int(confused[best]), float(shares[best])
-    low, high = (errors * (end - share) for end in _wilson(count, errors))
+    low, high = (errors * (end - share) for end in _interval(count, errors))
     drawn = stats.binom(errors, share)
     return Finding(
         subject="pair",
@@ -260,18 +259,16 @@ def _all_marked(sizes: _Counts, marked: int, seed: int = 0) -> tuple[float, _Cou
     return float(chances.sum()), drawn[:, 0] + (drawn[:, 1:-1] == larger).sum(axis=1)
 
 
-def _wilson(count: int, trials: int) -> tuple[float, float]:
+def _interval(count: int, trials: int) -> tuple[float, float]:
     """Return the ends of Wilson's 95 % interval of a share."""
-    share, squared = count / trials, _NORMAL**2
-    middle = (share + squared / (2 * trials)) / (1 + squared / trials)
-    half = _NORMAL * (share * (1 - share) / trials + squared / (4 * trials**2)) ** 0.5 / (1 + squared / trials)
-    return max(middle - half, 0.0), min(middle + half, 1.0)
+    low, high = wilson(np.array([count / trials]), np.array([trials]))
+    return float(low[0]), float(high[0])
 
 
 def _difference(count: int, trials: int, other: int, other_trials: int) -> tuple[float, float]:
     """Return the ends of Newcombe's 95 % interval of the first share less the second."""
     first, second = count / trials, other / other_trials
-    (low, high), (below, above) = _wilson(count, trials), _wilson(other, other_trials)
+    (low, high), (below, above) = _interval(count, trials), _interval(other, other_trials)
     gap = first - second
     return gap - ((first - low) ** 2 + (above - second) ** 2) ** 0.5, gap + (
         (high - first) ** 2 + (second - below) ** 2

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Floats
+from idc_core.base.statistics import wilson
 from idc_core.errors import SettingError
 from idc_core.evidence.finding import Control, Finding
 
@@ -57,12 +58,10 @@ class Accepted:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of the share."""
-        from idc_core.base.scipy_parts import stats
-
         if not self.of:
             return 0.0, 1.0
-        ends = stats.binomtest(self.accepted, self.of).proportion_ci(method="wilson")
-        return float(ends.low), float(ends.high)
+        low, high = wilson(np.array([self.share]), np.array([self.of]))
+        return float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from idc_core.base.statistics import wilson
 from idc_core.confusion import Evidence, find_errors, pair_confusion, type1_confusion
 from idc_core.confusion.ground_truth import inputs_behind
-from idc_core.confusion.verdicts import judge, wilson
+from idc_core.confusion.verdicts import judge
 
 
 def test_wilson_as_printed():
