@@ -23,6 +23,7 @@ from studio.jobs import jobs, suite_catalog
 from studio.jobs.results import open_view
 from studio.jobs.suite_addresses import parse
 from studio.state.setup import DEFAULT
+from studio.state.setup import parse as parse_setup
 from studio.testsets import seeds
 from tests.pages.reading import forget, text
 from tests.suites.test_own import packed
@@ -309,7 +310,9 @@ def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
     assert app.query_params["data"] == name
     assert "LeNet-5 · The first forty · layer fc2 · m = 6 · 40 tests" in text(app)
     assert "The first forty" in app.sidebar.selectbox(key="data").options
-    assert name not in suite_catalog._catalogue(open_view(written(data=name))), "it is not compared with itself"
+    assert name not in suite_catalog._catalogue(open_view(parse_setup({"data": name}))), (
+        "it is not compared with itself"
+    )
     grid = open_page("coverage", data=name)
     covered = len({tuple(cell) for cell in view.analysis.assignments[:40].tolist()})
     assert f"The tests cover {covered} of {view.table.total} combinations" in text(grid)
@@ -403,26 +406,3 @@ def test_setup_with_another_m_opens_on_it(open_page):
     app = open_page("testsets", m="3", suites="noise")
     assert [name for name in table(app).columns if name.startswith("IDC")] == [f"IDC, m = {m}" for m in (3, *MS)]
     assert "New cells at m = 3 from random noise" in text(app)
-
-
-def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, open_page):
-    app = open_page("testsets", model="dave2-udacity")
-    assert not app.exception
-    assert "Attacks are not available: they aim at a wrong class, and these tests have no classes" in text(app)
-    columns = table(app).columns
-    assert "RMSE (rad)" in columns
-    assert "confidence" not in columns
-    assert "fgsm" not in suite_catalog._catalogue(open_view(written(model="dave2-udacity")))
-
-
-def written(**texts):
-    from studio.state.setup import parse as parse_setup
-
-    return parse_setup(texts)
-
-
-def test_texts_have_parts_and_own_files(small_data, open_page):
-    app = open_page("testsets", model="textcnn-20newsgroups")
-    assert not app.exception
-    assert "For texts you can compare parts of the tests" in text(app)
-    assert "Original tests" in table(app).index
