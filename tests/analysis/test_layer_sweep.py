@@ -182,7 +182,7 @@ def test_the_highest_chance_of_a_new_cell_stands_out_where_the_next_is_far_away(
     assert overlapping.sentence.endswith(" in layer b, as expected.")
     assert (overlapping.looks, overlapping.verdict) == (3, Verdict.AS_EXPECTED)
     first, second = cells[0].left, cells[1].left
-    errors = [(one.high - one.low) / 2 / 1.96 for one in (first, second)]
+    errors = [(one.high - one.low) / 2 / scipy.stats.norm.isf(0.025) for one in (first, second)]
     away = (first.chance - second.chance) / np.hypot(*errors)
     assert overlapping.p == pytest.approx(2 * scipy.stats.norm.sf(away))
     apart = highest_chance([covered("e", 90, 30, 9), *cells])
