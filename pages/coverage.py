@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from studio.coverage import empty_cells, grid_chart, growth_chart, mistakes, smallest_set
+from studio.coverage import grid_chart, growth_chart, mistakes, smallest_set, work_list
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
@@ -24,6 +24,9 @@ PAGE = PageEntry(
     },
     controls={
         "fill-all": "fill",
+        "gaps-by": "fill",
+        "gaps-decided": "fill",
+        "gaps-reached": "fill",
         "make": "fill",
         "make-epsilon": "fill",
         "make-seeds": "fill",
@@ -44,7 +47,7 @@ tabs.draw(
         "grid": partial(grid_chart.draw, _view),
         "growth": partial(growth_chart.draw, _view),
         "smallest": partial(smallest_set.draw, _view),
-        "fill": partial(empty_cells.draw, _view),
+        "fill": partial(work_list.draw, _view),
         "mistakes": partial(mistakes.draw, _view),
     },
 )

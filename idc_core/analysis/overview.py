@@ -143,22 +143,24 @@ def overview_of(
     network: str,
     data: tuple[Dataset, Dataset],
     conditions: Conditions,
+    chosen: NDArray[np.int64],
     learnt: NDArray[np.floating],
 ) -> Overview:
     """Take from an analysis what is shown at a glance.
 
     `network` is the fingerprint of the weights; `data` are its training inputs and the tests, of which those are looked
-    at that meet the conditions; `learnt` (n, neurons) are the layer's activations on all training inputs.
+    at that meet the conditions, the `chosen` positions (k,); `learnt` (n, neurons) are the layer's activations on all
+    training inputs.
     """
     train, test = data
     sizes = tuple(of_neuron.k for of_neuron in analysis.clusters)
-    chosen = conditions.positions(test, analysis, train.class_names)
     comparable = bool(test.class_names) and test.class_names == train.class_names
     correct = analysis.correct[chosen] if comparable else None
     table = tabulate(analysis.assignments[chosen], sizes, correct=correct)
-    # Tests that were chosen by what the network makes of them are not like any training inputs.
+    # Tests that were chosen by what the network makes of them are not like any training inputs. Without the few whose
+    # label or place is in doubt they still are.
     alike = of_classes(train.targets, train.class_names, conditions.classes)
-    whole = len(alike) > 0 and conditions == Conditions(classes=conditions.classes)
+    whole = len(alike) > 0 and conditions == Conditions(conditions.classes, without=conditions.without)
     training = analysis.assign(learnt[alike]) if whole else None
     classes = None
     if comparable and whole:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PREDICTIONS = {"correct": True, "misclassified": False}
 
+_SUSPECTS = ("label", "outside", "ambiguous")
+
 _RANGE = r"\d(\.\d+)?to\d(\.\d+)?"
 
 
@@ -40,6 +42,10 @@ def add_parser(subparsers: Subparsers) -> None:
     help = "look only at tests whose softmax probability of the predicted class is in this range, such as 0.5to0.9"
     add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=help)
     help = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
+    suspects = tuple(_SUSPECTS)
+    help = "leave out misclassified tests that most likely are so, not the network's error; can be given several times"
+    listed = "{" + ",".join(suspects) + "}"
+    add("--without", type=Word(suspects), action="append", default=[], metavar=listed, help=help)
     add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=help)
     add("--out", type=FileToWrite(), default="report.html", metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")
@@ -82,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _conditions(arguments: argparse.Namespace) -> Conditions:
     """Return what a test must meet to be looked at."""
     from idc_core.analysis.filtering import ALL_CONFIDENCES, Conditions
+    from idc_core.evidence.mistakes import Reason
 
     low, _, high = (arguments.confidence or "").partition("to")
     return Conditions(
@@ -90,4 +97,5 @@ def _conditions(arguments: argparse.Namespace) -> Conditions:
         _PREDICTIONS.get(arguments.predictions),
         (float(low), float(high)) if high else ALL_CONFIDENCES,
         tuple(int(part) for part in (arguments.cell or "").split("-") if part),
+        tuple(Reason[name.upper()] for name in _SUSPECTS if name in arguments.without),
     )

@@ -124,16 +124,23 @@ def bordering(table: CellTable) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
     A step moves one neuron to the next lower or higher cluster. Cells that border on most come first.
     """
-    around = []
+    codes, borders = np.unique(one_step_away(table)[0], return_counts=True)
+    empty = ~among(codes, encode(table.cells, table.sizes))
+    order = np.argsort(-borders[empty], kind="stable")
+    return decode(codes[empty][order], table.sizes), borders[empty][order].astype(np.int64)
+
+
+def one_step_away(table: CellTable) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the cells one step from each covered one (s,), as codes, and that one's row in the table (s,)."""
+    around, rows = [], []
     for rank, size in enumerate(table.sizes):
         for step in (-1, 1):
             moved = table.cells.astype(np.int64)
             moved[:, rank] += step
-            around.append(moved[(moved[:, rank] >= 0) & (moved[:, rank] < size)].astype(np.uint8))
-    codes, borders = np.unique(encode(np.concatenate(around), table.sizes), return_counts=True)
-    empty = ~among(codes, encode(table.cells, table.sizes))
-    order = np.argsort(-borders[empty], kind="stable")
-    return decode(codes[empty][order], table.sizes), borders[empty][order].astype(np.int64)
+            inside = np.flatnonzero((moved[:, rank] >= 0) & (moved[:, rank] < size))
+            around.append(moved[inside].astype(np.uint8))
+            rows.append(inside.astype(np.int64))
+    return encode(np.concatenate(around), table.sizes), np.concatenate(rows)
 
 
 def typical(

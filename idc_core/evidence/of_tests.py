@@ -195,6 +195,42 @@ def confused_pair(
     )
 
 
+def accuracy_of_added(claim: str, added: tuple[int, int], tests: tuple[int, int]) -> Finding:
+    """Compare the accuracy on added inputs with that on the tests.
+
+    Parameters
+    ----------
+    claim : str
+        "Accuracy on 12 accepted inputs".
+    added, tests : pair of int
+        How many of either are classified correctly, and how many there are, at least one.
+
+    Notes
+    -----
+    Fisher's exact test, twice the smaller tail; intervals are Wilson's and Newcombe's.
+    """
+    from idc_core.base.scipy_parts import stats
+
+    (right, count), (others, number) = added, tests
+    odds = count + number, right + others, count
+    least, most = max(0, right + others - number), min(right + others, count)
+    extreme = min(stats.hypergeom.pmf(least, *odds), stats.hypergeom.pmf(most, *odds))
+    tail = min(stats.hypergeom.cdf(right, *odds), stats.hypergeom.sf(right - 1, *odds))
+    p = min(1.0, 2 * float(tail))
+    low, high = _difference(right, count, others, number)
+    return Finding(
+        subject="accuracy-of-added",
+        claim=claim,
+        number=right / count,
+        control=Control("on the tests", others / number, *_interval(others, number)),
+        low=low,
+        high=high,
+        p=p,
+        least_p=min(1.0, 2 * float(extreme), p),
+        unit="%",
+    )
+
+
 def errors_alone(tests: _Counts, wrong: _Counts, where: tuple[tuple[str, str], ...]) -> Finding | None:
     """Compare the cells that only misclassified tests reach with those of as many errors at random.
 

@@ -35,7 +35,7 @@ from idc_core.models.weights import fingerprint
 from idc_core.perturbation import guided_noise, random_noise
 from idc_core.store.cache import ArrayFolder, records_folder
 from idc_core.suites import SUITES, original, perturbed, select_tests, union
-from idc_core.suites.suite import content_address
+from idc_core.suites.suite import Suite, content_address
 from idc_core.tracing.trace import collect
 
 NONE, RANDOM, RAISING = "none", "random", "raising"
@@ -80,6 +80,8 @@ class RQ6Settings(IdcOptions):
     """Largest change by the attacks."""
     epochs: int = 5
     start: Start = "trained"
+    suite: str = ""
+    """Content address of inputs that are added instead of candidates that raise IDC; empty where those are."""
 
 
 def usual(train: Dataset, layer: str, neurons: int) -> RQ6Settings:
@@ -114,11 +116,13 @@ class Candidates:
     Neurons, clusters and the tests' cells are those of the analysis. Each of up to `_MOST_SOURCES` random training
     inputs is perturbed once by each kind. A candidate raises IDC if it reaches a cell that no test reaches. Candidates
     are chosen in rounds: of every such cell the one nearest to the cell's centroids, then the nearest of those left,
-    and so on; in the last round cells are drawn at random. The random ones are drawn from all candidates of the same
-    seed. No test is among them.
+    and so on; in the last round cells are drawn at random. Where inputs are `given`, they are added instead. The random
+    ones are drawn from all candidates of the same seed. No test is among the candidates.
     """
 
-    def __init__(self, model: nn.Module, train: Dataset, learnt: Analysis, settings: RQ6Settings) -> None:
+    def __init__(
+        self, model: nn.Module, train: Dataset, learnt: Analysis, settings: RQ6Settings, given: Examples | None = None
+    ) -> None:
         for name in settings.kinds:
             if name not in SUITES or SUITES[name].family not in ("noise", "transform"):
                 raise SettingError(f"Candidates cannot be made by {name!r}: expected noise or a transform.")
@@ -127,7 +131,7 @@ class Candidates:
                 f"Expected a kind of perturbation and a share of inputs to add above 0 and at most 1; got "
                 f"{settings.kinds!r} and {settings.added!r}."
             )
-        self.model, self.train, self.learnt, self.settings = model, train, learnt, settings
+        self.model, self.train, self.learnt, self.settings, self.given = model, train, learnt, settings, given
         self._last: tuple[int, _CandidatePool] | None = None
 
     def pool(self, seed: int, on_progress: Progress | None = None) -> _CandidatePool:
@@ -137,7 +141,9 @@ class Candidates:
         return self._last[1]
 
     def raising(self, seed: int) -> Examples:
-        """Return the inputs that raise IDC, with their targets."""
+        """Return the inputs that raise IDC, or those that were given, with their targets."""
+        if self.given is not None:
+            return self.given
         pool = self.pool(seed)
         return pool.inputs[pool.raising], pool.targets[pool.raising]
 
@@ -162,14 +168,13 @@ class Candidates:
         layer = self.learnt.layer
         active = collect(self.model, inputs, [layer], on_progress=on_progress).activations[layer]
         codes, distances = self._place(active[:, self.learnt.important])
-        new = np.flatnonzero(~among(codes, np.unique(self.learnt.codes)))
-        if not len(new):
+        raising = np.zeros(0, np.int64) if self.given is not None else self._raising(codes, distances, random)
+        count = len(raising) if self.given is None else len(self.given[1])
+        if count > len(codes):
             raise DataError(
-                f"None of the {len(codes):,} perturbed training inputs reaches a cell of layer {layer} that the tests "
-                f"do not (m = {self.learnt.m}): none raises IDC. Choose more neurons, another layer or stronger noise."
+                f"Expected at most as many inputs to add as there are random ones, {len(codes):,}, got {count:,}: use "
+                "fewer of them or more kinds of perturbation."
             )
-        most = max(1, round(self.settings.added * len(self.train)))
-        raising = new[_in_rounds(codes[new], distances[new], most, random)]
         return _CandidatePool(
             inputs,
             everything.targets,
@@ -177,9 +182,21 @@ class Candidates:
             np.repeat(np.arange(len(made)), len(source)),
             codes,
             raising,
-            np.sort(random.permutation(len(codes))[: len(raising)]),
+            np.sort(random.permutation(len(codes))[:count]),
             len(np.unique(codes[raising])),
         )
+
+    def _raising(self, codes: Codes, distances: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
+        """Choose candidates that reach cells which the tests do not."""
+        new = np.flatnonzero(~among(codes, np.unique(self.learnt.codes)))
+        if not len(new):
+            raise DataError(
+                f"None of the {len(codes):,} perturbed training inputs reaches a cell of layer {self.learnt.layer} "
+                f"that the tests do not (m = {self.learnt.m}): none raises IDC. Choose more neurons, another layer or "
+                "stronger noise."
+            )
+        most = max(1, round(self.settings.added * len(self.train)))
+        return new[_in_rounds(codes[new], distances[new], most, random)]
 
     def _settings_of(self, name: str) -> dict[str, Any]:
         noisy = SUITES[name].family == "noise"
@@ -259,8 +276,16 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Sett
     options = settings.options
     chosen = {one.name: getattr(settings, one.name) for one in fields(settings) if one.name not in options}
     # Left out where they are as usual: runs from before these could be set are found again.
+    if not settings.suite:
+        del chosen["suite"]
     chosen |= {one.name: options[one.name] for one in OPTIONS if options[one.name] != one.default}
     return ArrayFolder(records_folder() / "rq6" / content_address(fingerprint(model), data, chosen))
+
+
+def apart_from(suite: Suite, test: Dataset) -> NDArray[np.bool_]:
+    """Return whether each test, (n,), is none that the inputs of a suite were made of, as far as the suite tells."""
+    known = any(step.settings.get("fingerprint") == test.fingerprint for step in suite.provenance)
+    return ~np.isin(test.ids, suite.origin) if known else np.ones(len(test), np.bool_)
 
 
 def prepare_rq6(
@@ -270,9 +295,16 @@ def prepare_rq6(
     learnt: Analysis,
     settings: RQ6Settings,
     *,
+    given: Examples | None = None,
     on_progress: Progress | None = None,
 ) -> RetrainingPlan:
-    """Make the tests and the additions, from an analysis with the same layer, m and clustering as the settings."""
+    """Make the tests and the additions, from an analysis with the same layer, m and clustering as the settings.
+
+    Inputs and targets that are `given` are added instead of candidates that raise IDC; `settings.suite` names them, and
+    no test is to be one that they were made of.
+    """
+    if (given is None) != (settings.suite == ""):
+        raise SettingError("Inputs that are given need a name in the settings, and a name there needs inputs.")
     settings.refuse_original("RQ6")
     if (learnt.layer, learnt.m) != (settings.layer, settings.m):
         raise SettingError(
@@ -282,7 +314,7 @@ def prepare_rq6(
     if any(learnt.settings[name] != value for name, value in settings.options.items()):
         held = {name: learnt.settings[name] for name in settings.options}
         raise SettingError(f"The cells' neurons were clustered by {held}; the settings say {settings.options}.")
-    additions = Candidates(model, train, learnt, settings).additions()
+    additions = Candidates(model, train, learnt, settings, given).additions()
     tests = _make_tests(model, test, settings, on_progress=on_progress)
     store = run_store(model, train, test, settings)
     return RetrainingPlan(model, train, additions, tests, store, settings.epochs, settings.start)

@@ -12,6 +12,10 @@ from idc_core.filling.settings import FILL as FILL
 from idc_core.filling.settings import FillSettings as FillSettings
 
 if TYPE_CHECKING:
+    from idc_core.filling.accepted import Change as Change
+    from idc_core.filling.accepted import accepted_inputs as accepted_inputs
+    from idc_core.filling.accepted import best_usable as best_usable
+    from idc_core.filling.accepted import change_by as change_by
     from idc_core.filling.grid_filling import fill_grid as fill_grid
     from idc_core.filling.judging import Judge as Judge
     from idc_core.filling.judging import fit_judge as fit_judge

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +140,21 @@ class Filling:
         best = np.full(len(self.cells), -1, np.int64)
         best[self.cell[::-1]] = np.arange(len(self))[::-1]
         return best
+
+    @cached_property
+    def digests(self) -> tuple[str, ...]:
+        """What names each input, whatever else is made: 16 hexadecimal digits of its values, (n,)."""
+        return tuple(hashlib.blake2b(one.tobytes(), digest_size=8).hexdigest() for one in self.inputs)
+
+    @cached_property
+    def by_cell(self) -> dict[tuple[int, ...], Ints]:
+        """The inputs that lie in each cell that some reach, (k,), the highest p-value first."""
+        ends = np.searchsorted(self.cell, np.arange(len(self.cells) + 1))
+        return {
+            tuple(cell): np.arange(start, end, dtype=np.int64)
+            for cell, start, end in zip(self.cells.tolist(), ends[:-1], ends[1:], strict=True)
+            if end > start
+        }
 
     @property
     def common(self) -> list[Common]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import Conditions, of_classes
+from idc_core.analysis.mistakes import mistakes_of
 from idc_core.analysis.overview import Overview, overview_of
 from idc_core.analysis.result import Analysis
 from idc_core.base.parameters import shown
@@ -69,7 +70,9 @@ class Material:
     @cached_property
     def chosen(self) -> NDArray[np.int64]:
         """Positions of the tests looked at."""
-        return self.conditions.positions(self.test, self.analysis, self.train.class_names)
+        suspects = self.conditions.without
+        mistakes = mistakes_of(self.test_traces.scores, self.train, self.test) if suspects else None
+        return self.conditions.positions(self.test, self.analysis, self.train.class_names, mistakes)
 
     @property
     def learnt(self) -> NDArray[np.float32]:
@@ -98,7 +101,8 @@ class Material:
     def overview(self) -> Overview:
         """The result at a glance."""
         activations = self.train_traces.activations[self.analysis.layer]
-        return overview_of(self.analysis, self.card.fingerprint, (self.train, self.test), self.conditions, activations)
+        data = (self.train, self.test)
+        return overview_of(self.analysis, self.card.fingerprint, data, self.conditions, self.chosen, activations)
 
 
 def gather(

@@ -17,6 +17,7 @@ from idc_core.suites.saved_suites import saved_suites as saved_suites
 if TYPE_CHECKING:
     from idc_core.suites.attacked import attack_block as attack_block
     from idc_core.suites.attacked import attacked_suite as attacked_suite
+    from idc_core.suites.class_folders import pack_class_folders as pack_class_folders
     from idc_core.suites.comparison import SuiteComparison as SuiteComparison
     from idc_core.suites.comparison import compare_responses as compare_responses
     from idc_core.suites.comparison import compare_suites as compare_suites

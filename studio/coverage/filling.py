@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -13,14 +12,13 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.filling.settings import FillSettings
 from idc_core.models.registry import companions, shipped_card
 from idc_core.runs import Planned, PlannedAnalysis, planned_filling, unfinished_filling
-from studio.coverage import made_inputs
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, Waiting, shelf
 from studio.jobs.results import View, idc_settings
 from studio.state import address
-from studio.state.selection import select
-from studio.text import cell_name, count, literal, plural
+from studio.text import count, literal, plural
 from studio.widgets import layout
+from studio.widgets.charts import csv
 
 if TYPE_CHECKING:
     from idc_core.coverage.cells import Codes
@@ -33,8 +31,8 @@ _ASKED = "fill-all"
 """The grid whose empty cells were to be filled: another setup does not begin by itself; in the address."""
 
 
-def draw(view: View) -> None:
-    """Offer to make inputs for all empty cells, or show them."""
+def draw(view: View) -> Filling | None:
+    """Offer to make inputs for all empty cells, or make or find them, say how far they reach, and return them."""
     plan = _planned(view)
     known = shelf().finished(_FILLINGS, plan.key) is not None
     name = f"{crc32(repr(plan.key).encode()):08x}"
@@ -47,11 +45,11 @@ def draw(view: View) -> None:
             help="Makes inputs for all empty cells: mild changes of tests first, then a directed search. Takes seconds "
             "to minutes. Can be stopped and resumed.",
         )
-        return
-    st.header("Inputs for all empty cells", anchor=False)
+        return None
     filling = _open(plan)
     if filling is not None:
-        _draw(view, filling, plan.key)
+        _tell(view, filling)
+    return filling
 
 
 def generated(view: View) -> Codes | None:
@@ -90,54 +88,38 @@ def _open(plan: Planned[Filling]) -> Filling | None:
     return found
 
 
-def _draw(view: View, filling: Filling, key: tuple[object, ...]) -> None:
-    """Show what was reached, how, and how the inputs are judged."""
+def _tell(view: View, filling: Filling) -> None:
+    """Say what was reached, and fold away how the inputs are judged."""
     valid, reached = int(filling.reached_validly.sum()), int(filling.reached.sum())
     missing = count(len(filling.cells) - reached)
     rest = f"nothing so far reaches {missing}" if filling.stopped else f"nothing within the budget reaches {missing}"
     out = f" {plural(filling.left_out, 'more empty cell')} were not tried." if filling.left_out else ""
     st.markdown(
         f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
-        f"are not valid reach {count(reached - valid)} more; {rest}.{out}"
+        f"are not valid reach {count(reached - valid)} more; {rest}.{out} "
+        f"{filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence}"
     )
-    st.markdown(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence)
-    for words in filling.common_words():
-        st.markdown(f"In common: {words}.")
-    if not len(filling):
-        return
-    _list(filling)
-    made_inputs.draw(view, filling, key)
     with st.expander("How inputs are judged"):
+        for words in filling.common_words():
+            st.markdown(f"In common: {words}.")
         _explain(view, filling)
-
-
-def _list(filling: Filling) -> None:
-    """List all cells that were tried, with how each was reached."""
-    best = filling.best
-    rows = np.argsort(-np.where(best >= 0, filling.p[best], -1), kind="stable")
-    there = [int(best[row]) for row in rows]
-    layout.pick_table(
-        pd.DataFrame(
-            {
-                "cell": [cell_name(cell) for cell in filling.cells[rows].tolist()],
-                "reached by": [_state(filling, place) for place in there],
-                "how": [filling.ways[filling.way[place]].label if place >= 0 else "" for place in there],
-                "p": [float(filling.p[place]) if place >= 0 else None for place in there],
-                "test": [int(filling.origin[place]) if place >= 0 else None for place in there],
-            }
-        ),
-        "filled-cells",
-        lambda row: select(cell=cell_name(filling.cells[rows[row]].tolist())),
-        "Empty cells with what reaches each; choose a row to select the cell",
-        "auto" if len(rows) < 8 else 280,
-        {"p": st.column_config.NumberColumn(format="%.3f", help="Conformal p-value; valid above 0.05.")},
-    )
-
-
-def _state(filling: Filling, place: int) -> str:
-    if place < 0:
-        return "nothing yet"
-    return "valid input" if filling.valid[place] else "input that is not valid"
+        with st.container(horizontal=True):
+            st.download_button(
+                "All inputs (npz)",
+                lambda: _packed(filling),
+                file_name="idc-filled-inputs.npz",
+                mime="application/octet-stream",
+                on_click="ignore",
+                key="filled-npz",
+            )
+            st.download_button(
+                "Judgements (CSV)",
+                lambda: _table(filling),
+                file_name="idc-filled-inputs.csv",
+                mime="text/csv",
+                on_click="ignore",
+                key="filled-csv",
+            )
 
 
 def _explain(view: View, filling: Filling) -> None:
@@ -156,3 +138,15 @@ def _explain(view: View, filling: Filling) -> None:
 def _shares(one: Validity) -> dict[str, str]:
     accepted = {kind.what: f"{100 * kind.share:.1f} %" for kind in (one.natural, *one.known_bad)}
     return {"accepted by": one.detector, **accepted}
+
+
+def _packed(filling: Filling) -> bytes:
+    from idc_core.filling.result import packed
+
+    return packed(filling)
+
+
+def _table(filling: Filling) -> str:
+    from idc_core.filling.result import records
+
+    return csv(pd.DataFrame(records(filling)))

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from idc_core.analysis.mistakes import mistakes_of
-from idc_core.base.progress import Progress
+from idc_core.analysis.filtering import SUSPECTS
 from idc_core.evidence.mistakes import NEIGHBOURS, Mistakes, Reason
-from studio.jobs.jobs import JobKind, Waiting
-from studio.jobs.results import View
+from studio.jobs.jobs import Waiting
+from studio.jobs.results import View, judge_mistakes
 from studio.state.selection import select
+from studio.state.setup import WITHOUT, take
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
 
@@ -21,16 +21,14 @@ _DOUBTFUL = (Reason.LABEL, Reason.OUTSIDE)
 
 
 def draw(view: View) -> None:
-    """List the misclassified tests with what they most likely are; say what the doubtful ones change."""
+    """List the misclassified tests with what they most likely are; offer to leave out those in doubt everywhere."""
     if view.correct is None:
         st.markdown("There is nothing to judge: the tests have no classes, or others than the network.")
         return
-    found = Waiting(1).get(
-        JobKind("mistakes"), (*view.key, view.setup.layer), "comparing misclassified tests", lambda _: _judged(view, _)
-    )
-    rows = np.flatnonzero(np.isin(found.tests, view.chosen))
+    found = judge_mistakes(Waiting(1), view.setup.layer, view.card, (view.train, view.test), view.test_traces)
+    rows = np.flatnonzero(np.isin(found.tests, view.judged))
     if not len(rows):
-        st.markdown(f"**None of the {plural(len(view.chosen), 'test')} is misclassified.**")
+        st.markdown(f"**None of the {plural(len(view.judged), 'test')} is misclassified.**")
         return
     reasons = [found.reasons[row] for row in rows]
     numbers = Counter(reasons)
@@ -39,7 +37,9 @@ def draw(view: View) -> None:
     if found.doubted:
         refused = "" if found.of(Reason.LABEL).size else " Labels cannot be judged here."
         st.markdown(f"{found.finding.sentence}{refused}")
-    _without(view, found)
+    if any(numbers[reason] for reason in SUSPECTS):
+        _choose_suspects(view, numbers)
+        _without(view, found)
     _list(view, found, rows)
     layout.computed(
         view,
@@ -49,22 +49,34 @@ def draw(view: View) -> None:
     )
 
 
-def _judged(view: View, on_progress: Progress) -> Mistakes:
-    return mistakes_of(view.test_traces.scores, view.train, view.test)
+def _choose_suspects(view: View, numbers: Counter[Reason]) -> None:
+    """Choose which kinds of suspects are left out of what all pages show."""
+    st.session_state["without"] = list(view.setup.without)
+    st.pills(
+        "Leave out of all findings",
+        [name for name, reason in WITHOUT.items() if numbers[reason] or name in view.setup.without],
+        selection_mode="multi",
+        format_func=lambda name: f"{WITHOUT[name].capitalize()} ({count(numbers[WITHOUT[name]])})",
+        key="without",
+        on_change=take,
+        args=("without",),
+        help="All pages are recomputed without the misclassified tests of these kinds. Default none.",
+    )
 
 
 def _without(view: View, found: Mistakes) -> None:
-    """Say accuracy and coverage with and without the tests whose label or place is in doubt."""
+    """Say accuracy and coverage with and without the tests that are left out, or that are in doubt."""
     doubtful = np.concatenate([found.of(reason) for reason in _DOUBTFUL])
-    kept = view.chosen[~np.isin(view.chosen, doubtful)]
-    if view.correct is None or len(kept) in (0, len(view.chosen)):
+    kept = view.chosen if view.setup.without else view.judged[~np.isin(view.judged, doubtful)]
+    if view.correct is None or len(kept) in (0, len(view.judged)):
         return
     codes, total = view.analysis.codes, view.table.total
     before, after = (
-        (float(view.correct[tests].mean()), len(np.unique(codes[tests])) / total) for tests in (view.chosen, kept)
+        (float(view.correct[tests].mean()), len(np.unique(codes[tests])) / total) for tests in (view.judged, kept)
     )
+    which = "" if view.setup.without else " in doubt"
     st.markdown(
-        f"Without the {plural(len(view.chosen) - len(kept), 'test')} in doubt: accuracy {percent(after[0])} "
+        f"Without the {plural(len(view.judged) - len(kept), 'test')}{which}: accuracy {percent(after[0])} "
         f"({percent(before[0])} with them), IDC {percent(after[1])} ({percent(before[1])})."
     )
 
@@ -72,6 +84,7 @@ def _without(view: View, found: Mistakes) -> None:
 def _list(view: View, found: Mistakes, rows: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
     tests = found.tests[rows]
     names = view.test.class_names
+    out = {"left out": np.where(np.isin(tests, view.chosen), "", "yes")} if view.setup.without else {}
 
     def pick(row: int) -> None:
         select(input=int(view.test.ids[tests[row]]))
@@ -81,6 +94,7 @@ def _list(view: View, found: Mistakes, rows: np.ndarray[tuple[int, ...], np.dtyp
             {
                 "test": view.test.ids[tests],
                 "most likely": [str(found.reasons[row]) for row in rows],
+                **out,
                 "class": [names[view.test.targets[test]] for test in tests],
                 "classified as": [names[view.analysis.predictions[test]] for test in tests],
                 "confidence (%)": 100 * view.analysis.confidence[tests],

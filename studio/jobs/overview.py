@@ -35,6 +35,7 @@ def compare(view: View) -> Overview:
         view.card.fingerprint,
         (view.train, view.test),
         view.setup.conditions,
+        view.chosen,
         view.train_traces.activations[view.setup.layer],
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from idc_core.analysis.result import Analysis
     from idc_core.datasets import Dataset
     from idc_core.datasets.dataset import Split
+    from idc_core.evidence.mistakes import Mistakes
     from idc_core.models import ModelCard, Network
     from idc_core.tracing.traces import Traces
 
@@ -134,6 +135,12 @@ class View:
         return np.flatnonzero(self.table.only_errors).astype(np.int64)
 
     @cached_property
+    def judged(self) -> NDArray[np.int64]:
+        """Positions of the tests that pass the setup's filter but for the suspects that it leaves out."""
+        conditions = replace(self.setup.conditions, without=())
+        return conditions.positions(self.test, self.analysis, self.train.class_names)
+
+    @cached_property
     def table(self) -> CellTable:
         """The covered cells of the chosen tests."""
         chosen, correct = self.chosen, self.correct
@@ -194,8 +201,24 @@ def open_view(setup: Setup) -> View:
     test_traces = _open_traces(waiting, (card, network), test, "test", setup.layer)
     traces = (train_traces, test_traces)
     analysis = _analysis(waiting, setup, setup.m, (card, network), (train, test), traces)
-    chosen = setup.conditions.positions(test, analysis, train.class_names)
+    mistakes = judge_mistakes(waiting, setup.layer, card, (train, test), test_traces) if setup.without else None
+    chosen = setup.conditions.positions(test, analysis, train.class_names, mistakes)
     return View(setup, card, network, train, test, *traces, analysis, chosen)
+
+
+def judge_mistakes(
+    waiting: Waiting, layer: str, card: ModelCard, data: tuple[Dataset, Dataset], traces: Traces
+) -> Mistakes:
+    """Return what every misclassified test most likely is, from training inputs and tests, and the tests' traces."""
+    train, test = data
+
+    def work(report: Progress) -> Mistakes:
+        from idc_core.analysis.mistakes import mistakes_of
+
+        return mistakes_of(traces.scores, train, test)
+
+    key = (card.fingerprint, train.fingerprint, test.fingerprint, layer)
+    return waiting.get(JobKind("mistakes"), key, "comparing misclassified tests", work)
 
 
 def neuron_said(view: View) -> str:

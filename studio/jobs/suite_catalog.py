@@ -139,10 +139,7 @@ def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
             settings = _settings(view, recipe)
             suite = perturbed(source, recipe.base, view.model, seed=recipe.seed, **settings)
     elif recipe.base in {saved.name for saved in _saved(view)}:
-        from idc_core.suites import open_saved
-
-        suite = waiting.get(_SAVED, recipe.base, "reading a saved suite", lambda report: open_saved(recipe.base))
-        suite = _of_classes(view, suite)
+        suite = _of_classes(view, open_kept(waiting, recipe.base))
     else:
         suite = _of_classes(view, original(open_data(waiting, recipe.base, "test")))
         # Classes of other names are as many; whether an answer is right is not asked then.
@@ -162,6 +159,13 @@ def _open(waiting: Waiting, view: View, recipe: SuiteAddress) -> Suite:
 
     key = (view.card.fingerprint, suite.fingerprint, replace(recipe, settings={}).text)
     return select_tests(suite, *waiting.get(JobKind("parts"), key, "selecting tests", look_for))
+
+
+def open_kept(waiting: Waiting, name: str) -> Suite:
+    """Return a saved suite, read once; the visitor is one who may see it."""
+    from idc_core.suites import open_saved
+
+    return waiting.get(_SAVED, name, "reading a saved suite", lambda report: open_saved(name))
 
 
 def _of_classes(view: View, suite: Suite) -> Suite:

@@ -26,7 +26,7 @@ def draw() -> int:
     who = visitor.person()
     saved, damaged = SAVED.listed(who), {} if who else SAVED.damaged()
     if not saved and not damaged:
-        st.caption("None yet. Test sets, Adversarial and Differential keep inputs as one.")
+        st.caption("None yet. Coverage, Test sets, Adversarial and Differential keep inputs as one.")
     for name, suite in saved.items():
         shape, last = (
             " x ".join(map(str, suite.form.shape)),

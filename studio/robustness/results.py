@@ -81,8 +81,23 @@ def _finding(run: RQ6Run, against: str) -> Finding:
 
 
 def _added(run: RQ6Run) -> str:
-    """Name the inputs that raise IDC, with their number."""
-    return f"{plural(round(np.mean(run.result.added(RAISING))), 'input')} that raise IDC"
+    """Name the inputs that raise IDC, or those of a suite, with their number."""
+    return f"{plural(round(np.mean(run.result.added(RAISING))), 'input')} {_which(run)}"
+
+
+def _which(run: RQ6Run) -> str:
+    """Say which inputs are added, behind the word."""
+    return "that raise IDC" if run.suite is None else "of the suite"
+
+
+def _long(run: RQ6Run) -> dict[str, str]:
+    """Return the additions by name, for a person."""
+    return {**ADDITIONS, RAISING: f"inputs {_which(run)}"}
+
+
+def _short(run: RQ6Run) -> dict[str, str]:
+    """Return them for a table's heading or a legend."""
+    return _SHORT if run.suite is None else {**_SHORT, RAISING: "suite"}
 
 
 def draw_accuracy(run: RQ6Run) -> None:
@@ -128,10 +143,10 @@ def _draw_curves(run: RQ6Run, key: str) -> None:
     layout.chart(
         run.view,
         key,
-        lambda dark: figures.curves(result, _SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.curves(result, _short(run), TESTS, title, dark=dark),
         alt=title,
         read="Each panel is a test set with its own scale; brackets name the attacked network. Line: mean over the "
-        "finished seeds, with inputs that raise IDC, as many random perturbed inputs, or nothing added. Band, and ± in "
+        f"finished seeds, with inputs {_which(run)}, as many random perturbed inputs, or nothing added. Band, and ± in "
         "the table after the last epoch: standard deviation. Epoch 0 is before retraining.",
         depends=(run.path.name, run.seeds, tuple(result.networks)),
         table=_epoch_table(run),
@@ -153,9 +168,9 @@ def _draw_intervals(run: RQ6Run) -> None:
     layout.chart(
         run.view,
         "differences",
-        lambda dark: figures.differences(result, pairs, _SHORT, TESTS, title, dark=dark),
+        lambda dark: figures.differences(result, pairs, _short(run), TESTS, title, dark=dark),
         alt=title,
-        read="Each mark is a mean paired difference of two additions: inputs that raise IDC, as many random perturbed "
+        read=f"Each mark is a mean paired difference of two additions: inputs {_which(run)}, as many random perturbed "
         f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t), corrected for the "
         "number of test sets (Holm). Intervals that exclude 0 are significant, in the table marked by *.",
         depends=(run.path.name, run.seeds, tuple(result.networks)),
@@ -175,7 +190,7 @@ def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
         for place, addition in enumerate(result.additions):
             value, spread = mean[place, -1, column], deviation[place, -1, column]
             around = f" ± {spread:.{places}f}" if np.isfinite(spread) else ""
-            row[ADDITIONS[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
+            row[_long(run)[addition]] = f"{value:.{places}f}{around}{unit}" if np.isfinite(value) else ""
         rows.append(row)
         row = {"test": TESTS[name]}
         for first, other in _PAIRS[:2]:
@@ -184,7 +199,7 @@ def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             value, low, high = (factor * end[column] for end in (pair.mean, pair.low, pair.high))
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
-            row[f"{_SHORT[first]} \u2212 {_SHORT[other]}"] = text
+            row[f"{_short(run)[first]} \u2212 {_short(run)[other]}"] = text
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 
@@ -234,7 +249,7 @@ def _draw_inputs(run: RQ6Run) -> None:
     if not run.result.networks:
         return
     for column, name in zip(st.columns(2, gap="medium"), (RAISING, RANDOM), strict=True):
-        network, label = run.result.networks.get((name, run.seeds[0])), _capital(ADDITIONS[name])
+        network, label = run.result.networks.get((name, run.seeds[0])), _capital(_long(run)[name])
         with column:
             if network is None:
                 st.caption(f"{label}: not finished yet.")
@@ -277,7 +292,8 @@ def _settings_of(run: RQ6Run, side: View) -> RQ6Settings:
     """Return the settings of this page for another setup."""
     neurons = side.train_traces.activations[side.setup.layer].shape[1]
     options = idc_settings(side.setup).options
-    return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), **options)
+    suite = run.settings.suite if run.view.test.fingerprint == side.test.fingerprint else ""
+    return replace(run.settings, layer=side.setup.layer, m=min(run.settings.m, neurons), suite=suite, **options)
 
 
 def _on_additions(run: RQ6Run) -> str:
@@ -291,6 +307,12 @@ def _on_additions(run: RQ6Run) -> str:
     kinds = layout.names([lower(SUITES[name].label) for name in settings.kinds])
     passing = view.setup.filter_words
     some = f" Tests are those {passing}; training inputs are not filtered." if passing else ""
+    if run.suite is not None:
+        return (
+            f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels; tests that they "
+            "were made of are left out of all measures. As many random ones are drawn from training inputs perturbed "
+            f"by {kinds} ({noise}).{some}"
+        )
     return (
         f"Candidates: up to 10,000 training inputs per seed, each perturbed once by {kinds} ({noise}). A candidate "
         f"raises IDC if no test reaches its cell ({cells}). Of every such cell the candidate nearest to the centroids "
@@ -310,7 +332,7 @@ def _on_training(run: RQ6Run) -> tuple[str, str]:
             f"and decay, batches of {min(used.batch, len(view.train))}."
         )
     return (
-        "Per seed, three copies of the network are trained: one with inputs that raise IDC, one with as many random "
+        f"Per seed, three copies of the network are trained: one with inputs {_which(run)}, one with as many random "
         f"perturbed inputs, one with nothing added. Each is trained for {found.epochs} epochs of {count(found.steps)} "
         f"steps: additions replace training inputs.{rate}",
         "Noise in the tests has the same strength and another seed. Relevance and the fixed attacks are of the network "
@@ -347,7 +369,7 @@ def _files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
         return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
 
     return {
-        f"Weights: {_SHORT[addition]}": file(addition)
+        f"Weights: {_short(run)[addition]}": file(addition)
         for addition in ADDITIONS
         if (addition, seed) in run.result.networks
     }

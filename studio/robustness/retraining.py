@@ -7,20 +7,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import streamlit as st
 
 from idc_core.base.progress import Progress
 from idc_core.experiments.rq6 import RQ6Settings, usual
 from idc_core.suites import SUITES
+from studio.jobs import suite_catalog
+from studio.jobs.jobs import Waiting
 from studio.jobs.results import View, idc_settings
+from studio.state import visitor
 from studio.state.choices import choose_one, choose_several
 from studio.widgets import layout
 from studio.widgets.retraining import RetrainingRun
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from idc_core.datasets import Dataset
     from idc_core.experiments.retraining import RetrainingPlan
     from idc_core.experiments.retraining_results import Retraining
+    from idc_core.suites import Suite
 
 _MS, _ADDED, _SHARES, _SIZES = (2, 4, 6, 8, 10, 12), (2, 5, 10, 20), (2, 5, 10, 20), (0.05, 0.1, 0.2, 0.3)
 _EPOCHS, _SEEDS = (1, 2, 3, 5, 10, 20), (2, 3, 5, 10)
@@ -35,6 +42,8 @@ class RQ6Run(RetrainingRun):
     view: View
     settings: RQ6Settings
     tests: Dataset
+    suite: Suite | None = None
+    """What is added instead of inputs that raise IDC."""
 
     @cached_property
     def result(self) -> Retraining:
@@ -45,10 +54,15 @@ class RQ6Run(RetrainingRun):
 
 
 def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run:
-    """Return the run of a setup, on the tests that pass the filter; none of it starts by itself."""
+    """Return the run of a setup, on the tests that pass the filter; none of it starts by itself.
+
+    Tests that the inputs of a suite to add were made of are left out.
+    """
     from idc_core.experiments.rq6 import ADDITIONS, run_store
 
-    tests = view.test if len(view.chosen) == len(view.test) else view.test.only(view.chosen)
+    suite = suite_catalog.open_kept(Waiting(1), settings.suite) if settings.suite else None
+    rows = _measured(view, suite)
+    tests = view.test if len(rows) == len(view.test) else view.test.only(rows)
 
     def prepare(report: Progress) -> RetrainingPlan:
         from idc_core.analysis.analysis import analyze
@@ -60,14 +74,24 @@ def rq6_run(view: View, settings: RQ6Settings, seeds: tuple[int, ...]) -> RQ6Run
             tests,
             settings.layer,
             settings.m,
-            traces=(view.train_traces, view.test_traces.only(view.chosen)),
+            traces=(view.train_traces, view.test_traces.only(rows)),
             on_progress=report,
             **settings.options,
         )
-        return prepare_rq6(view.model, view.train, tests, learnt, settings, on_progress=report)
+        given = None if suite is None else (suite.take(range(len(suite))), suite.targets)
+        return prepare_rq6(view.model, view.train, tests, learnt, settings, given=given, on_progress=report)
 
     path = run_store(view.model, view.train, tests, settings).path
-    return RQ6Run(path, tuple(ADDITIONS), seeds, prepare, starts=False, view=view, settings=settings, tests=tests)
+    return RQ6Run(
+        path, tuple(ADDITIONS), seeds, prepare, starts=False, view=view, settings=settings, tests=tests, suite=suite
+    )
+
+
+def _measured(view: View, suite: Suite | None) -> NDArray[np.int64]:
+    """Return the positions of the tests on which networks are measured."""
+    from idc_core.experiments.rq6 import apart_from
+
+    return view.chosen if suite is None else view.chosen[apart_from(suite, view.test)[view.chosen]]
 
 
 def usual_settings(view: View) -> RQ6Settings:
@@ -87,6 +111,7 @@ def _choose_settings(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
     neurons = view.train_traces.activations[view.setup.layer].shape[1]
     ms = sorted({m for m in _MS if m <= neurons} | {start.m})
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        suite = _choose_suite(view)
         epochs = _one_of("Epochs", _EPOCHS, start.epochs, "epochs", "Passes over the training inputs")
         seeds = _one_of("Seeds", _SEEDS, 5, "seeds", "Repetitions with other random choices")
         with layout.settings("added", "combined", "perturbed-by", "noisy-pixels", "attack-size", "begin"):
@@ -124,8 +149,26 @@ def _choose_settings(view: View) -> tuple[RQ6Settings, tuple[int, ...]]:
         epsilon=epsilon,
         epochs=epochs,
         start="scratch" if begin == "scratch" else "trained",
+        suite=suite,
     )
     return chosen, tuple(range(seeds))
+
+
+def _choose_suite(view: View) -> str:
+    """Choose a saved suite that is added instead of inputs that raise IDC; empty for none, or where there is none."""
+    from idc_core.suites import saved_suites
+
+    fitting = {name: one.label for name, one in saved_suites(view.test, visitor.person()).items()}
+    fitting.pop(view.setup.data, None)
+    if not fitting:
+        return ""
+    usual = "Perturbed inputs that raise IDC"
+    text = f"What is added to the training inputs: perturbed ones, or a suite that you saved. Default {usual}."
+    name = choose_one(st.selectbox, "Add", {"": usual, **fitting}, "", "own-suite", width=260, help=text)
+    if name and not len(_measured(view, suite_catalog.open_kept(Waiting(1), name))):
+        st.warning("Every test is one that the suite was made of: none is left to measure. Choose another suite.")
+        return ""
+    return name
 
 
 def _one_of(

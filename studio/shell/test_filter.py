@@ -10,7 +10,7 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 from idc_core.analysis.filtering import ALL_CONFIDENCES
 from studio.jobs.results import View
 from studio.state.selection import change_setup, selected
-from studio.state.setup import ANSWERS, FILTER, Setup, take
+from studio.state.setup import ANSWERS, FILTER, WITHOUT, Setup, take
 from studio.text import cell_name, count, plural
 
 _KEY = "test-filter"
@@ -54,6 +54,28 @@ def draw_clear(key: str) -> None:
         on_click=change_setup,
         kwargs=dict.fromkeys(FILTER, ""),
     )
+
+
+def tell_suspects(view: View) -> None:
+    """Say where suspects are left out of what all pages show, and offer to include them again."""
+    if not view.setup.without:
+        return
+    number = len(view.judged) - len(view.chosen)
+    kinds = ", ".join(WITHOUT[name] for name in view.setup.without)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(
+            f"**{plural(number, 'suspect')} {'is' if number == 1 else 'are'} left out of all findings:** {kinds}. Only "
+            "misclassified tests are suspects, so accuracy is an upper bound.",
+            width="content",
+        )
+        st.button(
+            "Include them",
+            key="suspects-back",
+            type="tertiary",
+            on_click=change_setup,
+            kwargs={"without": ""},
+            help="Recompute all findings with these tests.",
+        )
 
 
 def _draw_controls(view: View, setup: Setup) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, Conditions
+from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, SUSPECTS, Conditions
 from idc_core.base import ranges
 from idc_core.base.parameters import Parameter
 from idc_core.coverage.idc_settings import CONTROLS
@@ -30,11 +30,14 @@ _CONFIDENCE = Parameter("confidence", "Confidence", "Softmax probability of the 
 SAVED = "kept-"
 """Beginning of the names of saved suites, told without loading any."""
 
-FILTER = ("classes", "predicted", "answers", "confidence", "within")
+FILTER = ("classes", "predicted", "answers", "confidence", "within", "without")
 """Parts of the setup that say which of the tests are looked at."""
 
 ANSWERS = {"": "all", "right": CORRECT[True], "wrong": CORRECT[False]}
 """Which predictions of the network are looked at."""
+
+WITHOUT = {reason.name.lower(): reason for reason in SUSPECTS}
+"""Kinds of suspects that can be left out, by their names in the address."""
 
 _ARRIVED, _NOT_FOUND = "setup-arrived", "setup-not-found"
 """In the session: parts of the setup that came with an address, and the page and sentences of those not found."""
@@ -62,7 +65,8 @@ class Setup:
 
     The layer may have fewer than `m` neurons. Options of IDC (`CONTROLS`) are parts by their names in the address, and
     hold names of their choices. The names in `FILTER` are the filter of the tests: true and predicted classes, a key of
-    `ANSWERS`, a range such as ``0.5to0.9``, and a cell such as ``2-1-0``; each is empty where all tests pass.
+    `ANSWERS`, a range such as ``0.5to0.9``, a cell such as ``2-1-0``, and keys of `WITHOUT`; each is empty where all
+    tests pass.
     """
 
     model: str
@@ -74,6 +78,7 @@ class Setup:
     answers: str = ""
     confidence: str = ""
     within: str = ""
+    without: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, str]:
@@ -112,6 +117,7 @@ class Setup:
             {"": None, "right": True, "wrong": False}[self.answers],
             _confidence_range(self.confidence) or ALL_CONFIDENCES,
             tuple(int(part) for part in self.within.split("-") if part),
+            tuple(WITHOUT[name] for name in self.without),
         )
 
     @property
@@ -186,6 +192,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
         answers=answers if answers in ANSWERS and known and known == predictable else "",
         confidence=texts.get("confidence", "") if known and _confidence_range(texts.get("confidence", "")) else "",
         within=cell if _is_cell(cell) else "",
+        without=_named(texts, "without", tuple(WITHOUT) if known and known == predictable else ()),
     )
 
 
@@ -222,7 +229,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
     entry, tests = seen[setup.model], DATASETS[setup.data]
     missed = {
         part: [name for name in texts.get(part, "").split(",") if name and name not in getattr(setup, part)]
-        for part in ("classes", "predicted")
+        for part in ("classes", "predicted", "without")
     }
     lists = {
         "model": (texts.get("model") in (setup.model, entry.label), "There is no network named {}", entry.label),
@@ -246,6 +253,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
             "all tests",
         ),
         "within": (texts.get("within") == setup.within, "There is no cell {}", "all cells"),
+        "without": (not missed["without"], "No suspects {} can be left out", ", ".join(setup.without) or "all tests"),
         **{
             name: (texts.get(name) in control.choices(), control.refusal, setup.options[name])
             for name, control in CONTROLS.items()

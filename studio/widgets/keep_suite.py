@@ -29,10 +29,11 @@ class Keepable:
     make: Callable[[], Suite]
 
 
-def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> None:
+def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> str:
     """Offer to keep `count` inputs under their `usual` name or another one; to be drawn in a horizontal container.
 
-    `key` is the button's, the name's ends in "-name"; `make` returns the suite when the button was pressed.
+    `key` is the button's, the name's ends in "-name"; `make` returns the suite when the button was pressed. Returned is
+    what the suite is opened by that the last click has kept; empty before it.
     """
     st.text_input(
         # No value to begin with: it would stay when other inputs are shown, and they would be kept under that name.
@@ -50,6 +51,7 @@ def keep_row(usual: str, count: int, key: str, make: Callable[[], Suite]) -> Non
         help="Kept on this computer until it is removed. Equal inputs are kept once.",
     )
     _tell(key)
+    return str(st.session_state.get(f"{key}-kept", ""))
 
 
 def keep_several(label: str, suites: Sequence[Keepable], key: str) -> None:
@@ -72,7 +74,8 @@ def _keep(suites: Sequence[Keepable], key: str) -> None:
 
     try:
         for suite in suites:
-            save_suite(suite.name, suite.make(), owner=visitor.person() or "")
+            path = save_suite(suite.name, suite.make(), owner=visitor.person() or "")
+            st.session_state[f"{key}-kept"] = path.stem
     except IdcError as error:
         st.session_state[f"{key}-said"] = literal(error), True
         return

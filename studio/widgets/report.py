@@ -99,7 +99,8 @@ def _command_line(view: View) -> str:
         words += [choice.flag] if isinstance(choice.default, bool) else [choice.flag, text]
     if DATASETS[view.train.name].learns_from:
         words += ["--limit-train", str(len(view.train))]
-    for option, names in (("--class", setup.classes), ("--predicted", setup.predicted)):
+    several = {"--class": setup.classes, "--predicted": setup.predicted, "--without": setup.without}
+    for option, names in several.items():
         for name in names:
             words += [option, name]
     predictions = {"": "", "right": "correct", "wrong": "misclassified"}[setup.answers]

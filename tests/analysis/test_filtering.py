@@ -7,6 +7,8 @@ import pytest
 
 from idc_core.analysis.filtering import Conditions
 from idc_core.datasets import Dataset
+from idc_core.errors import SettingError
+from idc_core.evidence.mistakes import Mistakes, Reason
 
 NAMES = ("a", "b", "c")
 TEST = Dataset(
@@ -50,3 +52,24 @@ def test_tests_that_meet_all_conditions_pass(conditions, passing):
     found = Conditions(**conditions).positions(TEST, ANALYSIS, NAMES)
     assert found.dtype == np.int64
     assert found.tolist() == passing
+
+
+MISTAKES = Mistakes(
+    np.array([1, 4]), (Reason.LABEL, Reason.NETWORK), *(np.zeros(2) for _ in range(4)), doubted=1, by_chance=0.1
+)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "passing"),
+    [
+        ({"without": (Reason.LABEL,)}, [0, 2, 3, 4, 5]),
+        ({"without": (Reason.OUTSIDE, Reason.AMBIGUOUS)}, [0, 1, 2, 3, 4, 5]),
+        ({"without": (Reason.LABEL,), "correct": False}, [4]),
+    ],
+)
+def test_suspects_are_left_out_by_what_they_most_likely_are(conditions, passing):
+    chosen = Conditions(**conditions)
+    assert chosen.positions(TEST, ANALYSIS, NAMES, MISTAKES).tolist() == passing
+    assert "without suspects (" in chosen.words
+    with pytest.raises(SettingError, match="mistakes are judged"):
+        chosen.positions(TEST, ANALYSIS, NAMES)

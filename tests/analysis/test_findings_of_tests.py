@@ -135,7 +135,8 @@ CONDITIONS = [
 def test_every_sentence_carries_its_control(digits, conditions, compare):
     test = digits.test if compare else replace(digits.test, class_names=tuple("abcdefghij"))
     conditions = conditions if compare else replace(conditions, classes=(), predicted=())
-    result = overview_of(digits.analysis, "0" * 16, (digits.train, test), conditions, digits.activations)
+    chosen = conditions.positions(test, digits.analysis, digits.train.class_names)
+    result = overview_of(digits.analysis, "0" * 16, (digits.train, test), conditions, chosen, digits.activations)
     for one in result.findings:
         assert one.control.what in one.sentence
         assert one.write(one.control.value) in one.sentence

@@ -8,7 +8,14 @@ import pytest
 
 from idc_core.evidence import of_tests
 from idc_core.evidence.finding import Verdict
-from idc_core.evidence.of_tests import confused_pair, errors_alone, low_recall, training_alone, uneven_group
+from idc_core.evidence.of_tests import (
+    accuracy_of_added,
+    confused_pair,
+    errors_alone,
+    low_recall,
+    training_alone,
+    uneven_group,
+)
 
 
 def nowhere(*_):
@@ -61,6 +68,18 @@ def test_a_low_recall_is_that_of_fishers_test():
     assert found.control.value == pytest.approx(17 / 18)
     assert found.low < 0.5 - 17 / 18 < found.high < 0
     assert low_recall("ab", np.array([3, 0]), np.array([1, 0]), nowhere) is None
+
+
+@pytest.mark.parametrize("right", [0, 3, 8])
+def test_the_accuracy_on_added_inputs_is_that_of_fishers_test(right):
+    found = accuracy_of_added("Accuracy on 8 accepted inputs", (right, 8), (50, 60))
+    assert found.p == pytest.approx(two_sided(right, 8, 50, 60))
+    assert found.least_p == pytest.approx(
+        min(two_sided(k, 8, 50 + right - k, 60) for k in (0, 8) if 50 + right - k <= 60)
+    )
+    assert found.number == right / 8
+    assert found.control.value == pytest.approx(50 / 60)
+    assert found.low < right / 8 - 50 / 60 < found.high
 
 
 def test_a_confused_pair_is_that_of_the_binomial_test():

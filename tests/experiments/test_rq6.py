@@ -18,10 +18,14 @@ from idc_core.experiments.rq6 import (
     RQ6Settings,
     _in_rounds,
     _make_tests,
+    apart_from,
     prepare_rq6,
+    run_store,
     usual,
 )
 from idc_core.perturbation import attack, guided_noise, random_noise
+from idc_core.suites import ProvenanceStep
+from idc_core.suites.custom_tests import SuiteFormat, suite_from_arrays
 
 SETTINGS = RQ6Settings("fc2", m=12, epochs=1)
 
@@ -185,3 +189,28 @@ def test_larger_data_gets_fewer_epochs(setup):
     assert (small.m, small.epochs, small.added) == (12, 5, 0.1)
     many = replace(setup[1], targets=np.zeros(10_000, np.int64))
     assert (usual(many, "fc2", 6).m, usual(many, "fc2", 6).epochs) == (6, 3)
+
+
+def test_given_inputs_are_added_instead_and_compared_with_as_many_random_ones(few):
+    model, train, test, learnt = few
+    given = test.inputs[:7], test.targets[:7]
+    settings = replace(SETTINGS, suite="kept-0123456789abcdef")
+    plan = prepare_rq6(model, train, test.only(np.arange(7, 100)), learnt, settings, given=given)
+    assert plan.additions[RAISING](3) is given
+    assert len(plan.additions[RANDOM](3)[1]) == 7
+    assert run_store(model, train, test, settings).path != run_store(model, train, test, SETTINGS).path
+    with pytest.raises(SettingError, match="need a name"):
+        prepare_rq6(model, train, test, learnt, SETTINGS, given=given)
+    many = np.zeros((601, 1, 8, 8), np.float32), np.zeros(601, np.int64)
+    with pytest.raises(DataError, match="at most as many inputs to add"):
+        Candidates(model, train, learnt, settings, many).random(0)
+
+
+def test_tests_that_a_suite_was_made_of_are_told_apart(few):
+    test = few[2]
+    step = ProvenanceStep("original", "tests", {"fingerprint": test.fingerprint})
+    form = SuiteFormat.of(test)
+    origin = np.array([int(test.ids[3]), int(test.ids[5]), -1])
+    made = suite_from_arrays(test.inputs[:3], test.targets[:3], form, origin=origin, provenance=[step])
+    assert np.flatnonzero(~apart_from(made, test)).tolist() == [3, 5]
+    assert apart_from(suite_from_arrays(test.inputs[:3], test.targets[:3], form, origin=origin), test).all()

@@ -198,21 +198,6 @@ def test_an_uncovered_cell_leads_to_the_closest_tests_in_order(open_page, view):
     assert f"Tests closest to cell {cell_name(empty)}" in [head.value for head in app.header]
 
 
-def test_the_cells_to_fill_next_border_on_covered_ones(open_page, view):
-    covered = {tuple(cell) for cell in view.table.cells.tolist()}
-    app = open_page("coverage", tab="fill")
-    frame = next(frame.value for frame in app.dataframe if "empty cell" in frame.value.columns)
-    counted = {}
-    for cell in itertools.product(*map(range, view.sizes)):
-        around = sum(sum(abs(a - b) for a, b in zip(cell, one, strict=True)) == 1 for one in covered)
-        if cell not in covered and around:
-            counted[cell_name(cell)] = around
-    assert dict(zip(frame["empty cell"], frame["covered neighbours"], strict=True)) == counted
-    assert frame["covered neighbours"].is_monotonic_decreasing
-    assert f"{view.table.total - len(covered)} of {view.table.total} cells are empty; {len(counted)} of" in words(app)
-    assert f"Tests closest to cell {frame['empty cell'][0]}" in [head.value for head in app.header]
-
-
 def test_a_covered_cell_is_not_filled(open_page, view):
     cell = cell_name(view.table.cells[0])
     app = open_page("coverage", cell=cell, tab="fill")

@@ -17,7 +17,7 @@ from studio.widgets import report
 from tests.pages.reading import text
 
 SETUP = {"layer": "fc1", "m": "3", "k": "3", "zeros": "dropped", "classes": "3,8"}
-SETUP |= {"predicted": "3,5,8", "answers": "right", "confidence": "0.5to1"}
+SETUP |= {"predicted": "3,5,8", "answers": "right", "confidence": "0.5to1", "without": "label,ambiguous"}
 
 
 def press(app):

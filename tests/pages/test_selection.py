@@ -28,6 +28,7 @@ FILTERED = Setup(
     answers="wrong",
     confidence="0.5to1",
     within="0-1",
+    without=("label", "ambiguous"),
 )
 
 
@@ -120,6 +121,7 @@ def test_a_cluster_that_is_lost_is_named_with_its_neuron(open_page):
         ({"predicted": "3,ten"}, "LeNet-5 on digits predicts no class “ten” on these tests. Shown instead: 3."),
         ({"answers": "maybe"}, "The tests cannot be filtered by “maybe”. Shown instead: all predictions."),
         ({"confidence": "0.9to0.5"}, "The tests have no range of confidence “0.9to0.5”. Shown instead: all tests."),
+        ({"without": "label,doubt"}, "No suspects “doubt” can be left out. Shown instead: label."),
         ({"within": "2-x"}, "There is no cell “2-x”. Shown instead: all cells."),
         ({"k": "77"}, "The number of clusters cannot be “77”. Shown instead: auto."),
         ({"zeros": "some"}, "Zeros are kept or dropped, not “some”. Shown instead: kept."),
