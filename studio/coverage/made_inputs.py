@@ -11,11 +11,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Array
+from idc_core.base.spreadsheets import csv
 from studio.jobs.results import View
 from studio.state.selection import selected
 from studio.text import cell_name, count, plural, times
 from studio.widgets import gallery
-from studio.widgets.charts import csv
 from studio.widgets.keep_suite import keep_row
 
 if TYPE_CHECKING:
