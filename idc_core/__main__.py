@@ -2,7 +2,7 @@
 
 import sys
 
-from idc_core.cli import main
+from idc_core.cli.program import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

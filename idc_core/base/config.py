@@ -33,6 +33,10 @@ class Config:
         Most mebibytes of one file that is uploaded into the library.
     library_mib : int
         Most mebibytes of all uploads in the library.
+    suites_mib : int
+        Most mebibytes of all saved test sets.
+    person_mib : int
+        Most mebibytes that one visitor keeps who is not at this computer: of uploads, and as much of saved test sets.
     store_mib : int
         Most mebibytes of kept results; above it the ones used longest ago go, unless they are pinned.
     fetched_mib : int
@@ -67,6 +71,8 @@ class Config:
     memory_mib: int = 1024
     upload_mib: int = 200
     library_mib: int = 4096
+    suites_mib: int = 4096
+    person_mib: int = 1024
     store_mib: int = 4096
     fetched_mib: int = 4096
     uploads: str = "loopback"
@@ -98,6 +104,16 @@ class Config:
     def library(self) -> int:
         """The limit of the library in bytes."""
         return self.library_mib << 20
+
+    @property
+    def suites(self) -> int:
+        """The limit of saved test sets in bytes."""
+        return self.suites_mib << 20
+
+    @property
+    def person(self) -> int:
+        """The limit of what one visitor keeps, in bytes."""
+        return self.person_mib << 20
 
     @property
     def store(self) -> int:

@@ -7,11 +7,13 @@ import itertools
 import os
 import re
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
+from idc_core.base.files import SHIPPED
 from idc_core.errors import IdcError
 
 _Result = TypeVar("_Result")
@@ -21,6 +23,7 @@ next_registration = itertools.count(1).__next__
 
 _OURS = ("idc_core", "studio", "pages", "app")
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
+_ENGINE, _STANDARD = Path(__file__).resolve().parents[1], sysconfig.get_path("stdlib")
 
 
 def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcError]) -> _Result:
@@ -46,27 +49,68 @@ def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcEr
         return work()
     except IdcError:
         raise
-    except (Exception, SystemExit) as error:
-        text = (str(error.msg) if isinstance(error, SyntaxError) else str(error)).strip().splitlines()
-        reason = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-        raise kind(f"{_place(error, file)}: {doing} failed: {reason.rstrip('.')}.") from error
+    except BaseException as error:
+        if not is_mistake(error):
+            raise
+        raise kind(f"{_place(error, file)}: {doing} failed: {said(error)}.") from error
+
+
+def is_mistake(error: BaseException) -> bool:
+    """Whether an exception is one of a person's code; not Ctrl-C, nor what the dashboard stops a script with.
+
+    Code that ends the program, as `sys.exit()` does, has reached no result: that is a mistake like any other.
+    """
+    if isinstance(error, Exception | SystemExit | GeneratorExit):
+        return True
+    return not isinstance(error, KeyboardInterrupt) and any(_is_own(file) for file, _ in _lines(error)[-1:])
+
+
+def said(error: BaseException) -> str:
+    """Return the kind of an exception and the first line of its text, where it has one that can be had."""
+    kind = type(error).__name__
+    try:
+        text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
+    except BaseException as another:  # the text is a person's code, too
+        if not is_mistake(another):
+            raise
+        return f"{kind}, whose text cannot be had ({type(another).__name__})"
+    lines = text.strip().splitlines()
+    return f"{kind}: {lines[0].rstrip('.')}" if lines else kind
+
+
+def explained(error: BaseException) -> str:
+    """Return an exception as a sentence; empty for a mistake of this program, and for what `is_mistake` leaves out."""
+    if isinstance(error, IdcError):
+        return str(error)
+    cause: BaseException | None = error if is_mistake(error) else None
+    while cause is not None:
+        own = [f"{file}, line {line}" for file, line in _lines(cause) if _is_own(file)]
+        if own:
+            return f"{own[-1]}: this code failed: {said(error)}."
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
+def _lines(error: BaseException) -> list[tuple[str, int]]:
+    """Return files and lines on the way to an exception."""
+    return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is a person's: neither this program's, nor Python's, nor installed, nor no file at all."""
+    path = Path(file)
+    if file.startswith("<") or path.is_relative_to(_ENGINE) or path.is_relative_to(_STANDARD):
+        return False
+    shipped = path.relative_to(SHIPPED).parts[0] if path.is_relative_to(SHIPPED) else ""
+    return Path(shipped).stem not in _OURS and not set(path.parts) & set(_INSTALLED)
 
 
 def _place(error: BaseException, file: str) -> str:
     """Return file and line of a mistake: of the person's file, or of the file that cannot be read as Python."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
-    line = _line(error.__traceback__, file)
-    return file if line is None else f"{file}, line {line}"
-
-
-def _line(trace: TracebackType | None, file: str) -> int | None:
-    line = None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+    lines = [line for own, line in _lines(error) if own == file]
+    return f"{file}, line {lines[-1]}" if lines else file
 
 
 def source_of(function: Callable[..., object]) -> tuple[str, int]:

@@ -95,8 +95,10 @@ EPSILON = Parameter(
     "Epsilon",
     "Damps sums that nearly cancel; larger values give sparser heatmaps.",
     1e-6,
+    1e-12,
     offered=(1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.25, 1.0),
 )
+"""Of 0 nothing is left that damps: that rule is called z."""
 
 
 @dataclass(frozen=True, kw_only=True)

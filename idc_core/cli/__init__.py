@@ -13,6 +13,7 @@ from typing import Protocol
 from idc_core import __version__
 from idc_core.base import devices
 from idc_core.base.files import COMMAND, cache_folder, sweep
+from idc_core.base.own_code import explained
 from idc_core.base.threads import one_thread, settle
 from idc_core.cli import (
     analyze,
@@ -34,7 +35,6 @@ from idc_core.cli import (
 )
 from idc_core.cli.arguments import DEVICE, FileToRead, Parser
 from idc_core.cli.console import Subparsers
-from idc_core.errors import IdcError
 
 _FAILED = 2
 _OF_THE_WHOLE = ("-h", "--help", "--version")
@@ -150,9 +150,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()
         return status
-    except IdcError as error:
-        print(error, file=sys.stderr)
-        return _FAILED
     except KeyboardInterrupt:
         print("\nStopped by Ctrl-C before the work was finished.", file=sys.stderr)
         return _INTERRUPTED
@@ -160,3 +157,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has enough (`| head`). Python flushes stdout once more at exit: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except BaseException as error:
+        if not (why := explained(error)):  # a mistake of ours, or the end of a help text
+            raise
+        print(why, file=sys.stderr)
+        return _FAILED

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from idc_core.base import files
 from idc_core.base.parameters import shown
-from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.base.spreadsheets import inert
+from idc_core.errors import DataError, IdcError, ModelError, SettingError
 from idc_core.lrp.layer_parts import split_layer
 
 if TYPE_CHECKING:
     from torch import nn
 
     from idc_core.cli.arguments import Parser
+    from idc_core.datasets import DatasetEntry
     from idc_core.models import ModelCard
 
     Subparsers = argparse._SubParsersAction[Parser]
@@ -78,12 +80,15 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
 
 
 def comma_separated(records: Sequence[Mapping[str, object]], fields: Iterable[str] = ()) -> str:
-    """Return records as CSV: the given fields first, there even without records; what a record lacks is empty."""
+    """Return records as CSV: the given fields first, there even without records; what a record lacks is empty.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front: names may be somebody else's.
+    """
     text = io.StringIO()
     heading = dict.fromkeys((*fields, *(field for record in records for field in record)))
-    writer = csv.DictWriter(text, list(heading), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(inert, heading))
+    writer.writerows([inert(record.get(field, "")) for field in heading] for record in records)
     return text.getvalue()
 
 
@@ -92,13 +97,21 @@ def check_fit(card: ModelCard, tests: str) -> None:
     from idc_core.datasets import DATASETS
 
     own = DATASETS[card.dataset]
-    fitting = [name for name, data in DATASETS.items() if (data.input_shape, data.task) == (own.input_shape, own.task)]
-    if tests in DATASETS and tests not in fitting:
-        other = DATASETS[tests]
+    other = DATASETS.get(tests, own)
+    if (other.input_shape, other.task) != (own.input_shape, own.task):
+        fitting = [name for name, data in DATASETS.items() if _is_alike(data, own)]
         raise DataError(
             f"{card.name} does {own.task} of inputs of shape {own.input_shape}, but {tests} is for {other.task} of "
             f"inputs of shape {other.input_shape}; --data can be {' or '.join(fitting)}."
         )
+
+
+def _is_alike(data: DatasetEntry, own: DatasetEntry) -> bool:
+    """Whether data are of the form of a network's own; those that cannot be read are not."""
+    try:
+        return (data.input_shape, data.task) == (own.input_shape, own.task)
+    except IdcError:
+        return False
 
 
 def check_layers(model: nn.Module, layers: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from idc_core.base.ranges import INPUTS, INSPECT, RATE, ROWS
+from idc_core.base.spreadsheets import csv
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Text, Word
 from idc_core.cli.console import ProgressLine, Subparsers, check_fit, check_layers, table, write_whole
 from idc_core.cli.executors import add_engine, executor_of, source_of
@@ -126,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(f"kept as run {keep(scores, arguments.keep)} in {store_path()}")
     if arguments.out is not None:
-        write_whole(arguments.out, scores.frame().to_csv(index=False), "--out")
+        write_whole(arguments.out, csv(scores.frame()), "--out")
         print(f"written to {arguments.out}")
     return 0
 
@@ -163,7 +164,7 @@ def _follow(arguments: argparse.Namespace, data: Dataset, hypotheses: Sequence[H
         "hypotheses differ clearly between the first epoch and the last (95 % intervals do not overlap)."
     )
     if arguments.out is not None:
-        write_whole(arguments.out, best.frame().to_csv(index=False), "--out")
+        write_whole(arguments.out, csv(best.frame()), "--out")
         print(f"written to {arguments.out}")
     return 0
 

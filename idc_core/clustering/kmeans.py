@@ -162,7 +162,7 @@ def boundaries_between(found: Partition, below: Floats, above: Floats) -> Floats
 
 
 def check_clusters(clusters: int | Iterable[int]) -> list[int]:
-    """Return the numbers of clusters to try, or the only one, ascending, each once."""
+    """Return the numbers of clusters to try, or the only one, ascending; SettingError where one comes twice."""
     text = f"Expected clusters to be whole numbers from 2 to {MAX_CLUSTERS}, for example (2, 3, 4)"
     try:
         tried = list(clusters) if isinstance(clusters, Iterable) else [operator.index(clusters)]
@@ -173,7 +173,9 @@ def check_clusters(clusters: int | Iterable[int]) -> list[int]:
             raise SettingError(f"{text}; got {shown(k)}.")
     if not tried:
         raise SettingError(f"{text}; got none.")
-    return sorted({int(k) for k in tried})
+    if len(set(map(int, tried))) < len(tried):
+        raise SettingError(f"{text}, each once; got {shown(tuple(map(int, tried)))}.")
+    return sorted(map(int, tried))
 
 
 def _check_values(values: ArrayLike) -> NDArray[np.generic]:

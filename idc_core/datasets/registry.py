@@ -138,9 +138,9 @@ def open_data(
     read = DataFile(whole, preparation or Preparation())
     name = name or free_name(whole, DATASETS)
     load = OwnReader(name, read, None, ())
-    DATASETS[name] = entry = OwnData(
-        name=name, label=label or name, help=f"Read from {whole.name}.", load=load, **known
-    )
+    entry = OwnData(name=name, label=label or name, help=f"Read from {whole.name}.", load=load, **known)
+    _ = entry.input_shape, entry.task  # what cannot be read is nothing that others may come upon
+    DATASETS[name] = entry
     return entry
 
 

@@ -78,7 +78,7 @@ def local_path(place: Path | str, on_progress: Progress | None = None) -> Path:
     url = str(place)
     with _told(url):
         parts = urlsplit(url)
-        if parts.scheme == "file":
+        if parts.scheme in ("file", "local"):  # a pipe that fsspec opens is waited for
             return Path(url2pathname(parts.path))
         name = PurePosixPath(unquote(parts.path)).name or parts.netloc
         with _over_http(url, name) if parts.scheme in ("http", "https") else _by_fsspec(url, name) as source:

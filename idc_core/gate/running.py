@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 
+from idc_core.base.own_code import explained
 from idc_core.base.progress import Progress
-from idc_core.errors import CancelledError, IdcError
+from idc_core.errors import CancelledError
 from idc_core.gate.baseline import Baseline, read_baseline, value_before
 from idc_core.gate.bench import Bench
 from idc_core.gate.limits import Limit
@@ -84,8 +85,10 @@ def _run_check(
         facts, settings = bench.facts, bench.decisive
     except CancelledError:
         raise
-    except IdcError as error:
-        verdicts = tuple(_unjudged(limit, error) for limit in check.limits)
+    except BaseException as error:
+        if not (why := explained(error)):
+            raise
+        verdicts = tuple(_unjudged(limit, why) for limit in check.limits)
         return CheckReport(check.name, verdicts=verdicts, seconds=time.perf_counter() - started)
     values: dict[str, Value] = {}
     judged = [verdict for limit in check.limits for verdict in _judged(limit, bench, baseline, values)]
@@ -103,9 +106,11 @@ def _judged(limit: Limit, bench: Bench, baseline: Baseline | None, values: dict[
         yield from limit.judge(measured, measured.value if before is None else before)
     except CancelledError:
         raise
-    except IdcError as error:
-        yield _unjudged(limit, error)
+    except BaseException as error:
+        if not (why := explained(error)):
+            raise
+        yield _unjudged(limit, why)
 
 
-def _unjudged(limit: Limit, error: IdcError) -> Verdict:
-    return Verdict(limit.label, "", "could not run", sentence=str(error))
+def _unjudged(limit: Limit, why: str) -> Verdict:
+    return Verdict(limit.label, "", "could not run", sentence=why)

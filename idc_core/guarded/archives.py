@@ -225,10 +225,12 @@ def _checked(archive: zipfile.ZipFile, where: str, expansion: int | None) -> dic
     end = -1
     for member in sorted(archive.infolist(), key=lambda info: info.header_offset):
         name = member.filename
-        shown = name[:_MOST_SAID]
-        if not name or len(name) > _MOST_NAME or not _PLAIN.match(name) or ".." in PurePosixPath(name).parts:
+        # The library cuts a name off at a zero byte, where other programs do not: what the file says is looked at.
+        given = member.orig_filename
+        if not name or len(given) > _MOST_NAME or not _PLAIN.match(given) or ".." in PurePosixPath(given).parts:
             raise DataError(
-                f"{where} holds the member {shown!r}, whose name leads out of its folder, or is none: refused."
+                f"{where} holds the member {given[:_MOST_SAID]!r}, whose name leads out of its folder, or is none: "
+                "refused."
             )
         if name in members:
             raise DataError(f"{where} holds the member {name} twice: refused.")

@@ -97,7 +97,8 @@ def read_json_lines(content: bytes, where: str, budget: Budget) -> Iterator[tupl
 def _parsed(content: bytes, where: str) -> object:
     """Return the plain values that JSON says."""
     try:
-        plain = json.loads(content, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+        text = content.decode("utf-8-sig")  # of bytes the library would guess the encoding
+        plain = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
         _check_depth(plain)
         if b"\\u" in content:
             # Half a character cannot be written again: nobody wants it.

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
+from idc_core.base.config import config
 from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS
 from idc_core.datasets.formats import DATA_FORMATS
@@ -87,7 +88,8 @@ def add_upload(
     shown, ending = plain_name(file), _ending(file, kind)
     _check_ending(ending, shown, kind)
     unpacked = kind == "network" and ending == ".zip" and ending not in NETWORK_FORMATS
-    with contents.received(stream, shown, contents.FOLDER if unpacked else ending, on_progress) as (content, hidden):
+    place = contents.FOLDER if unpacked else ending
+    with contents.received(stream, shown, place, _own_room(owner), on_progress) as (content, hidden):
         stamp = replace(Stamp.of(hidden), digest="")
         entry = _entry(kind, shown, content, stamp, owner, label or PureWindowsPath(shown).stem)
         # The entry comes first: content without an entry would never be removed where this process is killed.
@@ -95,6 +97,12 @@ def add_upload(
             store.write(entry)
             contents.place(content, hidden)
     return entry
+
+
+def _own_room(owner: str) -> int | None:
+    """Return the bytes of uploads that somebody may still keep; None for whoever is at this computer."""
+    held = {entry.content for entry in store.ENTRIES.listed().values() if entry.owner == owner and entry.content}
+    return config().person - sum(map(contents.size, held)) if owner else None
 
 
 def kind_of(name: str, folder: Path | None = None) -> Kind:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,19 +31,54 @@ def contents_folder() -> Path:
 
 def used() -> int:
     """Return the bytes of all uploads, unfinished ones included; 0 where there are none."""
+    return _bytes_below(contents_folder())
+
+
+def _bytes_below(place: Path) -> int:
+    """Return the bytes of a file, or of all files of a folder; what another process has just removed counts not."""
     total = 0
-    for parent, _, names in os.walk(contents_folder()):
+    with suppress(FileNotFoundError):
+        total += 0 if place.is_dir() else place.lstat().st_size
+    for parent, _, names in os.walk(place):
         for name in names:
-            with suppress(FileNotFoundError):  # another process has just finished or removed it
+            with suppress(FileNotFoundError):
                 total += (Path(parent) / name).lstat().st_size
     return total
 
 
+def size(content: str) -> int:
+    """Return the bytes of one content; 0 where it is missing."""
+    return _bytes_below(contents_folder() / content)
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Bytes that are left for an upload: in the library, and of what its owner may keep, where that is bounded."""
+
+    library: int
+    own: int | None = None
+
+    def check(self, name: str, size: int) -> None:
+        """Raise `DataError` where an upload of a size does not fit."""
+        rooms = ((self.library, "the library has", "library_mib"), (self.own, "you have", "person_mib"))
+        for left, whose, limit in rooms:
+            if left is not None and size > left:
+                most = getattr(config(), limit)
+                raise DataError(
+                    f"{name} does not fit: {whose} {max(0, left):,} bytes left of {most:,} MiB. Delete uploads that "
+                    f"are no longer needed, add files by path, or raise {limit} in the section limits of "
+                    f"{config_file().name}."
+                )
+
+
 @contextmanager
-def received(stream: BinaryIO, name: str, ending: str, on_progress: Progress | None) -> Iterator[tuple[str, Path]]:
+def received(
+    stream: BinaryIO, name: str, ending: str, own_room: int | None, on_progress: Progress | None
+) -> Iterator[tuple[str, Path]]:
     """Write a stream of bytes into the library; yield what the content is called, and its folder, still hidden.
 
-    `ending` is `FOLDER` where a zip file is to be unpacked. What the block does not `place` is gone at its end.
+    `ending` is `FOLDER` where a zip file is to be unpacked, `own_room` the bytes that its owner may still keep, where
+    there is such a limit. What the block does not `place` is gone at its end.
 
     Raises
     ------
@@ -51,12 +87,12 @@ def received(stream: BinaryIO, name: str, ending: str, on_progress: Progress | N
     """
     folder = contents_folder()
     with keeping(folder, "The upload"), partial_file(folder) as partial:
-        content = _written(stream, name, partial, on_progress) + ending
+        content = _written(stream, name, partial, _Room(config().library - used(), own_room), on_progress) + ending
         with partial_folder(folder) as place_:
             inner = Path(place_) / "content"
             inner.mkdir()
             if ending == FOLDER:
-                inner = _unpacked(partial, name, inner)
+                inner = _unpacked(partial, name, inner, _Room(config().library - used(), own_room))
             else:
                 partial.replace(inner / content)
             yield content, inner
@@ -76,10 +112,9 @@ def remove(content: str) -> None:
         path.replace(Path(place_) / content)
 
 
-def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress | None) -> str:
+def _written(stream: BinaryIO, name: str, partial: Path, room: _Room, on_progress: Progress | None) -> str:
     """Write a stream block by block and return its SHA-256."""
     most, digest, size = config().upload, hashlib.sha256(), 0
-    room = config().library - used()
     with partial.open("wb") as file:
         while block := stream.read(_BLOCK):
             size += len(block)
@@ -88,7 +123,7 @@ def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress |
                     f"{name} is larger than {config().upload_mib:,} MiB, the most that can be uploaded. Add it by its "
                     f"path, or raise upload_mib in the section limits of {config_file().name}."
                 )
-            _check_room(name, size, room)
+            room.check(name, size)
             digest.update(block)
             file.write(block)
             report(on_progress, size, 0, "bytes received")
@@ -97,19 +132,10 @@ def _written(stream: BinaryIO, name: str, partial: Path, on_progress: Progress |
     return digest.hexdigest()
 
 
-def _check_room(name: str, size: int, room: int) -> None:
-    if size > room:
-        raise DataError(
-            f"{name} does not fit into the library, which has {max(0, room):,} bytes left of {config().library_mib:,} "
-            f"MiB. Delete uploads that are no longer needed, add files by path, or raise library_mib in the section "
-            f"limits of {config_file().name}."
-        )
-
-
-def _unpacked(file: Path, name: str, inner: Path) -> Path:
+def _unpacked(file: Path, name: str, inner: Path, room: _Room) -> Path:
     """Unpack a zip file into a folder and return it; the one inside where the zip file holds nothing else."""
     with open_archive(file, name, expansion=_EXPANSION) as archive:
-        _check_room(name, sum(map(archive.size, archive.names)), config().library - used())
+        room.check(name, sum(map(archive.size, archive.names)))
         archive.unpack(inner)
     held = list(inner.iterdir())
     return held[0] if len(held) == 1 and held[0].is_dir() else inner

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.base.devices import exact, without_autocast
+from idc_core.base.own_code import is_mistake, said
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
@@ -222,8 +223,10 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
                 output = call(model, inputs)
         except (IdcError, torch.OutOfMemoryError):
             raise
-        except Exception as error:
-            raise ModelError(f"The network failed on {described(inputs)}: {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            if not is_mistake(error):
+                raise
+            raise ModelError(f"The network failed on {described(inputs)}: {said(error)}.") from error
         return watch.end(output)
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from idc_core.base.own_code import code_digest, run_own, said_source, source_of
+from idc_core.base.own_code import code_digest, is_mistake, run_own, said, said_source, source_of
 from idc_core.errors import IdcError, ModelError
+from idc_core.guarded import Budget
 from idc_core.lrp.calls import Args, Kwargs
 from idc_core.lrp.explained import WAYS, Explain, Explaining, digest_of, said_of
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.layer_parts import split_layer
 from idc_core.lrp.scores import SCORES
 from idc_core.models.attentions import with_parts
+from idc_core.models.bounded import Bounded
 from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.named_inputs import put_naming
 from idc_core.models.network import Expected
@@ -77,7 +81,7 @@ def adopt(entry: ModelEntry, explain: Explain | None, layers: tuple[str, ...], l
     if naming is not None:
         put_naming(network, naming)
         remarks += (f"Inputs beside {naming.main!r}: {naming.said}.",) if naming.others else ()
-    seen = None if inputs is None else _Survey(network, inputs, where)
+    seen = None if inputs is None else _Survey(network, inputs, where, hasattr(entry.build, "path"))
     if seen is not None and entry.dataset:
         remarks += _fitting_scores(entry, network, seen, where)
     fixed = cast("Network", network)
@@ -187,12 +191,21 @@ class _Noted(TorchFunctionMode):
         return 0 if layout is None else layout.heads_of(result).shape[1]
 
 
-class _Survey:
-    """One pass: the scores, and the output of every module that ran, in the order in which they finished."""
+_NUMBERS = itertools.count()
+"""Numbers of tensors that modules gave: unlike their ids, they stay when the tensors are gone."""
 
-    def __init__(self, network: nn.Module, inputs: Tensor, where: str) -> None:
+
+class _Survey:
+    """One pass: the scores, and the shapes of what every module gave, in the order in which they finished.
+
+    What a network `from_file` holds at once is bounded.
+    """
+
+    def __init__(self, network: nn.Module, inputs: Tensor, where: str, from_file: bool) -> None:
         self.rows = len(inputs)
-        self.outputs: dict[str, list[Tensor]] = {}
+        self.outputs: dict[str, list[torch.Size]] = {}
+        self._places: dict[str, int] = {}  # by module: the same number where the last output is the same tensor
+        self._whole: set[str] = set()  # modules that give whole numbers
         self._modules = dict(network.named_modules())
         self._running: list[str] = []
         named = [(name, module) for name, module in self._modules.items() if name]
@@ -201,16 +214,17 @@ class _Survey:
         self.returned: Iterable[object] = ()  # by the network itself, before scores were taken from it
         hooks.append(network.register_forward_hook(self._returning, prepend=True))
         try:
-            with torch.no_grad():
-                noted = _Noted(self._running, len(inputs))
-                with noted:
-                    self.scores: Any = network(inputs)
+            noted, budget = _Noted(self._running, len(inputs)), Budget(where)
+            budget.held = sum(value.nbytes for value in network.state_dict().values() if isinstance(value, Tensor))
+            with torch.no_grad(), Bounded(budget) if from_file else nullcontext(), noted:
+                self.scores: Any = network(inputs)
             self.probability = id(self.scores) in noted.results
             self.attentions = noted.attentions
-        except Exception as error:
+        except BaseException as error:
+            if not is_mistake(error):
+                raise
             kind = str(inputs.dtype).removeprefix("torch.")
-            reason = (str(error).strip().splitlines() or [""])[0]
-            reason = reason if isinstance(error, IdcError) else f"{type(error).__name__}: {reason}"
+            reason = said(error).removeprefix(f"{type(error).__name__}: " if isinstance(error, IdcError) else "")
             raise ModelError(
                 f"{where} fails on inputs of shape {tuple(inputs.shape)} and type {kind}: "
                 f"{reason.rstrip('.')}.{_other_channels(network, inputs)}"
@@ -229,7 +243,10 @@ class _Survey:
             if isinstance(value, Tensor):
                 if isinstance(module, nn.RNNBase) and not module.batch_first and value.dim() == 3:
                     value = value.transpose(0, 1)
-                self.outputs.setdefault(name, []).append(value)
+                self._places[name] = vars(value).setdefault("_place", next(_NUMBERS))
+                self.outputs.setdefault(name, []).append(value.shape)
+                if not value.is_floating_point():
+                    self._whole.add(name)
 
         return hook
 
@@ -237,18 +254,16 @@ class _Survey:
         self.returned = output if isinstance(output, tuple | list | Mapping) else ()
 
     def _has_neurons(self, name: str) -> bool:
-        values = self.outputs[name]
-        shapes = {tuple(value.shape) for value in values}
-        return (
-            len(shapes) == 1 and values[0].is_floating_point() and values[0].dim() > 1 and len(values[0]) == self.rows
-        )
+        shape, *others = self.outputs[name]
+        alike = all(other == shape for other in others) and name not in self._whole
+        return alike and len(shape) > 1 and shape[0] == self.rows
 
     @property
     def layers(self) -> list[str]:
         """Layers with weights, poolings, and blocks whose output is no layer's own (sums of branches)."""
         layers: dict[int, str] = {}
         for name in self.outputs:
-            module, place = self._modules[name], id(self.outputs[name][-1])
+            module, place = self._modules[name], self._places[name]
             if not self._has_neurons(name):
                 continue
             leaf = next(module.children(), None) is None
@@ -270,7 +285,9 @@ def _other_channels(network: nn.Module, inputs: Tensor) -> str:
     try:
         with torch.no_grad():
             network(other)
-    except Exception:
+    except BaseException as error:
+        if not is_mistake(error):
+            raise
         return ""
     takes = "RGB pictures, and these are grey" if inputs.shape[1] == 1 else "grey pictures, and these are RGB"
     return f" It takes {takes}: read them with --channels {other.shape[1]}, or convert them in front of the network."

@@ -17,7 +17,7 @@ def with_parts(
     inputs: Tensor,
     layers: Sequence[str],
     attentions: Sequence[str],
-    outputs: Mapping[str, Sequence[Tensor]],
+    outputs: Mapping[str, Sequence[torch.Size]],
 ) -> tuple[str, ...]:
     """Return layers with their parts behind them: of each block with one attention its heads, and the token read.
 
@@ -28,8 +28,8 @@ def with_parts(
     layers : sequence of str
     attentions : sequence of str
         The innermost module around each attention that ran, once per run.
-    outputs : mapping of str to tensors
-        What each module gave, once per run, in the order in which they finished first.
+    outputs : mapping of str to shapes
+        Of what each module gave, once per run, in the order in which they finished first.
     """
 
     def held(name: str) -> int:
@@ -42,7 +42,7 @@ def with_parts(
         if fitting:
             around[attention] = min(fitting, key=len)
     parts = [part_of_layer(name, HEADS) for name in around.values()]
-    tokens = [name for name in outputs if name in around.values() and outputs[name][0].dim() == 3]
+    tokens = [name for name in outputs if name in around.values() and len(outputs[name][0]) == 3]
     read = _token_read(network, inputs, tokens[-1]) if tokens else ""
     parts += [part_of_layer(name, read) for name in tokens if read]
     order = {name: place for place, name in enumerate(outputs)}

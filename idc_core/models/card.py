@@ -99,10 +99,20 @@ class ModelCard:
             return "expected a number of parameters and a seed from 0"
         if not all(math.isfinite(value) for value in self.metrics.values()):
             return "expected metrics that are finite numbers"
+        if not all(0 <= value <= 1 for name, value in self.metrics.items() if name.endswith("accuracy")):
+            return "expected accuracies from 0 to 1"
+        other = "rmse" if self.task == "classification" else "accuracy"
+        if unfit := next((name for name in self.metrics if other in name), ""):
+            return f"expected no {unfit[:60]!r} of a {self.task}"
         return "" if _FINGERPRINT.fullmatch(self.fingerprint) else "expected a fingerprint of 16 hexadecimal digits"
 
     def check_network(self, network: Network, source: str) -> None:
-        """Raise ModelError unless the network has the card's layers and number of parameters."""
+        """Raise ModelError unless the network has the card's layers and number of parameters, and its data the task."""
+        from idc_core.datasets import DATASETS
+
+        task = DATASETS[self.dataset].task if self.dataset in DATASETS else self.task
+        if task != self.task:
+            raise ModelError(f"The card {source} says {self.task}, but its data {self.dataset} are for {task}.")
         modules = {name for name, _ in network.named_modules()}
         unknown = sorted(layer for layer in self.layers if split_layer(layer)[0] not in modules)
         count = sum(parameter.numel() for parameter in network.parameters())

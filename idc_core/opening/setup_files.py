@@ -20,7 +20,8 @@ from idc_core.base.own_code import own_modules, run_own, said_source
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
-from idc_core.errors import IdcError, SetupError
+from idc_core.errors import DataError, IdcError, SetupError
+from idc_core.guarded import read_text
 from idc_core.models import MODELS
 from idc_core.models.formats import NETWORK_FORMATS, REFUSED
 from idc_core.opening.entering import REGISTRIES, kept_on_mistakes, try_out
@@ -220,10 +221,9 @@ def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
 def _run(path: Path) -> None:
     """Run a file as a module of its own, with its folder first on the path."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SetupError(f"The setup file {path} cannot be read ({what}); expected a Python file.") from error
+        text = read_text(path, f"The setup file {path}")
+    except DataError as error:
+        raise SetupError(f"{error} Expected a Python file.") from error
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)

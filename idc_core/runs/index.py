@@ -126,7 +126,7 @@ def _on_disk(path: Path) -> Iterator[DuckDBPyConnection]:
     seal, log_file = path.with_suffix(".seal"), path.with_suffix(".duckdb.wal")
     known = _digest(path)
     # A log beside it was left by a process that was killed.
-    if not known or log_file.exists() or not seal.exists() or seal.read_text(errors="replace") != known:
+    if not known or log_file.exists() or not seal.is_file() or seal.read_text(errors="replace") != known:
         for file in (seal, path, log_file):
             file.unlink(missing_ok=True)
     index = connect(str(path))
@@ -143,7 +143,9 @@ def _digest(path: Path) -> str:
     """Return the digest of the index and its form; empty where there is none."""
     if not path.is_file():
         return ""
-    return f"{_FORM} {hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}"
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
+    return f"{_FORM} {digest.hexdigest()}"
 
 
 def _update(index: DuckDBPyConnection) -> None:

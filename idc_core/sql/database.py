@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from idc_core.base.files import partial_file
@@ -60,12 +62,15 @@ class Database:
     needed: Sequence[tuple[str, str]] = ()
 
     def exists(self) -> bool:
-        """Return whether there is a database; DataError if something else is in its place."""
+        """Return whether there is a database; DataError if something else is in its place.
+
+        An empty file is none: a disk that was full may have left it.
+        """
         if not self.path.is_symlink() and not self.path.exists():
             return False
         if not self.path.is_file():
             raise self._unexpected("is not a file")
-        return True
+        return self.path.stat().st_size > 0
 
     def write(self, statements: Sequence[Statement], tables: bytes = b"") -> None:
         """Change the database as a whole, or not at all; one thread at a time, and no other process.
@@ -80,14 +85,33 @@ class Database:
         DataError
             If it cannot be written.
         """
-        self.exists()
         with _WRITING:
-            self._run(
-                {"statements": [*((sql, ()) for sql in self.schema), *statements]},
-                lambda why: DataError(f"The database of {self.holds}s {self.path} cannot be written ({why})."),
-                LIMITS.writing_seconds,
-                tables,
-            )
+            if not self.exists():
+                self._begin()
+            self._change(statements, tables)
+
+    def _change(self, statements: Sequence[Statement], tables: bytes = b"") -> None:
+        job: Job = {"statements": [*((sql, ()) for sql in self.schema), *statements]}
+        self._run(job, self._unwritten, LIMITS.writing_seconds, tables)
+
+    def _begin(self) -> None:
+        """Make a database without rows, whole or not at all; where another process was faster, that one's stays."""
+        path = self.path.resolve()
+        try:
+            with partial_file(path.parent) as partial:
+                try:
+                    replace(self, path=partial)._change([])
+                finally:
+                    Path(f"{partial}.wal").unlink(missing_ok=True)
+                if path.exists() and not path.stat().st_size:
+                    path.unlink()
+                with suppress(FileExistsError):
+                    os.link(partial, path)
+        except OSError as error:
+            raise self._unwritten(error) from error
+
+    def _unwritten(self, why: object) -> DataError:
+        return DataError(f"The database of {self.holds}s {self.path} cannot be written ({why}).")
 
     def ask(self, sql: str, seconds: float = LIMITS.seconds) -> Answer:
         """Answer one SELECT.

@@ -204,9 +204,8 @@ def _look(path: str) -> None:
     log = Path(f"{path}.wal")
     if log.exists() and not log.is_file():
         raise _EndError(UNEXPECTED, "has a log (.wal) that is not a file")
-    if start[8:12] != _DUCKDB:
-        what = "an SQLite database" if start == _SQLITE else "not a DuckDB database" if start else "empty"
-        raise _EndError(UNEXPECTED, f"is {what}")
+    if start and start[8:12] != _DUCKDB:
+        raise _EndError(UNEXPECTED, f"is {'an SQLite' if start == _SQLITE else 'not a DuckDB'} database")
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False, wait: float = 0.0) -> DuckDBPyConnection:
@@ -240,9 +239,21 @@ def _export(connection: DuckDBPyConnection, job: Job) -> None:
     import duckdb
 
     writer = duckdb.connect(":memory:", config={"temp_directory": "", "threads": "1"})
-    writer.register("chosen", connection.execute(job["question"], job["values"]).to_arrow_reader())
+    chosen = connection.sql(job["question"], params=job["values"])
+    if job["form"].startswith("CSV"):
+        chosen = chosen.project(", ".join(map(_inert, chosen.columns, chosen.types)))
+    writer.register("chosen", chosen.to_arrow_reader())
     place = job["target"].replace("'", "''")
     writer.execute(f"COPY chosen TO '{place}' (FORMAT {job['form']})")
+
+
+def _inert(name: str, kind: DuckDBPyType) -> str:
+    """Return the SQL of a column in which no text is a formula of a spreadsheet, as `base.spreadsheets` writes it."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    if kind.id != "varchar":
+        return quoted
+    formula = f"regexp_matches({quoted}, '^[=+\\-@\\t\\r]') AND TRY_CAST({quoted} AS DOUBLE) IS NULL"
+    return f"CASE WHEN {formula} THEN chr(39) || {quoted} ELSE {quoted} END AS {quoted}"
 
 
 def _answer(connection: DuckDBPyConnection, sql: str) -> None:

@@ -178,7 +178,7 @@ class Documents(Generic[_D]):
         return SettingError(self.unknown.format(id=id))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def _read(documents: Documents[_D], path: Path, *changed: int) -> _D | str:
     """Read a document, or return why that fails; `changed` tells a new file of the same name."""
     try:

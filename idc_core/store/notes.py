@@ -20,8 +20,8 @@ from idc_core.store.documents import Documents, may_change
 LONGEST = 2_000
 """Characters of a note at most."""
 
-_MOST = 1_000
-"""Notes at most."""
+_MOST, _MOST_OF_ALL = 1_000, 10_000
+"""Notes of one person at most, and of all together."""
 
 _LONGEST_LINE = 300
 
@@ -95,7 +95,7 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
     Raises
     ------
     SettingError
-        If it is empty or too long, or there are `_MOST` notes.
+        If it is empty or too long, or its owner, or all together, have as many notes as they may.
     DataError
         If it cannot be written.
     """
@@ -104,8 +104,10 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
         raise SettingError("A note needs a text.")
     if len(text) > LONGEST:
         raise SettingError(f"A note has at most {LONGEST:,} characters, this one has {len(text):,}: shorten it.")
-    if len(NOTES.state()) >= _MOST:
-        raise SettingError(f"{_MOST:,} notes are kept, which is the limit: delete some first.")
+    if sum(note.owner == owner for note in NOTES.listed().values()) >= _MOST:
+        raise SettingError(f"You keep {_MOST:,} notes, which is the limit for one person: delete some first.")
+    if len(NOTES.state()) >= _MOST_OF_ALL:
+        raise SettingError(f"{_MOST_OF_ALL:,} notes are kept here, which is the limit for all: delete some first.")
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     name = f"note-{secrets.token_hex(8)}"
     note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +23,16 @@ from safetensors.numpy import save_file
 
 from idc_core.base.files import partial_file, unreadable
 from idc_core.errors import DataError
-from idc_core.guarded import read_json
+from idc_core.guarded import Budget, read_json
 from idc_core.store.values import UnkeptError, pack, unpack
 
 log = logging.getLogger("idc_core")
 
 ENDING = ".safetensors"
+
+# The file is mapped while its arrays are copied from it. What a value takes besides its text, in the lists of JSON and
+# in those that the result is made of, is at most this.
+_FILE_COPIES, _TEXT_COPIES, _VALUE_BYTES = 2, 6, 200
 
 _Missing = type("Missing", (), {})
 MISSING = _Missing()
@@ -86,24 +90,36 @@ def write(path: Path, value: object, facts: Facts) -> None:
         partial.replace(path)
 
 
-def read(path: Path) -> Any:
+def read(path: Path, budget: Budget | None = None, classes: Collection[str] | None = None) -> Any:
     """Return the result in a file; arrays are not writeable.
+
+    Parameters
+    ----------
+    path : Path
+    budget : Budget, optional
+        Of a file from outside: all that reading it holds counts there, before it is held.
+    classes : collection of str, optional
+        As `unpack` takes them.
 
     Raises
     ------
     DataError
-        If the file is damaged, or holds what this program does not know.
+        If the file is damaged, holds what this program does not know, or would take more memory than is allowed.
     """
-    texts, arrays = _opened(path, with_arrays=True)
+    texts, arrays = _opened(path, with_arrays=True, budget=budget)
     if _checksum(texts, arrays) != texts.get("checksum"):
         raise DataError(f"{path} is damaged: its content does not have the checksum that it was written with.")
     for array in arrays.values():
         array.setflags(write=False)
+    if budget is not None:
+        text = texts.get("tree", "")
+        values = sum(map(text.count, ",[{"))
+        budget.take(_TEXT_COPIES * len(text) + _VALUE_BYTES * values, f"its {values:,} single values")
     try:
         tree = json.loads(texts["tree"])
     except (KeyError, ValueError, RecursionError) as error:
         raise DataError(f"{path} holds no result ({error}).") from error
-    return unpack(tree, arrays)
+    return unpack(tree, arrays, budget, classes)
 
 
 def find(path: Path) -> Any:
@@ -128,9 +144,13 @@ def read_facts(path: Path) -> Facts:
     return read_json(facts.encode(errors="replace"), f"What {path} says of its result", Facts)
 
 
-def _opened(path: Path, *, with_arrays: bool) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
+def _opened(
+    path: Path, *, with_arrays: bool, budget: Budget | None = None
+) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
     if reason := unreadable(path):  # a pipe would be waited for
         raise DataError(f"{path} {reason}.")
+    if budget is not None:
+        budget.take(_FILE_COPIES * path.stat().st_size, "its content")
     try:
         with safe_open(path, framework="numpy") as file:
             names = file.keys() if with_arrays else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import importlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import DataError, SettingError
+from idc_core.guarded import Budget
 
 _PACKAGES = ("idc_core", "studio")
 """Packages whose dataclasses a result may be made of."""
@@ -30,8 +31,8 @@ _Tree = Any
 
 _Arrays = dict[str, NDArray[np.generic]]
 
-_MOST_TEXT = 1 << 30
-"""Bytes of an array of texts: a file of a few bytes could ask for any number."""
+_IN_TREE = "OUSMm"
+"""Kinds of arrays whose values lie in the tree."""
 
 _PLAIN = (type(None), bool, int, str)
 _MANY: dict[str, Callable[[Iterable[object]], object]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
@@ -65,16 +66,31 @@ def pack(value: object) -> tuple[_Tree, _Arrays]:
     return packing.tree(value), packing.arrays
 
 
-def unpack(tree: _Tree, arrays: Mapping[str, NDArray[np.generic]]) -> Any:
+def unpack(
+    tree: _Tree,
+    arrays: Mapping[str, NDArray[np.generic]],
+    budget: Budget | None = None,
+    classes: Collection[str] | None = None,
+) -> Any:
     """Make a result again of what `pack` gave.
+
+    Parameters
+    ----------
+    tree, arrays
+        As `pack` gave them.
+    budget : Budget, optional
+        Where arrays of texts count, all together: a file of a few bytes could ask for any number. Default a new one.
+    classes : collection of str, optional
+        The only classes that it may be made of, each as ``module:class``; by default all dataclasses, named tuples and
+        enumerations of the project.
 
     Raises
     ------
     DataError
-        If the tree names what does not exist here, as after a change of the program.
+        If the tree names what does not exist here, as after a change of the program, or is not of these classes.
     """
     try:
-        return _made(tree, arrays)
+        return _Making(arrays, budget or Budget("A kept result"), classes).made(tree)
     except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
         raise DataError(f"A kept result cannot be read ({error}); it is computed again.") from error
 
@@ -117,7 +133,7 @@ class _Packing:
         return [_name(type(value)), {name: self.tree(getattr(value, name)) for name in names}]
 
     def _array(self, value: NDArray[np.generic]) -> _Tree:
-        if value.dtype.hasobject or value.dtype.kind in "USMm":
+        if value.dtype.kind in _IN_TREE:
             # Cells of many neurons have numbers beyond 64 bits; labels are text.
             return {"items": [value.dtype.str, list(value.shape), [self.tree(item) for item in value.ravel().tolist()]]}
         if id(value) not in self._names:
@@ -164,36 +180,56 @@ def _named(name: str) -> Any:
     return kind
 
 
-def _made(tree: _Tree, arrays: Mapping[str, NDArray[np.generic]]) -> Any:
-    if isinstance(tree, (*_PLAIN, float)):
-        return tree
-    if isinstance(tree, list):
-        return [_made(item, arrays) for item in tree]
-    ((kind, parts),) = tree.items()
-    if kind == "array":
-        return arrays[parts]
-    if kind == "float":
-        return float(parts)
-    if kind == "bytes":
-        return base64.b64decode(parts)
-    if kind == "number":
-        if np.dtype(parts[0]).kind not in "biuf":
-            raise ValueError(f"{parts[0]} is no type of a number")
-        return np.dtype(parts[0]).type(parts[1])
-    if kind == "type":
-        return np.dtype(parts[0])
-    if kind == "items":
-        if math.prod(parts[1]) != len(parts[2]):
-            raise ValueError(f"{len(parts[2])} values are no array of shape {parts[1]}")
-        if np.dtype(parts[0]).itemsize * len(parts[2]) > _MOST_TEXT:
-            raise ValueError(f"an array of {parts[0]} is longer than any that is kept")
-        array = np.empty(parts[1], dtype=parts[0])
-        array.ravel()[:] = _made(parts[2], arrays)
+class _Making:
+    """What a result is made from: its arrays, what its texts may take in all, and the classes that it may hold."""
+
+    def __init__(
+        self, arrays: Mapping[str, NDArray[np.generic]], budget: Budget, classes: Collection[str] | None
+    ) -> None:
+        self.arrays, self.budget, self.classes = arrays, budget, classes
+
+    def made(self, tree: _Tree) -> Any:
+        if isinstance(tree, (*_PLAIN, float)):
+            return tree
+        if isinstance(tree, list):
+            return [self.made(item) for item in tree]
+        ((kind, parts),) = tree.items()
+        if kind == "array":
+            return self.arrays[parts]
+        if kind == "float":
+            return float(parts)
+        if kind == "bytes":
+            return base64.b64decode(parts)
+        if kind == "number":
+            if np.dtype(parts[0]).kind not in "biuf":
+                raise ValueError(f"{parts[0]} is no type of a number")
+            return np.dtype(parts[0]).type(parts[1])
+        if kind == "type":
+            return np.dtype(parts[0])
+        if kind == "items":
+            return self._array(*parts)
+        if kind == "member":
+            return self._named(parts[0])[parts[1]]
+        if kind in ("object", "named"):
+            return self._named(parts[0])(**{name: self.made(item) for name, item in parts[1].items()})
+        if kind == "dict":
+            return {self.made(key): self.made(held) for key, held in parts}
+        return _MANY[kind](self.made(item) for item in parts)
+
+    def _array(self, kind: str, shape: list[int], items: list[_Tree]) -> NDArray[np.generic]:
+        """Make an array whose values lie in the tree; all of a result count together before they are made."""
+        held = np.dtype(kind)
+        if held.kind not in _IN_TREE or held.subdtype is not None:
+            raise ValueError(f"{kind} is no type of an array of texts")
+        if math.prod(shape) != len(items):
+            raise ValueError(f"{len(items)} values are no array of shape {shape}")
+        self.budget.take(held.itemsize * len(items), "an array of texts")
+        array = np.empty(shape, held)
+        array.ravel()[:] = self.made(items)
         return array
-    if kind == "member":
-        return _named(parts[0])[parts[1]]
-    if kind in ("object", "named"):
-        return _named(parts[0])(**{name: _made(item, arrays) for name, item in parts[1].items()})
-    if kind == "dict":
-        return {_made(key, arrays): _made(held, arrays) for key, held in parts}
-    return _MANY[kind](_made(item, arrays) for item in parts)
+
+    def _named(self, name: str) -> Any:
+        """Return a class that the result may hold."""
+        if self.classes is not None and name not in self.classes:
+            raise ValueError(f"{name} is no class of such a result")
+        return _named(name)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from idc_core.base.arrays import Array
-from idc_core.base.config import config
+from idc_core.base.config import config, config_file
 from idc_core.base.files import keeping, partial_file
 from idc_core.base.progress import Progress, report
 from idc_core.datasets import Dataset
@@ -105,8 +105,8 @@ def save_suite(
     `like` what the network's tests look like, and how they were made. `owner` says whose it is, empty for everybody's,
     and `shared` that others see it. Where the same tests of the same owner are there already, they get the new label.
     Raises SettingError if the label is empty, an array comes without targets or `like`, or the provenance cannot be
-    written; DataError if the tests do not fit, are too large to be read again, or cannot be written; CancelledError if
-    stopped: nothing is left behind.
+    written; DataError if the tests do not fit, are too large to be read again, have no room, or cannot be written;
+    CancelledError if stopped: nothing is left behind.
     """
     label = " ".join(label.split())
     if not label:
@@ -122,6 +122,7 @@ def save_suite(
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
             address = _write(archive, tests, about, on_progress)
         path = folder / f"{_file_name(address, owner)}.npz"
+        _check_room(label, partial.stat().st_size, path, owner)
         partial.replace(path)
     return path
 
@@ -185,6 +186,21 @@ def change_saved(name: str, asker: str | None = None, *, label: str | None = Non
     about = SAVED.own(name, asker)
     label, shared = about.label if label is None else label, about.shared if shared is None else shared
     save_suite(label, open_saved(name), owner=about.owner, shared=shared)
+
+
+def _check_room(label: str, size: int, path: Path, owner: str) -> None:
+    """Refuse a suite for which its owner, or all together, have no room left; `path` is the file that it replaces."""
+    held = {file.stem: bytes_of for file, _, _, bytes_of in SAVED.state() if file != path}
+    rooms = [(config().suites - sum(held.values()), "suites_mib")]
+    if owner:
+        own = (held.get(name, 0) for name, suite in SAVED.listed().items() if suite.owner == owner)
+        rooms.append((config().person - sum(own), "person_mib"))
+    for room, limit in rooms:
+        if size > room:
+            raise DataError(
+                f"{label!r} takes {size:,} bytes, and saved test sets have {max(0, room):,} left. Delete some that are "
+                f"no longer needed, or raise {limit} in the section limits of {config_file().name}."
+            )
 
 
 def _file_name(address: str, owner: str) -> str:

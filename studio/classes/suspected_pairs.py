@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from idc_core.base.spreadsheets import csv
 from idc_core.confusion import countable_layers
 from idc_core.confusion.distance import cluster_order, neighbours
 from idc_core.confusion.findings import least_recalled
@@ -30,7 +31,6 @@ from studio.state.choices import choose_one
 from studio.state.selection import Point, Selection, carried
 from studio.text import literal, percent, plural
 from studio.widgets import layout
-from studio.widgets.charts import csv
 
 _MOST_PAIRS = 500
 """Pairs in the ranked list at most; all are in the file for download."""

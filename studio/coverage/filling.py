@@ -8,6 +8,7 @@ from zlib import crc32
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.spreadsheets import csv
 from idc_core.errors import CancelledError, IdcError
 from idc_core.filling.settings import FillSettings
 from idc_core.models.registry import companions, shipped_card
@@ -18,7 +19,6 @@ from studio.jobs.results import View, idc_settings
 from studio.state import address
 from studio.text import count, literal, plural
 from studio.widgets import layout
-from studio.widgets.charts import csv
 
 if TYPE_CHECKING:
     from idc_core.coverage.cells import Codes

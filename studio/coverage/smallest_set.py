@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.spreadsheets import csv
 from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from studio.coverage.cell_details import DISTANCE, is_pictures
 from studio.jobs.results import View
 from studio.text import cell_name, count, percent, plural
 from studio.widgets import layout
-from studio.widgets.charts import csv
 
 _SHOWN, _SHOWN_TEXTS = 60, 6
 """Tests shown of the set, and the same for texts."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from idc_core.base.spreadsheets import csv
 from idc_core.errors import IdcError
 from studio.state import visitor
 from studio.text import literal, plural
-from studio.widgets.charts import csv
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured

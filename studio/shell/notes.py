@@ -158,7 +158,7 @@ def _draw_export(kept: list[Note]) -> None:
 
 def _table(kept: list[Note]) -> str:
     """Write notes as CSV, with the end of the address that shows what each is about."""
-    from studio.widgets.charts import csv
+    from idc_core.base.spreadsheets import csv
 
     names = ("written", "subject", "setup", "text")
     rows = [{name: getattr(note, name) for name in names} | {"address": urlencode(note.place)} for note in kept]

@@ -12,6 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
+from idc_core.base.spreadsheets import csv
 from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
@@ -19,7 +20,6 @@ from studio.state import address
 from studio.state.selection import selected
 from studio.text import cell_name, literal, plural, times
 from studio.widgets import gallery
-from studio.widgets.charts import csv
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import streamlit as st
 
 from idc_core.base.files import SHIPPED
+from idc_core.base.spreadsheets import csv
 from idc_core.figures.palette import palette
 from studio.jobs.results import View
 from studio.state import address, visitor
@@ -28,9 +28,6 @@ _Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
 _SCALES = {"linear": "linear", "log": "log"}
 """Scales that an axis can be switched to: name and label."""
-
-_FORMULA = re.compile(r"[=+\-@\t\r](?!\d*\.?\d+([eE][+-]?\d+)?$)")
-"""What a spreadsheet takes for a formula; a number with its sign is none."""
 
 ASSETS = SHIPPED / "assets"
 _follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
@@ -290,18 +287,3 @@ def _choose_scale(key: str, default: str) -> str:
 
 def _rows(table: _Table) -> str:
     return csv(table() if callable(table) else table)
-
-
-def csv(table: pd.DataFrame) -> str:
-    """Write a table so that its numbers can be read again exactly; the index is left out.
-
-    A text that a spreadsheet would run as a formula gets an apostrophe in front: names may be somebody else's.
-    """
-    shown = table.map(_inert).rename(columns=_inert)
-    text: str = shown.to_csv(index=False)
-    return text
-
-
-def _inert(value: object) -> object:
-    """Return a cell as a spreadsheet shows it and does not run it."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value

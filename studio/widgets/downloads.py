@@ -11,11 +11,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from idc_core.base.spreadsheets import csv
 from idc_core.figures import input_images
 from studio.jobs.results import View
 from studio.jobs.wording import feature_names, is_series
 from studio.text import count
-from studio.widgets.charts import csv
 from studio.widgets.gallery import caption, digest, written
 
 if TYPE_CHECKING:

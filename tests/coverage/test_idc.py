@@ -172,7 +172,7 @@ class TestDefinition:
         assert criterion.important.tolist() == asked.important.tolist()
         assert IDC(dense(), layer).learn(numbers(50, neurons, seed=3).numpy(), np.arange(neurons)).m == neurons
 
-    @pytest.mark.parametrize("clusters", [2, np.int64(2), [2], (2, 2)])
+    @pytest.mark.parametrize("clusters", [2, np.int64(2), [2]])
     def test_one_number_of_clusters(self, clusters):
         criterion = fitted(clusters=clusters)
         assert criterion.idc.clusters == (2,)

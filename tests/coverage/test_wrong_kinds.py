@@ -129,6 +129,7 @@ def test_it_works_or_is_one_sentence(name):
         (lambda: idc.IDC(3, "fc"), r"Expected a network, a torch\.nn\.Module, not 3"),
         (lambda: idc.IDC(NETWORK, ["fc"]), r"layer must be the name of one layer, not \['fc'\]"),
         (lambda: idc.IDC(NETWORK, "fc", rule=None), "rule must be the name of a rule, a table, or Rele.*, not None"),
+        (lambda: idc.IDC(NETWORK, "fc", clusters=(3, 3)), r"clusters to be whole numbers.*each once; got \(3, 3\)"),
         (lambda: idc.IDC(NETWORK, "fc", clusters=1), r"clusters to be whole numbers from 2 to 256.*got 1"),
         (lambda: idc.IDC(NETWORK, "fc", clusters=None), r"clusters to be whole numbers.*got None"),
         (lambda: idc.IDC(NETWORK, "fc", clustering=[]), r"Unknown clustering \[\]: expected one of k-means"),

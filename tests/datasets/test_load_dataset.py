@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from idc_core.cli import main
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.datasets.dataset import Items, content_fingerprint
 from idc_core.errors import CancelledError, DataError, IdcError
@@ -53,6 +54,16 @@ def test_every_dataset_keeps_the_promises_of_its_type(small, name, split):
         assert data.inputs.dtype == np.float32
         assert 0 <= data.inputs.min() < data.inputs.max() <= 1
         assert data.texts == ()
+
+
+def test_what_cannot_be_read_stands_in_nobodys_way(tmp_path, capsys):
+    """A file that was refused is not in the registry, where every later command would come upon it."""
+    (tmp_path / "bad.csv").write_text("a,b\n1\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"bad\.csv"):
+        load_dataset(str(tmp_path / "bad.csv"))
+    assert tuple(DATASETS) == NAMES
+    assert main(["analyze", "--model", "lenet1-digits", "--data", "sql"]) == 2
+    assert "but sql is for classification of inputs of shape" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -331,6 +331,8 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         (SMALL + "m = 99\n" + "[[check.limit]]\nat_least = 0.1\n", "99"),
         (SMALL + "rule = 'lrp'\n" + LIMIT, "'lrp': expected one of z, epsilon"),
         (SMALL + "clusters = [1]\n" + LIMIT, "Expected clusters to be whole numbers from 2 to 256"),
+        (SMALL + "clusters = [2, 2]\n" + LIMIT, "each once; got (2, 2)"),
+        (SMALL + "epsilon = 0\n" + LIMIT, "epsilon of a relevance rule must be a number of at least 1e-12, not 0"),
         (SMALL + "clustering = 'x'\n" + LIMIT, "expected one of k-means"),
         (SMALL + "priority = 'x'\n" + LIMIT, "expected one of sum"),
         (SMALL + "layer = 'fc9'\n" + LIMIT, "fc9"),

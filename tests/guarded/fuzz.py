@@ -7,7 +7,6 @@ It writes `report.json` into the folder WORK, and every file that gave what it m
 import json
 import os
 import resource
-import signal
 import sys
 import time
 import traceback
@@ -22,6 +21,7 @@ from tests.guarded.data_files import DATA
 from tests.guarded.folder_files import FOLDERS
 from tests.guarded.kept_files import KEPT
 from tests.guarded.library_files import LIBRARY
+from tests.guarded.measured import Hang, no_longer_than, peak
 from tests.guarded.network_files import NETWORK_FILES
 from tests.guarded.own_files import OWN
 from tests.guarded.published_files import PUBLISHED
@@ -45,10 +45,6 @@ THIN, LESS_THIN = 16, 4
 """The tests read one copy in so many: the first of the readers that have many, the other of those that take long."""
 
 
-class Hang(BaseException):
-    """A call waits."""
-
-
 class FailedError(Exception):
     """A call gave what it must not."""
 
@@ -56,10 +52,10 @@ class FailedError(Exception):
 def outcome(reader, path, good, family):
     """Read a file: "refused", "equal" or "other"; `FailedError` where it is none of what is allowed."""
     begun = time.process_time()
-    signal.alarm(HANG)
     try:
-        result = reader.read(path)
-        found = "equal" if plain(result) == good else "other"
+        with no_longer_than(HANG):
+            result = reader.read(path)
+            found = "equal" if plain(result) == good else "other"
     except IdcError as error:
         message = str(error)
         if not message.strip() or len(message) > 5000:
@@ -69,8 +65,6 @@ def outcome(reader, path, good, family):
         raise FailedError(f"no end after {HANG} s") from None
     except Exception as error:
         raise FailedError("".join(traceback.format_exception(error)[-6:])) from error
-    finally:
-        signal.alarm(0)
     taken = time.process_time() - begun
     if taken > SECONDS:
         raise FailedError(f"{taken:.1f} s")
@@ -111,6 +105,8 @@ def special(path, content):
     path.write_bytes(content)
     os.truncate(path, 48 << 20)
     yield "48 MB of zeros behind it"
+    os.truncate(path, 3 << 30)  # of which the disk holds nothing
+    yield "3 GB of zeros behind it"
     os.truncate(path, len(content))
 
 
@@ -175,10 +171,6 @@ def main():
         os.environ[name] = str(folder)
     os.chdir(empty["CWD"])
 
-    def hang(*_):
-        raise Hang
-
-    signal.signal(signal.SIGALRM, hang)
     report = {}
     started = peak()
     held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
@@ -191,12 +183,6 @@ def main():
     left = [str(one) for folder in empty.values() for one in folder.rglob("*")]
     content = {"readers": report, "started": started, "grown": peak() - started, "left": left}
     (work / "report.json").write_text(json.dumps(content))
-
-
-def peak():
-    """Most bytes of memory that this process has held; `getrusage` counts what its parent held, too."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) << 10
 
 
 if __name__ == "__main__":

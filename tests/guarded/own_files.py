@@ -17,6 +17,7 @@ from idc_core.datasets.pictures import read_pictures
 from idc_core.datasets.preparation import Preparation
 from idc_core.inspection.families.custom import mask_hypothesis
 from idc_core.models.network_file import NetworkFile
+from idc_core.opening import setup_files
 from idc_core.suites import custom_suite
 from tests.guarded import crafted_arrays, crafted_binaries, crafted_texts, damage
 from tests.guarded.reader import Reader
@@ -242,6 +243,22 @@ def criterion(name, **options):
     )
 
 
+SETUP = """import idc_core as idc
+
+@idc.dataset("toy-setup", class_names=("a", "b"))
+def read(split):
+    return [[0.0, 1.0]] * 4, [0, 1, 0, 1]
+"""
+
+
+def set_up(path):
+    """What a setup file registers, which is taken out again."""
+    try:
+        return setup_files.open_setup(path).datasets
+    finally:
+        setup_files._close_all()
+
+
 PICTURE_FILES = {f"{name}/{number}.png": random.integers(0, 256, (4, 5)) for name in "ab" for number in range(2)}
 PICTURE_READERS = ("idc_core.datasets.pictures", "idc_core.datasets.row_cache", "idc_core.datasets.streamed")
 
@@ -384,6 +401,17 @@ OWN = (
         damage.all_of,
         valid=lambda found: type(found.memory_mib) is int and found.memory_mib >= 1,
         tries=360,
+    ),
+    Reader(
+        "setup file",
+        ("idc_core.opening.setup_files",),
+        written("setup.py", SETUP),
+        set_up,
+        {"comment": lambda content, random: content + b"# %d" % random.randrange(1000)},
+        {"damage": "a person's own code: another one does something else"},
+        heads=lambda content: set(),
+        tries=8,
+        flips=0,
     ),
     Reader(
         "a network in ONNX",

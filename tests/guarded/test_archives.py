@@ -60,6 +60,7 @@ def locator(record_size):
         (archive(A, [entry(b"a", 0, 5, content=4_000_000_000)]), "a would take 4,000,00"),
         (wide(1 << 60), "a would take 1,152,921,504,6"),
         (archive(A, [entry(b"../a", 0, 5, content=5)]), "leads out of its folder"),
+        (archive(local(b"a\0b", b"hello"), [entry(b"a\0b", 0, 5, content=5)]), "whose name leads out"),
         (
             lambda: archive(b"", [entry(b"x", 0, 0)] * 1_000_000),
             "the list of its members would take 1,175,000,000 bytes",

@@ -4,7 +4,9 @@ import csv
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -89,6 +91,42 @@ def test_export(kept_once, counts, tmp_path, view):
         export(view, tmp_path / "out.xls")
     with pytest.raises(SettingError, match="cannot be written"):
         export(view, tmp_path / "nowhere" / "out.csv")
+
+
+def test_an_exported_table_holds_no_formulas(found, tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    names = ["=cmd|' /c calc'!A1", "-0.5", "@SUM(A1)", "cat"]
+    hypotheses = tuple((name, "=1+1", "yes or no") for name in names)
+    keep(replace(found, hypotheses=hypotheses))
+    export("hypotheses", tmp_path / "out.csv")
+    with (tmp_path / "out.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["hypothesis"] for row in rows] == ["'=cmd|' /c calc'!A1", "-0.5", "'@SUM(A1)", "cat"]
+    assert {row["family"] for row in rows} == {"'=1+1"}
+
+
+def test_what_a_full_disk_left_is_made_anew(found, tmp_path, monkeypatch):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    store_path().touch()
+    with pytest.raises(DataError, match="There is no inspection yet"):
+        database().ask("SELECT * FROM runs")
+    run = keep(found, "first")
+    assert database().ask("SELECT run FROM runs").rows == [(run,)]
+    assert {path.name for path in tmp_path.iterdir()} == {"inspection.duckdb"}
+
+
+def test_a_database_is_made_whole_or_not_at_all(found, tmp_path, monkeypatch):
+    """As on a full disk: the process that makes it may write no byte."""
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    text, narrow = Path(process.__file__).read_text(encoding="utf-8"), tmp_path / "narrow" / "process.py"
+    narrow.parent.mkdir()
+    narrow.write_text(text.replace("LIMITS = _Limits()", "LIMITS = _Limits(file_bytes=6000)"), encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "__file__", str(narrow))
+        with pytest.raises(DataError, match="cannot be"):
+            keep(found, "first")
+    assert {path.name for path in tmp_path.iterdir()} == {"narrow"}
+    keep(found, "first")
 
 
 def test_export_as_parquet(kept_once, counts, tmp_path):

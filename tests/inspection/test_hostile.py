@@ -102,7 +102,7 @@ OTHERS = {
     "zip": "is not a DuckDB database",
     "picture": "is not a DuckDB database",
     "SQLite": "is an SQLite database; the DuckDB database of inspections was expected there",
-    "empty": "is empty",
+    "empty": "There is no inspection yet",
     "noise": "is not a DuckDB database",
     "marked noise": "cannot be opened",
     "text": "is not a DuckDB database",

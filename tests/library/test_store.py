@@ -129,11 +129,22 @@ def test_an_upload_has_a_limit_and_the_library_a_quota(home, tmp_path, monkeypat
         upload(bytes((1 << 20) + 1))
     upload(bytes(1 << 20))
     upload(b"1" * (1 << 19))
-    with pytest.raises(DataError, match=r"does not fit into the library, which has 524,288 bytes left of 2 MiB"):
+    with pytest.raises(DataError, match=r"does not fit: the library has 524,288 bytes left of 2 MiB"):
         upload(b"2" * (1 << 20))
     with pytest.raises(DataError, match="is empty"):
         upload(b"")
     assert len(kept()) == len(library.ENTRIES.listed()) == 2
+
+
+def test_a_visitor_from_elsewhere_leaves_room_for_others(home, tmp_path, monkeypatch):
+    owner_config(monkeypatch, tmp_path, "person_mib = 1")
+    upload(bytes(1 << 19), owner="somebody")
+    upload(bytes(1 << 19), owner="somebody", name="again.onnx")  # the same content counts once
+    upload(b"1" * (1 << 19), owner="somebody")
+    with pytest.raises(DataError, match=r"does not fit: you have 0 bytes left of 1 MiB.*person_mib"):
+        upload(b"2", owner="somebody")
+    upload(b"2", owner="somebody else")
+    upload(bytes((1 << 20) + 1))  # at this computer the limit is that of the library
 
 
 def test_a_stopped_upload_leaves_nothing(home):

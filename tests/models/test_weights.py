@@ -134,6 +134,10 @@ def test_card_without_a_field_is_refused(copied):
         ({"name": None}, "Expected `str`, got `null`"),
         ({"task": "guessing"}, "Invalid enum value 'guessing'"),
         ({"metrics": {"test_accuracy": "high"}}, "Expected `float`, got `str`"),
+        ({"metrics": {"test_accuracy": 7}}, "expected accuracies from 0 to 1"),
+        ({"metrics": {"test_rmse": 0.1}}, "expected no 'test_rmse' of a classification"),
+        ({"task": "regression"}, "expected no 'test_accuracy' of a regression"),
+        ({"task": "regression", "metrics": {}}, "says regression, but its data digits are for classification"),
         ({"fingerprint": "x"}, "16 hexadecimal digits"),
         ({"more": 1}, "must have the fields"),
     ],
@@ -161,6 +165,14 @@ def test_a_card_that_cannot_be_is_refused_by_field(copied, change, message):
 def test_a_card_that_is_no_plain_object_is_refused(copied, text, message):
     copied.with_suffix(".json").write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=message):
+        load_model(NAME, weights=copied)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32-le"])
+def test_a_card_in_another_encoding_is_refused(copied, encoding):
+    card = copied.with_suffix(".json")
+    card.write_text(card.read_text(encoding="utf-8"), encoding=encoding)
+    with pytest.raises(ModelError, match="cannot be read as JSON"):
         load_model(NAME, weights=copied)
 
 

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from idc_core.base.spreadsheets import csv
 from idc_core.figures.input_texts import words_of
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, Setup
 from studio.widgets import charts, downloads
-from studio.widgets.charts import csv
 from studio.widgets.gallery import _marked_words, caption
 from tests.pages.reading import RETRAINED, TABS, read_page, until_drawn
 
@@ -56,15 +56,6 @@ def open_script(**parameters):
 @pytest.fixture(scope="module")
 def view():
     return open_view(DEFAULT)
-
-
-def test_names_of_others_are_no_formulas_of_a_spreadsheet():
-    names = ["=1+1", "+cmd|' /c calc'!A1", "@SUM(A1)", "-2+3", "\t=1", "cat", "-0.5", "+1e-3", "a=b", ""]
-    table = pd.DataFrame({"=name": names, "score": np.linspace(-1, 1, len(names))})
-    again = pd.read_csv(io.StringIO(csv(table)), keep_default_na=False, dtype={"'=name": str})
-    assert list(again.columns) == ["'=name", "score"]
-    assert list(again["'=name"]) == [f"'{name}" for name in names[:5]] + names[5:]
-    np.testing.assert_array_equal(again["score"], table["score"])
 
 
 @pytest.mark.parametrize(("name", "tab"), [*TABS, ("robustness", RETRAINED)], ids=str)

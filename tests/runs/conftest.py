@@ -7,6 +7,7 @@ import pytest
 
 from idc_core import store
 from idc_core.analysis.result import Analysis
+from idc_core.clustering.kmeans import Clusters
 from idc_core.runs import RUN_KINDS
 
 
@@ -24,6 +25,7 @@ def analysis(seed=0, m=3, tests=60, centres=((0.0, 1.0), (0.0, 1.0, 2.0), (0.0, 
     activations = np.zeros((tests, m), np.float32)
     codes = np.ravel_multi_index(cells.T.astype(int), sizes).astype(np.int64)
     covered, total = len(set(codes.tolist())), int(np.prod(sizes))
+    centroids = tuple(np.array(one) for one in centres[:m])
     return Analysis(
         layer="fc",
         m=m,
@@ -32,11 +34,11 @@ def analysis(seed=0, m=3, tests=60, centres=((0.0, 1.0), (0.0, 1.0, 2.0), (0.0, 
         rmse=None,
         predictions=np.zeros(tests, np.int64),
         confidence=np.ones(tests, np.float32),
-        correct=np.ones(tests, bool),
+        correct=np.arange(tests) % 2 == 0,
         importance=np.arange(5.0),
         important=np.arange(m, dtype=np.int64),
-        clusters=(),
-        centroids=tuple(np.array(one) for one in centres[:m]),
+        clusters=tuple(_clusters(one, tests) for one in centroids),
+        centroids=centroids,
         train_activations=activations,
         test_activations=activations,
         test_relevance=activations,
@@ -47,6 +49,12 @@ def analysis(seed=0, m=3, tests=60, centres=((0.0, 1.0), (0.0, 1.0, 2.0), (0.0, 
         score=covered / total,
         seconds={"all": 0.1},
     )
+
+
+def _clusters(centroids, values):
+    """Clusters of equal numbers of values around centroids."""
+    counts = np.bincount(np.arange(values) % len(centroids), minlength=len(centroids))
+    return Clusters(centroids, (centroids[1:] + centroids[:-1]) / 2, {}, {}, counts, values)
 
 
 def told(**more):

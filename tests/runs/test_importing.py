@@ -11,9 +11,10 @@ from safetensors.numpy import load_file, save_file
 from idc_core import store
 from idc_core.cli import main
 from idc_core.errors import DataError
-from idc_core.runs import find_runs, import_runs
+from idc_core.runs import RUN_KINDS, find_runs, import_runs
+from idc_core.runs.agreement import _CHECKS
 from idc_core.store import result_file
-from tests.runs.conftest import analysis, keep
+from tests.runs.conftest import analysis, keep, told
 
 
 @pytest.fixture
@@ -74,6 +75,27 @@ def field(name, value):
     return change
 
 
+def with_settings(path, **settings):
+    with_facts(path, settings=told(**settings))
+
+
+def with_array(path, name, change):
+    """Change one array, in a file whose checksum fits."""
+    with result_file.safe_open(path, framework="numpy") as file:
+        place = json.loads(file.metadata()["tree"])["object"][1][name]["array"]
+    arrays = load_file(path)
+    arrays[place] = np.ascontiguousarray(change(arrays[place]))
+    with result_file.safe_open(path, framework="numpy") as file:
+        held = file.metadata()
+    held.pop("checksum")
+    save_file(arrays, path, held | {"checksum": result_file._checksum(held, arrays)})
+
+
+def other_score(path):
+    with_tree(path, field("score", 0.125))
+    with_facts(path, scores=store.read_facts(path).scores | {"idc": 0.125})
+
+
 WRONG = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
     "one bit": lambda path: path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1])),
@@ -99,6 +121,28 @@ WRONG = {
     "long texts": lambda path: with_tree(path, field("codes", {"items": ["<U1000000000", [1], ["a"]]})),
     "deep": lambda path: rewritten(path, tree="[" * 100_000 + "]" * 100_000),
     "missing field": lambda path: with_tree(path, lambda tree: {"object": [tree["object"][0], {}]}),
+    "a class that no run has": lambda path: with_tree(
+        path,
+        field("seconds", {"dict": [["all", {"object": ["idc_core.models.network_file:NetworkFile", {"path": "/"}]}]]}),
+    ),
+    "not numbers": lambda path: with_array(path, "test_activations", lambda values: values * np.nan),
+    "infinite": lambda path: with_array(path, "importance", lambda values: values + np.inf),
+    "other types": lambda path: with_array(path, "codes", lambda values: values.astype(np.uint8)),
+    "flattened": lambda path: with_array(path, "assignments", lambda values: values.reshape(-1)),
+    "fewer tests": lambda path: with_array(path, "predictions", lambda values: values[:-1]),
+    "clusters that there are not": lambda path: with_array(path, "assignments", lambda values: values + np.uint8(200)),
+    "neurons that there are not": lambda path: with_array(path, "important", lambda values: values + 1000),
+    "cells of other tests": lambda path: with_array(path, "codes", lambda values: values[::-1]),
+    "another layer": lambda path: with_tree(path, field("layer", "javascript:alert(1)")),
+    "no settings": lambda path: with_tree(path, field("settings", {"dict": []})),
+    "no seconds": lambda path: with_tree(path, field("seconds", {"dict": [["all", "long"]]})),
+    "many neurons": lambda path: with_tree(path, field("m", 10**9)),
+    "many neurons, as its settings say": lambda path: with_settings(path, m=10**9),
+    "a layer that is a list": lambda path: with_settings(path, layer=["fc"]),
+    "more tests in its settings": lambda path: with_settings(path, test_inputs=61),
+    "an address that runs": lambda path: with_settings(path, address="javascript:alert(1)"),
+    "an address elsewhere": lambda path: with_settings(path, address="//example.org/?m=3"),
+    "another score": other_score,
     "name": lambda path: path.rename(path.with_name(f"run{store.ENDING}")),
     "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
 }
@@ -119,6 +163,10 @@ def test_a_hostile_file_is_refused_in_a_sentence_and_leaves_nothing(elsewhere, t
     assert len(sentence) < 700
     assert not list((tmp_path / "here").rglob("*.safetensors"))
     assert not list((tmp_path / "here").rglob("*.partial"))
+
+
+def test_every_kind_is_looked_through():
+    assert set(_CHECKS) == {*RUN_KINDS, "trace"}
 
 
 def test_runs_of_another_version_are_taken_and_places_without_results_are_not(elsewhere, tmp_path):

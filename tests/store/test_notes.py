@@ -57,8 +57,12 @@ def test_there_is_a_limit(monkeypatch):
     monkeypatch.setattr(notes, "_MOST", 2)
     write()
     write()
-    with pytest.raises(SettingError, match="delete some"):
+    with pytest.raises(SettingError, match="which is the limit for one person: delete some"):
         write()
+    monkeypatch.setattr(notes, "_MOST_OF_ALL", 3)
+    write(owner="somebody else")
+    with pytest.raises(SettingError, match="which is the limit for all: delete some"):
+        write(owner="a third")
 
 
 @pytest.mark.parametrize("name", ["../note-0123456789abcdef", "note-0", "/etc/passwd"])

@@ -161,6 +161,28 @@ def test_what_is_too_large_to_be_read_again_is_refused(digits, one_mebibyte):
     assert not list(SAVED.folder.glob("*"))
 
 
+def test_saved_tests_have_a_quota_for_all_and_one_per_person(digits, tmp_path, monkeypatch):
+    path = tmp_path / "owner.toml"
+    path.write_text("[limits]\nsuites_mib = 2\nperson_mib = 1\n", encoding="utf-8")
+    monkeypatch.setenv("IDC_CONFIG", str(path))
+    draw = np.random.default_rng(0)
+
+    def save(label, owner=""):
+        noise = draw.random((250, *digits.inputs.shape[1:])).astype(np.float32)  # nothing makes it smaller
+        return save_suite(label, noise, np.zeros(250, int), like=digits, owner=owner)
+
+    mine = save("Mine", "somebody")
+    with pytest.raises(DataError, match=r"'More' takes [\d,]+ bytes, and saved test sets have [\d,]+ left.*person_mib"):
+        save("More", "somebody")
+    change_saved(mine.stem, "somebody", label="Ours")  # takes the place of itself
+    save("Theirs", "somebody else")
+    with pytest.raises(DataError, match="or raise suites_mib"):
+        save("Everybody's")
+    assert sorted(suite.label for suite in SAVED.listed().values()) == ["Ours", "Theirs"]
+    SAVED.delete(mine.stem)
+    save("Everybody's")
+
+
 def test_stopping_leaves_nothing_behind(digits):
     with pytest.raises(CancelledError):
         save_suite("Mine", make_suite("noise", digits), on_progress=lambda done, total, label: False)

@@ -14,10 +14,11 @@ from onnx import AttributeProto
 from torch import Tensor, nn
 
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
+from idc_core.models.bounded import Bounded
 from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
 from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
 from idc_core.models.onnx.reading import Graph, RawNode, read_graph
-from idc_core.models.onnx.registry import MISTAKES, MOST_ELEMENTS, OPERATORS, Node, WrittenBatch
+from idc_core.models.onnx.registry import MISTAKES, OPERATORS, Node, WrittenBatch
 
 _Made = TypeVar("_Made")
 
@@ -60,7 +61,7 @@ def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
     fixed = sizes.pop() if len(sizes) == 1 else None
     batch = None if fixed is None else WrittenBatch(fixed)
     network = build_network(graph, batch)
-    check_batches(network, graph.where, batch)
+    check_batches(network, graph.where, batch, graph.budget)
     network.remarks = graph.remarks
     return network
 
@@ -87,7 +88,6 @@ class _Building:
         self.maker: dict[str, Node] = {}
         self.uses = Counter(name for node in graph.nodes for name in node.inputs) + Counter(graph.outputs)
         self._seen: Counter[str] = Counter()
-        self._folded = 0
 
     def add(self, raw: RawNode) -> None:
         """Add a node, or compute it now where it depends on no input."""
@@ -150,12 +150,9 @@ class _Building:
 
     def _fold(self, node: Node, module: nn.Module) -> None:
         """Compute a node that depends on no input."""
-        with torch.no_grad():
+        with torch.no_grad(), Bounded(self.graph.budget):
             result = _attempt(node, module)
         results = result if isinstance(result, tuple | list) else (result,)
-        self._folded += sum(tensor.numel() for tensor in results)
-        if self._folded > MOST_ELEMENTS:
-            raise ModelError(f"{node}: constants of more than {MOST_ELEMENTS:,} numbers would be made.")
         self.constants.update((name, tensor) for name, tensor in zip(node.outputs, results, strict=False) if name)
 
 

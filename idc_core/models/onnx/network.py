@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.errors import IdcError, ModelError
+from idc_core.guarded import Budget
+from idc_core.models.bounded import Bounded, TooLargeError
 from idc_core.models.named_inputs import naming_of
 from idc_core.models.network import Expected, Network
 from idc_core.models.onnx.reading import Value
@@ -138,10 +140,11 @@ def _check_input(value: Value, x: Tensor) -> None:
         raise ModelError(f"Input {value.name!r} has the shape {tuple(x.shape)}; expected ({sizes}).")
 
 
-def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None) -> None:
+def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, budget: Budget) -> None:
     """Refuse a network whose predictions depend on the batch size; it is tried where its input's shape is known.
 
-    A batch size that is written into the graph is tried first, so that reshapes learn where it is.
+    A batch size that is written into the graph is tried first, so that reshapes learn where it is. What the network
+    holds at once counts in the budget.
     """
     if any(value.shape is None or not value.shape or None in value.shape[1:] for value in network.inputs):
         return
@@ -149,13 +152,15 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None) 
     pair = [_sample(value, random) for value in network.inputs]
     advice = "Export it with a batch size that is left open (dynamic axes)."
     try:
-        with torch.no_grad():
+        with torch.no_grad(), Bounded(budget):
             if batch is not None:
                 batch.learning = True
                 network(*(x[:1].expand(batch.size, *x.shape[1:]) for x in pair))
                 batch.learning = False
             single = [_all(network(*(x[row : row + 1] for x in pair))) for row in range(2)]
             both = _all(network(*pair))
+    except TooLargeError as error:
+        raise ModelError(f"{where}: {error}") from error
     except ModelError as error:
         raise ModelError(f"{where} does not run on one input and on two: {error} {advice}") from error
     for name, together, first, other in zip(network._outputs, both, *single, strict=True):

@@ -58,10 +58,17 @@ class Graph:
     outputs: tuple[str, ...]
     constants: dict[str, Tensor]
     nodes: tuple[RawNode, ...]
+    budget: Budget  # what its constants, and what is computed of it, may hold
     remarks: tuple[str, ...] = ()  # what was left out
 
 
-def _read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
+# The file's content, what the parser makes of it, and the arrays that are taken from that.
+_COPIES = 3
+
+
+def _read_bytes(
+    path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None, copies: int = 1
+) -> bytearray:
     """Return the content of a file, or a part of it; this is the one place that opens files.
 
     Raises ModelError if it is no regular file, takes more memory than is allowed, or is shorter than the part.
@@ -72,9 +79,12 @@ def _read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length:
             needed = size - offset if length is None else length
             if needed < 0 or offset + needed > size:
                 raise ModelError(f"{where} has {size:,} bytes; byte {offset + max(0, needed):,} is wanted from it.")
-            budget.take(needed, "its content")
+            budget.take(copies * needed, "its content")
             stream.seek(offset)
-            return stream.read(needed)
+            content = bytearray(needed)
+            if stream.readinto(content) != needed:  # type: ignore[attr-defined]
+                raise ModelError(f"{where} changed while it was read; read it again.")
+            return content
     except DataError as error:
         raise ModelError(str(error)) from error
     except OSError as error:
@@ -86,10 +96,12 @@ def read_graph(path: Path, scores: bool = False) -> Graph:
     where = f"The ONNX file {path}"
     proto, budget = ModelProto(), Budget(where)
     try:
-        proto.ParseFromString(_read_bytes(path, where, budget))
+        proto.ParseFromString(_read_bytes(path, where, budget, copies=_COPIES))
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
-    return _graph_of(proto, where, path.parent, budget, scores)
+    graph = _graph_of(proto, where, path.parent, budget, scores)
+    budget.held = sum(value.nbytes for value in graph.constants.values())  # the rest goes with the parser
+    return graph
 
 
 def _graph_of(
@@ -98,7 +110,7 @@ def _graph_of(
     """Check a network that has been parsed; without a folder nothing may lie beside it."""
     held = budget or Budget(where)
 
-    def read(location: str, offset: int, length: int | None) -> bytes:
+    def read(location: str, offset: int, length: int | None) -> bytearray:
         if folder is None:
             raise ModelError(f"{where} has weights in another file, {location!r}; expected them in the file itself.")
         path = inside(folder, location, where)
@@ -130,7 +142,8 @@ def _graph_of(
         constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
-    result = Graph(where, opset, inputs, tuple(info.name for info in graph.output), constants, nodes, remarks)
+    outputs = tuple(info.name for info in graph.output)
+    result = Graph(where, opset, inputs, outputs, constants, nodes, held, remarks)
     _check_order(result, graph)
     return result
 

@@ -92,7 +92,7 @@ def _is_one(name: str, graph: GraphProto) -> bool:
     tensors = [tensor for tensor in graph.initializer if tensor.name == name]
     if len(tensors) != 1 or tensors[0].data_location == TensorProto.EXTERNAL:
         return False
-    value = tensor_of(tensors[0], lambda location, offset, length: b"", "the number 1")
+    value = tensor_of(tensors[0], lambda location, offset, length: bytearray(), "the number 1")
     return bool(value.numel() == 1 and float(value) == 1)
 
 

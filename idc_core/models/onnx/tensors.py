@@ -14,7 +14,7 @@ from torch import Tensor
 
 from idc_core.errors import ModelError, UnsupportedOperationError
 
-Read = Callable[[str, int, int | None], bytes]
+Read = Callable[[str, int, int | None], bytearray]
 """``read(location, offset, length)`` returns bytes of a file beside the network's own."""
 
 _TYPES: dict[int, torch.dtype] = {
@@ -54,6 +54,7 @@ def tensor_of(proto: TensorProto, read: Read, where: str) -> Tensor:
     shape, size = tuple(proto.dims), torch.empty((), dtype=dtype).element_size()
     if any(length < 0 for length in shape) or proto.HasField("segment"):
         raise ModelError(f"{where} has the shape {list(shape)}, or comes in segments; expected a whole array.")
+    content: bytes | bytearray
     if proto.data_location == TensorProto.EXTERNAL:
         content = _external(proto, read, where, prod(shape) * size)
     elif proto.HasField("raw_data"):
@@ -67,7 +68,8 @@ def tensor_of(proto: TensorProto, read: Read, where: str) -> Tensor:
         )
     if not content:
         return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
+    writable = content if isinstance(content, bytearray) else bytearray(content)
+    return torch.frombuffer(writable, dtype=dtype).reshape(shape)
 
 
 def _from_field(proto: TensorProto, shape: tuple[int, ...], dtype: torch.dtype, where: str) -> Tensor:
@@ -81,7 +83,7 @@ def _from_field(proto: TensorProto, shape: tuple[int, ...], dtype: torch.dtype, 
     return torch.from_numpy(wide).to(dtype).reshape(shape)
 
 
-def _external(proto: TensorProto, read: Read, where: str, needed: int) -> bytes:
+def _external(proto: TensorProto, read: Read, where: str, needed: int) -> bytearray:
     """Read an array that lies in a file beside the network's own."""
     entries = {entry.key: entry.value for entry in proto.external_data}
     try:

@@ -9,7 +9,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
-from idc_core.models.onnx import importing, load_onnx
+from idc_core.models.onnx import load_onnx
 
 X = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
 HUGE = [1 << 15, 1 << 15]
@@ -88,11 +88,36 @@ def test_graphs_are_refused_with_a_sentence(case, tmp_path):
     assert str(found.value).endswith(".") or ": " in str(found.value)
 
 
-def test_constants_that_double_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(importing, "MOST_ELEMENTS", 1 << 16)
+def test_constants_that_double_are_refused(tmp_path, one_mebibyte):
     nodes = [node("Concat", [f"c{i}"] * 2, [f"c{i + 1}"], axis=0) for i in range(40)] + [node("Add", ["x", "c40"])]
-    with pytest.raises(ModelError, match="more than 65,536 numbers would be made"):
+    with pytest.raises(ModelError, match="held at once to 2,093,056 bytes of memory; at most 1,048,576 are"):
         load_onnx(write(tmp_path / "a.onnx", nodes, [numbers("c0", [1.0] * 1024, np.float32)]))
+
+
+SIDE = 1 << 14
+BRANCHES = [node("Expand", ["x", "shape"], ["e"])]
+BRANCHES += [node(name, ["e"], [name]) for name in ("Neg", "Exp", "Tanh")]
+
+
+@pytest.mark.parametrize(("branches", "fits"), [(1, True), (2, False), (3, False)])
+def test_arrays_are_counted_together(tmp_path, one_mebibyte, branches, fits):
+    """Of two inputs each array takes half of what is allowed: one has room, and what becomes of it."""
+    names = ["Neg", "Exp", "Tanh"][:branches]
+    nodes = [*BRANCHES[: 1 + branches], node("Sum", names, ["s"]), node("ReduceMax", ["s"], axes=[0], keepdims=0)]
+    path = write(tmp_path / "a.onnx", nodes, [numbers("shape", [SIDE, 1, 4])], opset=17)
+    if fits:
+        assert load_onnx(path)(torch.ones(2, 4)).shape == (2, 4)
+    else:
+        with pytest.raises(ModelError, match="would bring what is held at once to 1,048,6"):
+            load_onnx(path)
+
+
+def test_arrays_one_after_the_other_have_room(tmp_path, one_mebibyte):
+    """What no later node uses is not counted any more."""
+    chain = [BRANCHES[0], *(node("Neg", ["e" if i == 0 else f"n{i}"], [f"n{i + 1}"]) for i in range(9))]
+    nodes = [*chain, node("ReduceMax", ["n9"], axes=[0], keepdims=0)]
+    path = write(tmp_path / "a.onnx", nodes, [numbers("shape", [SIDE // 2, 1, 4])], opset=17)
+    assert load_onnx(path)(torch.ones(2, 4)).tolist() == [[-1] * 4] * 2
 
 
 def outside(location, offset=0, length=16, dims=(4,)):
