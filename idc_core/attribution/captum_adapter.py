@@ -18,7 +18,8 @@ from torch.overrides import TorchFunctionMode
 
 from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp.calls import Args, Kwargs, Operation, tensors_of
+from idc_core.lrp import endings
+from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, tensors_of
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
@@ -245,7 +246,6 @@ class _Redirected(TorchFunctionMode):
         self._next = 0
         self._waiting: dict[int, tuple[Tensor, list[str]]] = {}
         self._made: dict[int, tuple[Tensor, nn.Module]] = {}
-        self._softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._randomness = Randomness()
 
     def scores(self, output: object) -> Tensor:
@@ -255,7 +255,7 @@ class _Redirected(TorchFunctionMode):
             raise ModelError(f"The network returns a {type(output).__name__}; expected scores of shape (n, classes).")
         self._randomness.check([output])
         self.returned = output
-        scores = self._softmax[id(output)][1] if id(output) in self._softmax else output
+        scores = endings.scores_before(output)
         return scores[:, None] if scores.dim() == 1 else scores
 
     def layer_ran(self, name: str, module: nn.Module, output: object) -> None:
@@ -290,8 +290,7 @@ class _Redirected(TorchFunctionMode):
             result = self._embed(func, args, kwargs)
         else:
             result = func(*args, **kwargs)
-            if name in ("softmax", "log_softmax"):
-                self._softmax[id(result)] = (result, args[0] if args else kwargs["input"])
+        endings.note(name_of(func), args, kwargs, result)
         if self.recording and isinstance(result, Tensor):
             self.elements += result.numel()
         return result

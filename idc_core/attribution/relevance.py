@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from idc_core.attribution.digits import said_lost
 from idc_core.base.progress import Progress
 from idc_core.errors import DataError
 from idc_core.lrp.explained import Explain, explaining
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.batching import Inputs, is_array, whole
 from idc_core.tracing.neurons import Neuron, first_unsound
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
@@ -110,11 +111,7 @@ def relevance(
         for start, arrays in brought_back((batch.start, batch.relevance) for batch in batches):
             for layer, array in arrays.items():
                 if (row := first_unsound(array)) is not None:
-                    raise DataError(
-                        f"Input {start + row:,} gives relevance of layer {layer!r} that is not finite. Check "
-                        "the values of this input and the network's weights, or choose a rule with a damping such as "
-                        "epsilon."
-                    )
+                    raise _unsound(model, inputs, start + row, layer, settings, target, of)
                 by_layer[layer].append(array)
     joined: dict[str, NDArray[np.floating]] = {}
     for layer, parts in by_layer.items():
@@ -122,3 +119,24 @@ def relevance(
         alone = len(parts) == 1 and not any(np.may_share_memory(parts[0], other) for other in joined.values())
         joined[layer] = parts[0] if alone else np.concatenate(parts)
     return joined
+
+
+def _unsound(
+    model: nn.Module,
+    inputs: Inputs,
+    row: int,
+    layer: str,
+    settings: RelevanceSettings,
+    target: str | int | Iterable[int],
+    of: Neuron | None,
+) -> DataError:
+    """Return the error for relevance that is not finite: where that begins, and which rule holds."""
+    given = whole(inputs)
+    said = ""
+    if is_array(given):
+        own = target if isinstance(target, str | int) else int(np.asarray(list(target))[row])
+        said = said_lost(model, given[row : row + 1], settings, own, of)
+    advice = said or (
+        "Check the values of this input and the network's weights, or choose a rule with a damping such as epsilon."
+    )
+    return DataError(f"Input {row:,} gives relevance of layer {layer!r} that is not finite. {advice}")

@@ -7,6 +7,7 @@ References
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.attribution.gradients import as_tensor
 from idc_core.base.progress import Progress, report
 from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp import endings
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
 from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import main_of
@@ -88,7 +90,6 @@ class _Rollout(TorchFunctionMode):
         self.product: Tensor | None = None  # (n, tokens, tokens), the rollout so far
         self.last: Tensor | None = None  # what the last attention gave each token
         self.arrange: Callable[[Tensor], Tensor] = self.by_heads  # puts it, or its gradient, as (n, heads, tokens, ...)
-        self.before_softmax: tuple[Tensor | None, Tensor | None] = None, None  # the last softmax of one row per input
         self.rows = len(batch)
         self.given = batch
         if batch.is_floating_point():
@@ -102,8 +103,11 @@ class _Rollout(TorchFunctionMode):
         kwargs = kwargs or {}
         name = name_of(func)
         if name in _ATTENTIONS:
-            return _ATTENTIONS[name](self, func, *args, **kwargs)
+            result: Any = _ATTENTIONS[name](self, func, *args, **kwargs)
+            endings.note(name, args, kwargs, result)
+            return result
         result = func(*args, **kwargs)
+        endings.note(name, args, kwargs, result)
         if name == "embedding" and self.leaf is None and self._is_given(args[0]):
             result = self.leaf = result.detach().requires_grad_()
         return result
@@ -174,9 +178,7 @@ def _softmax(
     run: _Rollout, func: Operation, input: Tensor, dim: int | None = None, *rest: object, **options: object
 ) -> Tensor:
     result: Tensor = func(input, dim, *rest, **options)
-    if result.dim() == 2:
-        run.before_softmax = result, input
-    elif dim in (-1, result.dim() - 1):
+    if result.dim() > 2 and dim in (-1, result.dim() - 1):
         # What queries and keys give at a token's own place depends on no other token.
         own = run.by_heads(input).diagonal(0, -2, -1)[..., None]
         run.add(run.by_heads(result), own, result, run.by_heads)
@@ -196,8 +198,7 @@ def _of_tokens(run: _Rollout, output: Tensor) -> Tensor:
         raise UnsupportedOperationError(
             "Attention rollout needs a network with attention, and none ran. Choose a rule of relevance propagation."
         )
-    ended, before = run.before_softmax
-    scores = before if output is ended and before is not None else output
+    scores = endings.scores_before(output)
     gradient = None
     if scores.requires_grad and run.last.requires_grad:
         explained = scores.flatten(1).amax(1) if scores.dim() > 1 else scores

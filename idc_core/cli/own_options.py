@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from idc_core.base.own_code import is_url, name_after
 from idc_core.base.parameters import Parameter
-from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Word
+from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Texts, Word
 from idc_core.cli.console import ProgressLine
 from idc_core.datasets.preparation import Preparation
 from idc_core.lrp.explained import EXPLAINED, TOKEN
@@ -33,6 +33,8 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     names = f"{', '.join(EXPLAINED)} or token-N"
     explained = Text("|".join((*EXPLAINED, TOKEN)), names)
     add("--explain", type=explained, metavar="NAME", help=f"what of many scores per input: {names}")
+    add("--output", type=Text(), metavar="NAME", help="name or number of the output with the scores, of several")
+    add("--class-names", type=Texts(), metavar="NAME,NAME,...", help="what its outputs are called, in their order")
     add("--trust", action="store_true", default=None, help="read files that can run code (.pt2): only your own")
     _add_fields(parser.add_argument_group("data from files, given by a path").add_argument, Preparation)
 
@@ -82,6 +84,8 @@ def _own_files(arguments: argparse.Namespace) -> OwnFiles:
     options = FileOptions(
         scaling=_said(arguments, Scaling),
         explain=getattr(arguments, "explain", None) or "",
+        output=getattr(arguments, "output", None) or "",
+        class_names=list(getattr(arguments, "class_names", None) or ()),
         trust=bool(getattr(arguments, "trust", None)),
         preparation=_said(arguments, Preparation),
     )

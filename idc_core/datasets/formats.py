@@ -35,6 +35,8 @@ class DataFormat:
     read_table: ReadTable | None = None
 
 
+_PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".bin")
+
 FOLDER, FILES = "/", "/files"
 """Folders of pictures; folders that hold files of the other formats."""
 
@@ -65,9 +67,19 @@ def format_of(path: Path) -> DataFormat:
         raise DataError(f"{path} is code, which only `idc_core.open_setup` and --setup read; then give a name of it.")
     if not path.exists():
         raise DataError(f"{path} is not there: give the path of a file or folder.")
+    if path.suffix.lower() in _PICKLED:
+        raise DataError(
+            f"{path} may be a pickle, which can run code when it is read: refused. In Python, where you trust it, save "
+            'arrays by numpy.savez("data.npz", x=inputs, y=targets), or a table by table.to_parquet("data.parquet").'
+        )
     if not ending:
-        raise DataError(f"{path} is no data that can be read; expected {', '.join(sorted(DATA_FORMATS))}.")
+        raise DataError(f"{path} is no data that can be read; expected a folder, or {', '.join(readable())}.")
     return DATA_FORMATS[ending]
+
+
+def readable() -> list[str]:
+    """Return the endings of files that can be read."""
+    return [ending for ending in sorted(DATA_FORMATS) if not ending.startswith("/")]
 
 
 def ending_of(name: str) -> str:

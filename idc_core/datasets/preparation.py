@@ -19,6 +19,12 @@ _RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
 CHANNELS = {1: "grey", 3: "RGB"}
 """Numbers of channels, and what they are called."""
 
+READ_AS = {"pictures": "grey pictures", "series": "series, as they are"}
+"""What numbers (n, rows, columns) can be."""
+
+EMPTY = {"drop": "their rows left out", "mean": "filled with the mean of their column"}
+"""What is done with empty cells of a table."""
+
 _TASKS = ("classification", "regression")
 
 _MOST_NAME = 1_000
@@ -40,10 +46,15 @@ class Preparation:
         Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
     channels : {1, 3} or None
         Grey or RGB.
+    read_as : {"", "pictures", "series"}
+        What numbers (n, rows, columns) are; "": told by the network's file where it says how many axes it takes, else
+        by their values.
     inputs, targets : str
         Names of the columns or arrays that hold them; several columns with commas between them.
     task : {"", "classification", "regression"}
         What numbers as targets are: classes, or quantities.
+    empty : {"", "drop", "mean"}
+        What is done with empty cells of a table; "": they are refused, with their rows.
     tokenizer : Path or None
         Folder of a Hugging Face tokenizer that makes token ids of texts; None splits them into words.
     length : int or None
@@ -64,9 +75,11 @@ class Preparation:
     resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", _RESAMPLES)
     margin: int = option(0, "rows and columns more, cut off again at the edges (0)", MARGIN)
     channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
+    read_as: str = option("", "what numbers (n, rows, columns) are (told by network or values)", tuple(READ_AS))
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
     targets: str = option("", "array or column of the targets")
     task: str = option("", "what numbers as targets are", _TASKS)
+    empty: str = option("", "empty cells of a table: leave their rows out, or fill in means", tuple(EMPTY))
     tokenizer: Path | None = option(None, "of a Hugging Face tokenizer, for texts")
     length: int | None = option(None, "tokens that texts are cut or padded to", TOKENS)
     test_share: float = option(0.2, "drawn as tests where the files give no split (0.2)", TEST_SHARE)
@@ -84,6 +97,8 @@ class Preparation:
         _check_one("resample", self.resample, _RESAMPLES)
         MARGIN.check(self.margin, "the preparation")
         _check_one("task", self.task, ("", *_TASKS))
+        _check_one("read_as", self.read_as, ("", *READ_AS))
+        _check_one("empty", self.empty, ("", *EMPTY))
         for name in ("inputs", "targets"):
             if len(getattr(self, name)) > _MOST_NAME:
                 raise SettingError(f"{name} of the preparation must have at most {_MOST_NAME:,} characters.")
@@ -118,10 +133,14 @@ class Preparation:
             remarks.append(f"{self.margin} rows and columns more before the edges are cut off")
         if self.channels is not None:
             remarks.append(f"pictures made {CHANNELS[self.channels]}")
+        if self.read_as:
+            remarks.append(f"rows and columns as {READ_AS[self.read_as]}")
         if self.inputs:
             remarks.append(f"inputs: {shown(self.inputs)}")
         if self.targets:
             remarks.append(f"targets: {shown(self.targets)}")
+        if self.empty:
+            remarks.append(f"empty cells: {EMPTY[self.empty]}")
         if self.tokenizer is not None:
             remarks.append(f"token ids by the tokenizer {self.tokenizer.name}")
         if self.length is not None:

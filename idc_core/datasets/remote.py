@@ -26,7 +26,7 @@ from idc_core.base.files import cache_folder, keeping, partial_file
 from idc_core.base.own_code import is_url
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
-from idc_core.datasets.formats import DATA_FORMATS, ending_of
+from idc_core.datasets.formats import ending_of, readable
 from idc_core.datasets.pictures import is_picture
 from idc_core.errors import DataError, IdcError
 
@@ -133,7 +133,7 @@ def _over_http(url: str, name: str) -> Iterator[_Found]:
 
     if not ending_of(name):
         raise DataError(
-            f"{_said(url)} does not end as data do: expected {', '.join(sorted(DATA_FORMATS))}. A folder of pictures "
+            f"{_said(url)} does not end as data do: expected {', '.join(readable())}. A folder of pictures "
             "on such a server needs to be a .zip."
         )
     as_stored = {"Accept-Encoding": "identity"}
@@ -155,7 +155,7 @@ def _by_fsspec(url: str, name: str) -> Iterator[_Found]:
         raise DataError(f"There is nothing at {_said(url)}: check the URL.")
     is_file = list(there) == [path]
     if is_file and not ending_of(name):
-        raise DataError(f"{_said(url)} is no data that can be read; expected {', '.join(sorted(DATA_FORMATS))}.")
+        raise DataError(f"{_said(url)} is no data that can be read; expected a folder, or {', '.join(readable())}.")
     listing = {file: about for file, about in sorted(there.items()) if is_file or is_picture(file)}
     if not listing:
         raise DataError(f"{_said(url)} holds no pictures: give the URL of a file, or of a folder of pictures.")

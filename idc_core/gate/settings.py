@@ -30,8 +30,8 @@ class Settings(IdcOptions, FileOptions):
 
     `model` and `data` are names, or paths from the file's folder; `data` may also be a URL. `data`, `layer` and the
     limits on inputs are by default the network's own data, its default layer, and all inputs. `m` and `rule` are as in
-    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain` and `trust` are for a network from a
-    file, `preparation` for data from files.
+    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain`, `output`, `class_names` and `trust`
+    are for a network from a file, `preparation` for data from files.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Settings(IdcOptions, FileOptions):
 
     def __post_init__(self) -> None:
         """Refuse what the method does not define."""
-        for name in ("model", "name", "data", "layer", "architecture", "explain"):
+        for name in ("model", "name", "data", "layer", "architecture", "explain", "output"):
             value = getattr(self, name)
             if len(value) > _MOST_NAME or not value.isprintable():
                 raise SettingError(f"{name} must be at most {_MOST_NAME} characters that can be printed")

@@ -101,14 +101,17 @@ class DataFacts:
 class NetworkSettings:
     """How a network is used.
 
-    Its data, the layer that is opened first ("": the usual one), its scaling as JSON, and which scores are explained,
-    by a name of `idc_core.lrp.explained` ("": those it returns).
+    Its data, the layer that is opened first ("": the usual one), its scaling as JSON, which scores are explained, by a
+    name of `idc_core.lrp.explained` ("": those it returns), the output that they are read from ("": the likeliest), and
+    what its outputs are called, in their order (none: as its file says).
     """
 
     data: str = ""
     layer: str = ""
     scaling: dict[str, object] | None = None
     explain: str = ""
+    output: str = ""
+    output_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

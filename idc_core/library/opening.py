@@ -74,7 +74,14 @@ def remedy(entry: Entry) -> str:
 
 def network_file(entry: Entry) -> NetworkFile:
     """Return an entry's network with what it is opened with."""
-    return NetworkFile(entry.path, entry.scaling, explain=entry.network_settings.explain or None)
+    settings = entry.network_settings
+    return NetworkFile(
+        entry.path,
+        entry.scaling,
+        explain=settings.explain or None,
+        output=settings.output,
+        output_names=settings.output_names,
+    )
 
 
 def _menu_label(entry: Entry) -> str:

@@ -10,12 +10,12 @@ from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
 from idc_core.datasets.dataset import content_fingerprint
 from idc_core.datasets.own import DataFile, OwnReader
-from idc_core.errors import DataError, IdcError, ModelError
+from idc_core.errors import DataError, ModelError
 from idc_core.library import store
 from idc_core.library.entry import DataFacts, Entry, NetworkFacts, NetworkSettings, Stamp
 from idc_core.library.opening import enter_all, named, network_file
-from idc_core.lrp.explained import explaining
 from idc_core.models import MODELS
+from idc_core.models.class_order import class_order
 from idc_core.models.network_file import NetworkFile
 
 if TYPE_CHECKING:
@@ -113,39 +113,59 @@ def fitting(
     dict of str to str
         Why a data set does not fit, by its name; empty where it fits.
     """
-    with named(entry):
-        module = network_file(entry)().eval().float()
-        if explain := entry.network_settings.explain:
-            explaining(module, explain)
+    file, settings = network_file(entry), entry.network_settings
+    modules: dict[int, Module] = {}  # of several outputs that of the scores is told by the number of classes
     misfits = {}
     for place, (name, data) in enumerate(candidates.items()):
         report(on_progress, place, len(candidates), "data sets tried")
-        misfits[name] = _misfit(module, data)
+        classes = len(data.class_names) if file.format.read_output else 0
+        if classes not in modules:
+            with named(entry):
+                modules[classes] = replace(file, dataset=name)().eval().float()
+        output = "" if file.format.read_output else settings.output
+        misfits[name] = _misfit(modules[classes], data, settings, output)
     return misfits
 
 
-def _misfit(module: Module, data: DatasetEntry) -> str:
+def _misfit(module: Module, data: DatasetEntry, settings: NetworkSettings, output: str) -> str:
     import torch
 
-    from idc_core.lrp.scores import scores_of
+    from idc_core.models.fitting import names_of_outputs
+    from idc_core.models.survey import Survey, Wanted
 
+    names = settings.output_names or names_of_outputs(module)
+    needed = 1 if data.task == "regression" else len(data.class_names)
+    wanted = Wanted(settings.explain or None, output, (needed, len(names)))
     # Token ids have one side, as vectors have, which are floats: the network may take either.
     kinds = (torch.float32, torch.int64) if len(data.input_shape) == 1 else (torch.float32,)
     reason = ""
     for kind in kinds:
         try:
-            with torch.no_grad():
-                scores = scores_of(module(torch.zeros((_TRIED, *data.input_shape), dtype=kind)))
-        except (IdcError, RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-            first = str(error).strip().splitlines()
+            scores = Survey(module, torch.zeros((_TRIED, *data.input_shape), dtype=kind), "It", wanted, True).scores
+        except ModelError as error:
+            first = str(error.__cause__ or error).strip().splitlines()
             reason = f"it cannot take inputs of {' x '.join(map(str, data.input_shape))} ({first[0] if first else ''})"
             continue
-        if scores.dim() > 2:
-            return f"it gives scores of shape (n, {', '.join(map(str, scores.shape[1:]))}): say which are explained"
-        outputs = int(scores[:1].numel())
-        needed = 1 if data.task == "regression" else len(data.class_names)
-        return "" if outputs == needed else f"it gives {outputs} scores, and these data have {needed} classes"
+        return _misfit_of(scores, names, data)
     return reason
+
+
+def _misfit_of(scores: object, names: tuple[str, ...], data: DatasetEntry) -> str:
+    """Say why scores are none of the classes of data; empty where they are."""
+    shape = tuple(getattr(scores, "shape", ()))
+    if not shape:
+        return f"it gives a {type(scores).__name__}, and no scores"
+    if len(shape) > 2:
+        return f"it gives scores of shape (n, {', '.join(map(str, shape[1:]))}): say which are explained"
+    outputs, needed = 1 if len(shape) == 1 else int(shape[1]), len(data.class_names)
+    if data.task == "regression":
+        return "" if outputs == 1 else f"it gives {outputs} scores, and these data need one number"
+    outputs = 2 if (outputs, needed) == (1, 2) else outputs
+    try:
+        fits = class_order(names, outputs, data.class_names, "it") is not None
+    except ModelError as error:
+        return str(error).rstrip(".")
+    return "" if fits else f"it gives {outputs} scores, and these data have {needed} classes"
 
 
 def checked(entry: Entry, on_progress: Progress | None = None) -> Entry:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Explain = str | Callable[..., "Tensor"]
 """A name of `EXPLAINED`, "token-N", or a function from what a network returns to scores (n, classes)."""
 
+_LEAST = 1e-7
+"""The smallest probability whose score is told from that of 0, in float32."""
+
 _MASK = "attention_mask"
 """The input that says which tokens are read (1) and which are padding (0)."""
 
@@ -100,16 +103,25 @@ def explaining(network: nn.Module, explain: Explain) -> RemovableHandle:
 
 @dataclass(frozen=True)
 class Explaining:
-    """The hook behind a network; an object, so that copies of the network have it as well. None takes its scores."""
+    """The hook behind a network; an object, so that copies of the network have it as well. None takes its scores.
+
+    `output` is the name of the output that they are read from, "" for the usual one. `undo` is "sigmoid" where that
+    output is a map of probabilities: the scores of a pixel are those before it.
+    """
 
     explain: Explain | None
+    output: str = ""
+    undo: str = ""
 
     def __call__(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
         """Return the scores."""
+        if self.output:
+            output = scores_of(output, self.output)
         if self.explain is None:
             return scores_of(output)
         if isinstance(self.explain, str):
-            return _named(self.explain, scores_of(output), named.get(_MASK))
+            scores = scores_of(output)
+            return _named(self.explain, _undone(scores) if self.undo else scores, named.get(_MASK))
         try:
             return self.explain(output)
         except IdcError:
@@ -145,6 +157,15 @@ def digest_of(explain: Explain) -> str:
         code = getattr(explain, "__code__", None)
         text = f"{code_digest(explain)} {code.co_code, code.co_consts, code.co_names}" if code else repr(explain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _undone(probabilities: Tensor) -> Tensor:
+    """Return the scores before a sigmoid: those that it was computed from, where that was noted."""
+    from idc_core.lrp.endings import ending_of  # needs torch
+
+    found = ending_of(probabilities)
+    noted = found is not None and found[0] == "sigmoid" and found[1].shape == probabilities.shape
+    return found[1] if found is not None and noted else probabilities.logit(_LEAST)
 
 
 def _name(function: Callable[[object], object]) -> str:

@@ -19,7 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
-from idc_core.lrp import attention, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
+from idc_core.lrp import attention, endings, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
 from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
 from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
 from idc_core.lrp.explained import WAYS
@@ -71,7 +71,6 @@ class Watch(TorchFunctionMode):
         self._pending: list[Capture] = []
         self._substitutes = Substitutes()
         self._now = self._substitutes.now
-        self._before_softmax: dict[int, tuple[Tensor, Tensor]] = {}
         self._only_last: dict[int, Tensor] = {}
         self._halved = False
         self._given: Capture | None = None
@@ -183,8 +182,10 @@ class Watch(TorchFunctionMode):
         self._randomness.check([output])
         scores = self._now(output)
         self._note_forks([scores])
-        if id(scores) in self._before_softmax:
-            scores = self._before_softmax[id(scores)][1]
+        before = endings.scores_before(scores)
+        if before is not scores:
+            self._note_forks([before])
+            scores = mark(before) if followed(scores) else before
         if scores.dim() == 1:
             scores = mark(scores[:, None]) if followed(scores) else scores[:, None]
         if scores.dim() != 2:
@@ -265,12 +266,11 @@ class Watch(TorchFunctionMode):
             if name == "embedding" and self.watch_input and self._reads_input(args):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
-            if name in SOFTMAX and result.dim() == 2:
-                self._before_softmax[id(result)] = (result, args[0] if args else kwargs["input"])
         else:
             result = self._propagate(func, name, args, kwargs, tracked)
         if drawn:
             self._randomness.keep(name, result, self._place)
+        endings.note(name, args, kwargs, result)
         if self._within:
             result = self._opened(name, args, kwargs, result)
         self.counts.add(name, args, result)
@@ -311,6 +311,7 @@ class Watch(TorchFunctionMode):
             capture.value = result if capture in own else capture.value
             settled = self._settle(capture)
             result = settled if capture in own else result
+        endings.note(name, args, kwargs, result)
         if self._asks_where:
             note_depth(plain, args, kwargs, result)
         if in_place and isinstance(x, Tensor) and x is not result:
@@ -351,7 +352,11 @@ class Watch(TorchFunctionMode):
         return result
 
     def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
-        if self._only_last and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs)):
+        if (
+            self._only_last
+            and name != "pick_outputs"
+            and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs))
+        ):
             raise UnsupportedOperationError("log_softmax inside the network")
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         own = args, kwargs  # by which constants are known
@@ -379,14 +384,11 @@ class Watch(TorchFunctionMode):
 
     def _softmax(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> Tensor:
         """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
-        x = args[0] if args else kwargs["input"]
         if name in OPERATIONS:
             result: Tensor = handled(self._here(args, kwargs), name, args, kwargs)
         else:
             result = func(*args, **kwargs)
             self._only_last[id(result)] = result
-        if result.dim() == 2:
-            self._before_softmax[id(result)] = (result, x)
         return result
 
     @property

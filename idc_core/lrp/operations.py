@@ -66,7 +66,7 @@ contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ se
 expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle channel_shuffle positive
 broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 diagonal take_along_dim take masked_select index_put scatter
 sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk
-atleast_1d atleast_2d atleast_3d rot90 swapaxes alias fliplr flipud _pack_padded_sequence
+atleast_1d atleast_2d atleast_3d rot90 swapaxes alias fliplr flipud _pack_padded_sequence pick_outputs
 """
 _FILLING = """
 unfold tril triu diag_embed index_copy masked_scatter index_fill slice_scatter select_scatter diagonal_scatter

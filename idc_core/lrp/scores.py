@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from idc_core.errors import ModelError
+
 SCORES = ("logits", "scores", "output", "out", "predictions", "prediction")
 """Names under which networks give their scores, where they give several things."""
 
@@ -13,14 +15,39 @@ _DEEPEST = 4
 """Dictionaries, records and tuples inside each other that are looked into."""
 
 
-def scores_of(output: object) -> Any:
+def scores_of(output: object, name: str = "") -> Any:
     """Return the scores of what a network returned, however deep they lie in dictionaries, records and tuples.
 
-    They have one of the names in `SCORES`; where nothing has, they are the first tensor. What holds no tensor is
-    returned as it is.
+    `name` is the output that was asked for, as in `outputs_of`. Without, they have one of the names in `SCORES`; where
+    nothing has, they are the first tensor. What holds no tensor is returned as it is.
+
+    Raises ModelError if there is no such output.
     """
+    if name:
+        outputs = outputs_of(output)
+        if name not in outputs:
+            raise ModelError(f"The network has no output {name!r:.60}; its outputs are {', '.join(outputs) or 'none'}.")
+        return outputs[name]
     scores = _first_tensor(output)
     return output if scores is None else scores
+
+
+def outputs_of(output: object) -> dict[str, Any]:
+    """Return each tensor of what a network returned by its name or number, with dots between those of nested ones."""
+    found: dict[str, Any] = {}
+    _collect(output, "", found, _DEEPEST)
+    return found
+
+
+def _collect(output: object, name: str, found: dict[str, Any], depth: int) -> None:
+    from torch import Tensor
+
+    if isinstance(output, Tensor):
+        if name and not any(output is other for other in found.values()):
+            found[name] = output
+        return
+    for part, value in _parts(output).items() if depth else ():
+        _collect(value, f"{name}.{part}" if name else str(part), found, depth - 1)
 
 
 def _first_tensor(output: object, depth: int = _DEEPEST) -> object:

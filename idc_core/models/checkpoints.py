@@ -136,7 +136,8 @@ class Series:
             network, card = self._begun(checkpoint)
         else:
             network, card = self._read(checkpoint), checkpoint.card
-        card.check_network(network, f"of {self.model} at epoch {epoch} in {self.folder}")
+        where = f"of {self.model} at epoch {epoch} in {self.folder}"
+        card.check_network(network, where, find_entry(self.model).task)
         network.card = card
         return network.eval()
 

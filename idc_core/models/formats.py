@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from idc_core.datasets.preparation import Preparation
 
 _Read = Callable[[Path], "Module"]
-_Expect = Callable[[Path], "Preparation"]
+_ReadOutput = Callable[..., "Module"]
+_Expect = Callable[[Path], "Preparation | None"]
 _Tell = Callable[[Path], str]
 
 
@@ -25,7 +26,8 @@ class NetworkFormat:
     """One kind of file: its ending, or "/" for a folder; its name for people; its reader; what inputs it asks for.
 
     `expects` says how data must be prepared, as far as the files tell, and `data` the name of the data set that the
-    network takes, or ""; None where they do not.
+    network takes, or ""; None where they do not. `read_output(path, output=name, classes=count)` reads the file with
+    one of its outputs, where it has a say in that.
     """
 
     ending: str
@@ -34,6 +36,7 @@ class NetworkFormat:
     expects: _Expect | None = None
     trusted: bool = False  # it may run code, so that only the owner's command line opens it
     data: _Tell | None = None
+    read_output: _ReadOutput | None = None
 
 
 NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
@@ -41,12 +44,18 @@ NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
 
 
 def _network_format(
-    ending: str, *, label: str, expects: _Expect | None = None, trusted: bool = False, data: _Tell | None = None
+    ending: str,
+    *,
+    label: str,
+    expects: _Expect | None = None,
+    trusted: bool = False,
+    data: _Tell | None = None,
+    read_output: _ReadOutput | None = None,
 ) -> Callable[[_Read], _Read]:
     """Enter the decorated reader for an ending."""
 
     def enter(read: _Read) -> _Read:
-        NETWORK_FORMATS.enter(ending, NetworkFormat(ending, label, read, expects, trusted, data))
+        NETWORK_FORMATS.enter(ending, NetworkFormat(ending, label, read, expects, trusted, data, read_output))
         return read
 
     return enter
@@ -58,11 +67,23 @@ def _data_of_weights(path: Path) -> str:
     return data_of(path)
 
 
-@_network_format(".onnx", label="ONNX")
-def _onnx(path: Path) -> Module:
+def _onnx_output(path: Path, output: str = "", classes: int = 0) -> Module:
     from idc_core.models.onnx import load_onnx  # needs torch
 
-    return load_onnx(path, scores=True)
+    return load_onnx(path, scores=True, output=output, classes=classes)
+
+
+def _onnx_expects(path: Path) -> Preparation | None:
+    from idc_core.datasets.preparation import Preparation
+    from idc_core.models.onnx.reading import axes_of_input  # needs torch
+
+    read_as = {3: "series", 4: "pictures"}.get(axes_of_input(path), "")
+    return Preparation(read_as=read_as) if read_as else None
+
+
+@_network_format(".onnx", label="ONNX", expects=_onnx_expects, read_output=_onnx_output)
+def _onnx(path: Path) -> Module:
+    return _onnx_output(path)
 
 
 @_network_format(".safetensors", label="weights (safetensors)", data=_data_of_weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from idc_core.base.devices import choose
@@ -30,6 +31,8 @@ def load_model(
     architecture: str = "",
     trust: bool = False,
     explain: Explain | None = None,
+    output: str | int = "",
+    class_names: Sequence[str] = (),
     device: str = "",
 ) -> Network:
     """Load a network of the registry with its trained weights, or one from a file.
@@ -44,8 +47,8 @@ def load_model(
     data : str or Path
         Of a path: name or path of the data that the network takes; it is then entered into `MODELS`. Without, the
         network takes arrays, and its card names no data.
-    scaling, architecture, trust, explain
-        Of a path: as in `idc_core.models.network_file.NetworkFile`.
+    scaling, architecture, trust, explain, output, class_names
+        Of a path: as in `idc_core.models.network_file.NetworkFile`, where `class_names` are its `output_names`.
     device : str
         Where it runs: "cpu", "cuda", "cuda:1", "mps", or "auto" for the first accelerator that is there. By default
         what the command line, else the config file, says, else the processor.
@@ -73,13 +76,15 @@ def load_model(
     weights = None if weights is None else Path(weights)
     where = choose(device)
     if str(name) not in MODELS and looks_like_path(str(name)):
-        file = NetworkFile(Path(name), scaling, architecture, trust, explain)
+        names = tuple(map(str, class_names))
+        file = NetworkFile(Path(name), scaling, architecture, trust, explain, str(output), names)
         entry: ModelEntry = file.entry(data, without_data=True)
         if entry.dataset:
             MODELS[entry.name] = entry
-    elif data or scaling or architecture or trust or explain is not None:
+    elif data or scaling or architecture or trust or explain is not None or str(output) or class_names:
         raise ModelError(
-            f"{name} is no path: data, scaling, architecture, trust and explain are for networks from files."
+            f"{name} is no path: data, scaling, architecture, trust, explain, output and class_names are for networks "
+            "from files."
         )
     else:
         entry = find_entry(str(name))
@@ -113,6 +118,6 @@ def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
             f"The card {description} is of {card.name} with fingerprint {card.fingerprint}, but "
             f"the weights beside it are {entry.name} with {computed}: the two files do not belong together."
         )
-    card.check_network(network, str(description))
+    card.check_network(network, str(description), entry.task)
     network.card = card
     return network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -43,6 +43,12 @@ class NetworkFile:
     explain : str or callable, optional
         Which scores are meant where the network returns more than one row of them per input: see
         `idc_core.lrp.explained.explaining`.
+    output : str
+        Name or number of the output that scores are read from, of a network with several; "": the likeliest one.
+    output_names : tuple of str
+        What its outputs are called, in their order; empty: as the file says.
+    dataset : str
+        Name of its data, where it is known: the width of scores is that of their classes.
 
     Raises
     ------
@@ -55,6 +61,9 @@ class NetworkFile:
     architecture: str = ""
     trust: bool = False
     explain: Explain | None = None
+    output: str = ""
+    output_names: tuple[str, ...] = ()
+    dataset: str = ""
 
     def __post_init__(self) -> None:
         """Make the path whole, and refuse what cannot be read."""
@@ -90,7 +99,9 @@ class NetworkFile:
 
             network = cast("Network", read_architecture(self.path, self.architecture))
         else:
-            network = cast("Network", self.format.read(self.path))
+            chooses = self.format.read_output
+            read = partial(chooses, output=self.output, classes=self._classes) if chooses else self.format.read
+            network = cast("Network", read(self.path))
         check_finite(network, str(self.path))
         if self.scaling is not None and self.scaling.said:
             put_before(network, self.scaling)
@@ -103,6 +114,7 @@ class NetworkFile:
         from idc_core.guarded import opened
 
         digest = hashlib.sha256(json.dumps(self.scaling.to_json() if self.scaling else {}).encode())
+        digest.update(self.output.encode())
         folder = self.path.is_dir()
         for file in sorted(self.path.iterdir()) if folder else [self.path]:
             if folder and not (file.is_file() and file.stat().st_size <= _SMALL):
@@ -148,12 +160,23 @@ class NetworkFile:
             name=name,
             label=label or name,
             help=f"Read from {self.path.name}.",
-            build=self,
+            build=replace(self, dataset=dataset),
             dataset=dataset,
             default_layer=layer,
             explain=self.explain,
+            output="" if self.format.read_output else self.output,
+            output_names=self.output_names,
             found=cast("Found", found),
         )
+
+    @property
+    def _classes(self) -> int:
+        """How many classes its data have; 1 of a regression, 0 where that is not known."""
+        from idc_core.datasets.registry import DATASETS
+
+        if self.dataset not in DATASETS:
+            return 0
+        return len(DATASETS[self.dataset].class_names) or 1
 
     def _data(self, data: Path | str) -> str:
         """Return the name of its data; empty where neither the person nor the file tells."""

@@ -37,6 +37,10 @@ class OwnModel(ModelEntry):
         What the network told when it was built last.
     explain : str or callable, optional
         Which scores are explained, as `idc_core.lrp.explained.explaining` takes it.
+    output : str
+        Name or number of the output that they are read from, of a network with several; "": the likeliest one.
+    output_names : tuple of str
+        What its outputs are called, in their order; empty: as the network says.
     """
 
     layers: tuple[str, ...] = lazy(lambda entry: entry.found.layers)
@@ -50,13 +54,15 @@ class OwnModel(ModelEntry):
     edition: int = field(default_factory=next_registration)
     found: Found = lazy(_found)
     explain: Explain | None = None
+    output: str = ""
+    output_names: tuple[str, ...] = ()
 
     def open(self) -> Network:
         """Build the network and make it ready: see `idc_core.models.adoption.adopt`."""
         from idc_core.models.adoption import adopt
 
         fields = vars(self)  # as they were given
-        network, fields["found"] = adopt(self, self.explain, fields["layers"] or (), fields["default_layer"] or "")
+        network, fields["found"] = adopt(self, fields["layers"] or (), fields["default_layer"] or "")
         return network
 
     @property

@@ -278,6 +278,8 @@ def network(
     layers: Sequence[str] | None = None,
     task: Task | None = None,
     explain: Explain | None = None,
+    output: str | int = "",
+    class_names: Sequence[str] = (),
     citation: str = "",
     licence: str = "",
 ) -> Callable[[Callable[[], Module]], Callable[[], Module]]:
@@ -293,6 +295,11 @@ def network(
     `task` is by default that of the data. People see `label`, by default the name. Scores in a dictionary, a record or
     a tuple are found: `logits`, `scores`, else the first tensor. Where they are more than one row per input, `explain`
     says which are meant: "mean-pixels", "last-token" or others of `idc_core.lrp.explained.explaining`, or a function.
+
+    `output` is the name or number of the one output that scores are read from, of a network with several; by default
+    that whose width and last operation are those of scores. `class_names` are what the outputs are called, in their
+    order, where this is not the order of the data's classes; by default what the network says: its own `class_names`,
+    `names` or `config.id2label`.
     """
     chosen = None if explain is None else checked(explain)
 
@@ -309,6 +316,8 @@ def network(
             licence=licence,
             task=cast("Task", task),
             explain=chosen,
+            output=str(output),
+            output_names=tuple(map(str, class_names)),
         )
         return build
 

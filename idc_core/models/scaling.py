@@ -10,7 +10,7 @@ from idc_core.base.parameters import Parameter, option
 from idc_core.errors import ModelError
 
 _Order = Literal["RGB", "BGR"]
-Layout = Literal["first", "last", "flat"]
+Layout = Literal["first", "last", "flat", "rows"]
 _MOST_CHANNELS = 4096
 _PIXEL = Parameter("scaling", "Scaling", "Of inputs in front of a network.", 0.0, -1e6, 1e6)
 
@@ -27,8 +27,9 @@ class Scaling:
         Inputs are multiplied by it: 255 for networks trained on pixels of 0..255.
     order : {"RGB", "BGR"}
         Of the channels that the network takes.
-    layout : {"first", "last", "flat"}
-        Where the network takes the channels: (n, C, H, W), (n, H, W, C) as in Keras, or (n, C * H * W).
+    layout : {"first", "last", "flat", "rows"}
+        Where the network takes the channels: (n, C, H, W), (n, H, W, C) as in Keras, (n, C * H * W), or of grey
+        pictures (n, H, W).
 
     Raises
     ------
@@ -70,7 +71,12 @@ class Scaling:
             parts.append(f"mean {_listed(self.mean)} subtracted, divided by {_listed(self.deviation)}")
         if self.order == "BGR":
             parts.append("channels in the order BGR")
-        places = {"first": "", "last": "channels last", "flat": "laid out flat"}
+        places = {
+            "first": "",
+            "last": "channels last",
+            "flat": "laid out flat",
+            "rows": "rows and columns without a channel",
+        }
         parts.append(places[self.layout])
         return ", ".join(filter(None, parts))
 

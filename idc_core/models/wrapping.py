@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from idc_core.errors import ModelError
+from idc_core.lrp.endings import pick_outputs
 from idc_core.models.scaling import Scaling
 
 
@@ -24,6 +27,32 @@ def put_two_scores(network: nn.Module, probability: bool) -> None:
     sigmoid of x. Of a `probability` x is the logit.
     """
     network.register_forward_hook(_TwoScores(probability))
+
+
+def put_order(network: nn.Module, outputs: tuple[int, ...]) -> None:
+    """Let a network give the scores of some of its outputs, in this order, as a hook behind its forward."""
+    network.register_forward_hook(_Ordered(outputs))
+
+
+@contextmanager
+def all_outputs(network: nn.Module) -> Iterator[tuple[int, ...] | None]:
+    """Let a network give the scores of all outputs in a block, which is given the outputs that it gives otherwise.
+
+    None where it gives all of them anyway.
+    """
+    kept = dict(network._forward_hooks)
+    own = [hook for hook in kept.values() if isinstance(hook, _Ordered)]
+    if not own:
+        yield None
+        return
+    try:
+        for key, hook in kept.items():
+            if isinstance(hook, _Ordered):
+                del network._forward_hooks[key]
+        yield own[0].outputs
+    finally:
+        network._forward_hooks.clear()
+        network._forward_hooks.update(kept)
 
 
 def scale_channels(input: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -62,6 +91,13 @@ class Before:
             x = scale_channels(x, own.factor / deviation, -mean / deviation)
         if own.layout == "last":
             return x.movedim(1, -1)
+        if own.layout == "rows":
+            if x.dim() != 4 or x.shape[1] != 1:
+                raise ModelError(
+                    f"The layout 'rows' is for grey pictures (n, 1, rows, columns), but inputs have the shape "
+                    f"{tuple(x.shape[1:])}; choose another layout."
+                )
+            return x.squeeze(1)
         return x.flatten(1) if own.layout == "flat" else x
 
 
@@ -77,6 +113,17 @@ class _TwoScores:
         if self.probability:
             x = torch.logit(x, 1e-7)
         return torch.cat([x * -0.5, x * 0.5], 1)
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """The hook behind a network whose outputs are not the classes of its data as they are."""
+
+    outputs: tuple[int, ...]
+
+    def __call__(self, module: nn.Module, given: tuple[object, ...], output: Tensor) -> Tensor:
+        """Return the scores of these outputs."""
+        return pick_outputs(output, torch.tensor(self.outputs))
 
 
 def check_finite(network: nn.Module, source: str) -> None:

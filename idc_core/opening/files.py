@@ -44,14 +44,17 @@ class FileOptions:
 
     Attributes
     ----------
-    scaling, explain, trust
-        Of networks: what was given of a `Scaling`, and as in `idc_core.models.network_file.NetworkFile`.
+    scaling, explain, output, class_names, trust
+        Of networks: what was given of a `Scaling`, and as in `idc_core.models.network_file.NetworkFile`, where
+        `class_names` are its `output_names`.
     preparation : dict
         Of data: what was given of a `Preparation`; the rest is as the network expects.
     """
 
     scaling: dict[str, object] = field(default_factory=dict)
     explain: str = ""
+    output: str = ""
+    class_names: list[str] = field(default_factory=list)
     trust: bool = False
     preparation: dict[str, object] = field(default_factory=dict)
 
@@ -62,7 +65,15 @@ class FileOptions:
         from idc_core.models.scaling import Scaling
 
         scaling = typed(self.scaling, "scaling", Scaling) if self.scaling else None
-        return NetworkFile(Path(file.path), scaling, file.architecture, self.trust, self.explain or None)
+        return NetworkFile(
+            Path(file.path),
+            scaling,
+            file.architecture,
+            self.trust,
+            self.explain or None,
+            self.output,
+            tuple(self.class_names),
+        )
 
     def prepared(self, expected: Preparation | None) -> Preparation | None:
         """Return how data are prepared of which a network expects something; None where nothing was said."""
@@ -122,7 +133,12 @@ class OwnFiles:
 
         options = self.options
         data = {"--data": self.data} if self.data else {}
-        others = {"--explain": options.explain, "--trust": options.trust}
+        others = {
+            "--explain": options.explain,
+            "--output": options.output,
+            "--class-names": options.class_names,
+            "--trust": options.trust,
+        }
         scaling, preparation = (
             {flag_of(item): values[item.name] for item in fields(kind) if item.name in values}
             for kind, values in ((Scaling, options.scaling), (Preparation, options.preparation))
@@ -187,7 +203,8 @@ def open_named(model: str, data: str, options: FileOptions, folder: Path, archit
     network = _by_path(NETWORKS, model, MODELS, folder)
     tests = _by_path(DATA, data, DATASETS, folder)
     files = tuple(filter(None, (network and replace(network, architecture=architecture), tests)))
-    given = {"architecture": architecture, **{key: getattr(options, key) for key in ("scaling", "explain", "trust")}}
+    own = ("scaling", "explain", "output", "class_names", "trust")
+    given = {"architecture": architecture, **{key: getattr(options, key) for key in own}}
     for_networks, for_data = [key for key, value in given.items() if value], ["preparation"] * bool(options.preparation)
     entered = OwnFiles(files, options, "" if tests else data).enter(for_networks, for_data)
     names = {file.kind: name for file, name in entered.items()}

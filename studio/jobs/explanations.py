@@ -188,6 +188,28 @@ def explain(
     return Explanation(entry, label, target, chosen, layers, _token_layers(view, layers), neuron)
 
 
+def lost_digits(view: View, position: int, one: Explanation) -> str:
+    """Say where an explanation by relevance propagation loses all its digits, and which rule holds; empty where not."""
+    from idc_core.attribution.digits import first_lost, said_lost
+    from idc_core.lrp.rules import RULES, RelevanceSettings
+
+    if one.method.name not in RULES:
+        return ""
+    in_single = {layer: values.astype(np.float32) for layer, values in one.layers.items()}
+    start = float(np.abs(scores(view, position)).max())
+    if one.neuron is not None or first_lost(in_single, start) is None:
+        return ""
+    test = view.test.inputs[position : position + 1]
+    settings = RelevanceSettings(one.method.name, **one.settings)
+    key = (*view.key, "digits", position, one.method.name, one.target, tuple(one.settings.items()))
+    return Waiting(1).get(
+        EXPLANATIONS,
+        key,
+        "looking for a rule that holds",
+        lambda report: said_lost(view.model, test, settings, one.target),
+    )
+
+
 def _token_layers(view: View, layers: Mapping[str, NDArray[np.float64]]) -> frozenset[str]:
     """Return the layers that give features of tokens: two axes, neurons in the last one."""
     from idc_core.tracing.neurons import axis_in, neuron_axes

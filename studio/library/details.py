@@ -82,7 +82,7 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
     from idc_core import library
 
     candidates = visitor.datasets()
-    kept = repr((entry.network_settings.scaling, entry.network_settings.explain))
+    kept = repr(replace(entry.network_settings, data="", layer=""))
     key = (
         entry.stamp,
         entry.content or entry.source,
@@ -122,8 +122,8 @@ def _connect(entry: Entry, names: list[str]) -> None:
             key=f"library-data-{entry.id}",
             placeholder="Choose one",
             width=300,
-            help="Only data whose inputs the network takes, with as many classes as it has outputs. Default none, or "
-            "the only one.",
+            help="Only data whose inputs the network takes, and whose classes its outputs have. Default none, or the "
+            "only one.",
         )
         if len(layers) > 1:
             layer = st.selectbox(

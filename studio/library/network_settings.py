@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _REFUSED = "library-scaling-refused"
 _ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
-_LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat"}
+_LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat", "rows": "no channel"}
 _FACTORS = {1.0: "0..1", 255.0: "0..255"}
 
 _ONE = "token-"
@@ -136,6 +136,25 @@ def _choose_explained(entry: Entry) -> None:
                 width=180,
                 help="Counted from 0; where one token is explained. Default 0.",
             )
+        with st.container(horizontal=True):
+            st.text_input(
+                "Output",
+                entry.network_settings.output,
+                key=control_key(entry, "output"),
+                placeholder="the likeliest one",
+                width=260,
+                help="Name or number of the output that holds the scores, of a network with several. Default the one "
+                "whose width and last operation are those of scores.",
+            )
+            st.text_input(
+                "Names of the outputs",
+                ", ".join(entry.network_settings.output_names),
+                key=control_key(entry, "output_names"),
+                placeholder="as the file says",
+                width=420,
+                help="What the outputs are called in the data, in their order, with commas between them. Default the "
+                "names in the network's file, else the order of the data's classes.",
+            )
         st.form_submit_button("Explain these scores", on_click=_take_explained, args=(entry,))
 
 
@@ -144,7 +163,10 @@ def _take_explained(entry: Entry) -> None:
 
     chosen = st.session_state[control_key(entry, "explained")]
     explain = f"{_ONE}{st.session_state[control_key(entry, 'token')]}" if chosen == _ONE else chosen
-    settings = replace(entry.network_settings, explain=explain)
+    output = st.session_state[control_key(entry, "output")].strip()
+    names = st.session_state[control_key(entry, "output_names")].split(",")
+    called = tuple(name.strip() for name in names if name.strip())
+    settings = replace(entry.network_settings, explain=explain, output=output, output_names=called)
     if settings.data:
         ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
     else:

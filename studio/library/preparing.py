@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from idc_core.base.parameters import shown
-from idc_core.datasets.preparation import CHANNELS, FITS, Preparation
+from idc_core.datasets.preparation import CHANNELS, EMPTY, FITS, READ_AS, Preparation
 from idc_core.errors import IdcError, SettingError
 from studio.library.work import Asked, ask
 from studio.state import visitor
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _REFUSED = "library-preparation-refused"
 _TASKS = {"": "told by the targets", "classification": "classes", "regression": "quantities"}
+_EMPTY = {"": "refused, with their rows", **EMPTY}
+_READ_AS = {"": "told by their values", **READ_AS}
 _TOLD = "told by the files"
 
 
@@ -82,12 +84,29 @@ def _choose_columns(entry: Entry, now: Preparation) -> None:
             help=f"Name of the array or column that holds the {name}. Default {_TOLD}.",
         )
     st.selectbox(
+        "Numbers in rows and columns",
+        list(_READ_AS),
+        index=list(_READ_AS).index(now.read_as),
+        format_func=_READ_AS.__getitem__,
+        key=control_key(entry, "read_as"),
+        help="What arrays (n, rows, columns) hold: grey pictures, or series of steps and features. Default told by "
+        "their values.",
+    )
+    st.selectbox(
         "Numbers as targets",
         list(_TASKS),
         index=list(_TASKS).index(now.task),
         format_func=_TASKS.__getitem__,
         key=control_key(entry, "task"),
         help=f"Whether they are classes or quantities. Default {_TASKS['']}.",
+    )
+    st.selectbox(
+        "Empty cells",
+        list(_EMPTY),
+        index=list(_EMPTY).index(now.empty),
+        format_func=_EMPTY.__getitem__,
+        key=control_key(entry, "empty"),
+        help="Of a table: cells without a value in columns of inputs or targets. Default refused, with their rows.",
     )
 
 
@@ -132,7 +151,7 @@ def _take(entry: Entry) -> None:
 
     given: dict[str, Any] = {
         name: st.session_state[control_key(entry, name)]
-        for name in ("fit", "channels", "inputs", "targets", "task", "test_share", "seed")
+        for name in ("fit", "channels", "inputs", "targets", "task", "empty", "read_as", "test_share", "seed")
     }
     try:
         if not visitor.paths_refused():

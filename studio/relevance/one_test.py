@@ -18,7 +18,7 @@ from idc_core.figures.input_images import contact_sheet, png
 from idc_core.figures.layer_relevance import layer_sums
 from idc_core.figures.palette import SCHEMES
 from idc_core.lrp.rules import BIAS, RULES
-from studio.jobs.explanations import INPUT, Explanation, explain, read_tokens, scores
+from studio.jobs.explanations import INPUT, Explanation, explain, lost_digits, read_tokens, scores
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
 from studio.relevance import choices
@@ -132,8 +132,11 @@ def _draw_test(one: _Explained) -> None:
 
 def _say_unexplained(one: _Explained) -> None:
     """Say that the heatmap's sum misses the score by much, with the rule that conserves a click away."""
+    lost = [said for each in one.explanations if (said := lost_digits(one.view, one.position, each))]
+    for said in dict.fromkeys(lost):
+        st.warning(literal(said))
     text = unexplained(one.view, one.position, one.score, one.explanations[0])
-    if not text:
+    if lost or not text:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text, width="content")

@@ -20,29 +20,32 @@ class Several(nn.Module):
         return self.arrange(features, self.scores(features))
 
 
-def load(build, first=0, classes=3):
+def load(build, first=0, classes=3, names=()):
     inputs = np.random.default_rng(0).random((30, 4), np.float32)
-    idc.dataset("own-scores-data")(lambda split: (inputs, first + np.arange(30) % classes))
+    classes = len(names) or classes
+    idc.dataset("own-scores-data", class_names=names)(lambda split: (inputs, first + np.arange(30) % classes))
     idc.network("own-scores", data="own-scores-data")(build)
     return idc.load_model("own-scores")
 
 
 @pytest.mark.parametrize(
-    ("arrange", "kind", "place"),
+    ("arrange", "place"),
     [
-        (lambda features, scores: (features, scores), "tuple", "1"),
-        (lambda features, scores: [features, scores], "list", "1"),
-        (lambda features, scores: {"features": features, "classes": scores}, "dict", "'classes'"),
+        (lambda features, scores: (features, scores), "1"),
+        (lambda features, scores: [features, scores], "1"),
+        (lambda features, scores: {"features": features, "classes": scores}, "classes"),
     ],
 )
-def test_features_beside_scores_are_several_outputs_not_classes(arrange, kind, place):
+def test_scores_are_told_from_features_beside_them(arrange, place):
+    network = load(lambda: Several(arrange))
+    assert network.card.parameters == 4 * 8 + 8 + 8 * 3 + 3
+    assert any(f"Its output {place!r} (n, 3) is analysed" in remark for remark in network.remarks)
     with pytest.raises(ModelError, match=r"returns 8 scores per input") as caught:
-        load(lambda: Several(arrange))
+        load(lambda: Several(arrange), names=("a", "b"))
     said = str(caught.value)
-    assert f"it returned several outputs, a {kind} of" in said
+    assert "it returned several outputs, " in said
     assert "of shape (2, 8)" in said
-    assert f"explain=lambda output: output[{place}]" in said
-    assert "class_names" not in said
+    assert f"take another with --output {place}" in said
 
 
 def test_what_is_said_works():
@@ -60,5 +63,7 @@ def test_classes_that_are_counted_from_one_are_said_to_be():
 
 
 def test_other_numbers_of_classes_are_to_be_named():
+    with pytest.raises(ModelError, match=r"say which class each output is by --class-names"):
+        load(lambda: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), names=("a", "b"))
     with pytest.raises(ModelError, match=r"name all classes with class_names"):
-        load(lambda: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), classes=2)
+        load(lambda: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), names=("a", "b", "c", "d"))

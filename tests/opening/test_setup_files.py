@@ -167,9 +167,9 @@ def test_a_file_that_changes_is_read_again_and_a_mistake_leaves_what_was_good(wr
     ]
     assert MODELS["own-net"] is before
     assert not setup_files.changed()
-    write(DATA + NETWORK.replace("self.last = nn.Linear(8, 3)", "self.last = nn.Linear(8, 5)"))
+    write(DATA + NETWORK.replace("self.last = nn.Linear(8, 3)", "self.last = nn.Linear(8, 2)"))
     setup_files.refresh()
-    assert "returns 5 scores per input, but 'own-data' has 3 classes (0, 1, 2)" in setup_files.problems()[0]
+    assert "returns 2 scores per input, but 'own-data' has 3 classes (0, 1, 2)" in setup_files.problems()[0]
     assert MODELS["own-net"] is before
     write(DATA + NETWORK.replace("own-net", "other-net"))
     setup_files.refresh()
@@ -350,14 +350,14 @@ def test_scores_are_found_in_what_networks_return():
     ],
 )
 def test_a_network_that_does_not_fit_is_refused_by_line(network, said):
-    idc.dataset("two")(lambda split: (np.zeros((4, 2)), [0, 1, 0, 1]))
+    idc.dataset("two", class_names=("no", "yes"))(lambda split: (np.zeros((4, 2)), [0, 1, 0, 1]))
     idc.network("bad", data="two")(network)
     with pytest.raises(ModelError, match=f"test_setup_files.py, line \\d+: .*{said}"):
         idc.load_model("bad")
 
 
 def test_a_layer_that_is_not_there_is_refused_with_those_that_are():
-    idc.dataset("two")(lambda split: (np.zeros((4, 2)), [0, 1, 0, 1]))
+    idc.dataset("two", class_names=("no", "yes"))(lambda split: (np.zeros((4, 2)), [0, 1, 0, 1]))
     idc.network("bad", data="two", layer="fc7")(lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)))
     with pytest.raises(ModelError, match="no layer 'fc7'; layers with neurons are 0, 2"):
         idc.load_model("bad")

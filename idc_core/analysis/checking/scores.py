@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from idc_core.analysis.checking.detectors import classification, detector, finite_scores, varied
 from idc_core.analysis.checking.evidence import Evidence, confusion, kappa, rises_by_chance
 from idc_core.analysis.checking.findings import listed
+from idc_core.models.wrapping import all_outputs
 
 _SLACK = 1e-3
 """Room for rounding in sums of probabilities."""
@@ -56,6 +57,23 @@ def _find_probabilities(evidence: Evidence) -> Iterator[tuple[str, str]]:
         )
 
 
+@detector("outputs", "accuracy over outputs that are no classes of the data", classification, finite_scores)
+def _note_outputs(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Note the accuracy over all outputs of a network that has more of them than its data have classes."""
+    with all_outputs(evidence.model) as kept:
+        every = None if kept is None else evidence.scores_of(evidence.inputs)
+    classes = evidence.scores.shape[1]
+    if kept is not None and every is not None and every.shape[1] > classes:
+        targets = evidence.targets.astype(np.int64)
+        shares = (every.argmax(1) == np.array(kept)[targets], evidence.scores.argmax(1) == targets)
+        over_all, over_classes = (f"{100 * share.mean():.1f} %" for share in shares)
+        evidence.notes.append(
+            f"Accuracy is {over_all} over all {every.shape[1]:,} outputs and {over_classes} over those of the data's "
+            f"{classes:,} classes, on {len(targets):,} tests."
+        )
+    yield from ()
+
+
 @detector("class-order", "classes in another order", classification, finite_scores, varied)
 def _find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Fit names of classes to predictions of training inputs, and see whether tests are predicted better with them."""
@@ -74,7 +92,8 @@ def _find_order(evidence: Evidence) -> Iterator[tuple[str, str]]:
     yield (
         f"Accuracy is {100 * right.mean():.1f} %, and {100 * predicted.mean():.1f} % with the classes in another "
         f"order: {listed(moved, 4)}.",
-        f"Name the classes in the order of the network's outputs ({order}), or number the targets in that order.",
+        f"Name the classes in the order of the network's outputs ({order}), or number the targets in that order."
+        + evidence.remedy("", f" Or give the network with --class-names {','.join(names[name] for name in meant)}."),
     )
 
 

@@ -75,6 +75,11 @@ def _content_of(readers: Mapping[str, _Read], budget: Budget, preparation: Prepa
     DataError
         If the names do not tell it.
     """
+    for option, name in (("inputs", preparation.inputs), ("targets", preparation.targets)):
+        if name and all(name not in (held, named_split(held)[1]) for held in readers):
+            raise DataError(
+                f"{where} has no array {name[:60]!a}, which --{option} names; its arrays are {listed(list(readers))}."
+            )
     inputs = _by_split(readers, preparation.inputs, _INPUTS, where)
     targets = _by_split(readers, preparation.targets, _TARGETS, where)
     if not inputs or set(inputs) != set(targets):

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 # A text of one letter in an array, in a dictionary and as an object.
 _TEXT = 150
 
+_NOTHING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+"""What people write into cells that are empty."""
+
+_COMMA = r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d+)?,\d+([eE][-+]?\d+)?\s*"
+"""A number with a decimal comma, whose thousands may have points."""
+_WHOLE = r"\s*[-+]?\d+\s*"
+
+_DATE = r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}/\d{1,2}/\d{1,2})([ T]\d{1,2}:\d{2}.*)?\s*"
+_TRUTH = {"true": True, "false": False}
+
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column whose values are listed once and numbered as those values."""
@@ -52,15 +62,107 @@ def numbers_of(column: pa.ChunkedArray) -> NDArray[np.generic] | None:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
         return None
     first = column[0].as_py()
-    if first is not None and first.strip() and not _reads(first):
+    if first is not None and first.strip() and not _reads(first) and first.strip().lower() not in _TRUTH:
         return None  # most texts are known by the first one
     written = pc.utf8_trim_whitespace(_plain(column))
+    if first is not None and first.strip().lower() in _TRUTH:
+        return _truth_values(written)
     for as_type in (pa.int64(), pa.float64()):
         try:
             return _array(written.cast(as_type))
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def _truth_values(written: pa.ChunkedArray) -> NDArray[np.generic] | None:
+    """Return True and False as people write them; None where there is anything else."""
+    import pyarrow.compute as pc
+
+    low = pc.utf8_lower(written)
+    known = set(pc.unique(low).to_pylist())
+    return low.to_numpy() == "true" if known <= set(_TRUTH) else None
+
+
+def with_points(table: pa.Table) -> tuple[pa.Table, bool]:
+    """Return a table of texts whose numbers with decimal commas have points, and whether there were any."""
+    import pyarrow.compute as pc
+
+    found = False
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        commas = pc.match_substring_regex(column, f"^{_COMMA}$")
+        others = pc.or_(pc.match_substring_regex(column, f"^{_WHOLE}$"), _is_nothing(column))
+        if not pc.any(commas).as_py() or not pc.all(pc.or_(commas, others)).as_py():
+            continue
+        plain = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
+        table, found = table.set_column(place, name, plain), True
+    return table, found
+
+
+def _is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which texts stand for nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    low = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    return pc.fill_null(pc.is_in(low, pa.array(_NOTHING)), True)
+
+
+def gaps_of(column: pa.ChunkedArray, numbers: bool) -> NDArray[np.bool_]:
+    """Return where a column has no value (n,): nulls, and of texts that stand for nothing; of `numbers` NaN as well.
+
+    A column that holds words beside these has none but nulls and empty texts.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = value_type(column)
+    empty: NDArray[np.bool_] = pc.is_null(column, nan_is_null=numbers).to_numpy()
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return empty
+    plain = _plain(column)
+    nothing: NDArray[np.bool_] = _is_nothing(plain).to_numpy()
+    if numbers and not nothing.all() and numbers_of(column.filter(~nothing)) is not None:
+        return nothing
+    blank: NDArray[np.bool_] = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), False).to_numpy()
+    return empty | blank
+
+
+def filled(column: pa.ChunkedArray, gaps: NDArray[np.bool_]) -> tuple[pa.ChunkedArray, float]:
+    """Return a column of numbers with their mean in place of its gaps, and that mean."""
+    import pyarrow as pa
+
+    known = numbers_of(column.filter(~gaps))
+    values = np.zeros(len(column), np.float64)
+    assert known is not None  # gaps are told of such columns alone
+    values[~gaps] = known
+    mean = float(values[~gaps].mean())
+    values[gaps] = mean
+    return pa.chunked_array([values]), mean
+
+
+def is_date(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds dates, or points in time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = value_type(column)
+    if pa.types.is_temporal(kind):
+        return True
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
+        return False
+    column = _plain(column)
+    return bool(pc.all(pc.or_(pc.match_substring_regex(column, f"^{_DATE}$"), _is_nothing(column))).as_py()) and not (
+        _is_nothing(column).to_numpy().all()
+    )
+
+
+def distinct(column: pa.ChunkedArray) -> int:
+    """Return how many different values a column has."""
+    import pyarrow.compute as pc
+
+    return int(pc.count_distinct(_plain(column)).as_py())
 
 
 def _reads(text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from idc_core.datasets.files.delimited import plain_content, said
 from idc_core.datasets.files.tables import check_columns, table_format
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, read_json, read_json_lines
+from idc_core.guarded import Budget, read_json, read_json_lines, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
 
     where = str(path)
     if path.suffix.lower() == ".json":
-        records = read_json(path, where, list[dict[str, object]])
+        records = _records(read_json(path, where, object), where)
     else:
         records = _lines(plain_content(path, budget), where, budget)
     if not records:
@@ -47,6 +47,47 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
         except (pa.ArrowException, OverflowError, ValueError, UnicodeError) as error:
             raise DataError(f"{where}: {name!a} has values of several kinds ({said(error)}).") from error
     return pa.table(columns, names=names)
+
+
+def _records(value: object, where: str) -> list[dict[str, object]]:
+    """Return records as a program wrote them: a list of them, or any form in which pandas writes a table (`orient`)."""
+    rows: list[dict[str, object]] | None = None
+    if isinstance(value, list) and value and all(isinstance(row, list) for row in value):
+        rows = _of_rows([f"column_{number}" for number in range(1, len(value[0]) + 1)], value)
+    elif isinstance(value, dict) and isinstance(value.get("data"), list) and {"columns", "schema"} & set(value):
+        names = value.get("columns")
+        rows = _of_rows(names, value["data"]) if isinstance(names, list) else value["data"]
+    elif isinstance(value, dict) and value and all(isinstance(part, dict) for part in value.values()):
+        rows = _of_parts({str(name): part for name, part in value.items()})
+    elif isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
+        lengths = {len(part) for part in value.values()}
+        if len(lengths) == 1:
+            rows = [dict(zip(value, row, strict=True)) for row in zip(*value.values(), strict=True)]
+    return typed(value if rows is None else rows, where, list[dict[str, object]])
+
+
+def _of_rows(names: list[object], rows: list[object]) -> list[dict[str, object]] | None:
+    """Return records of rows and names; None where these are not as many."""
+    lists = [row for row in rows if isinstance(row, list) and len(row) == len(names)]
+    called = list(map(str, names))
+    if len(lists) < len(rows) or len(set(called)) < len(called):
+        return None
+    return [dict(zip(called, row, strict=True)) for row in lists]
+
+
+def _of_parts(parts: dict[str, dict[str, object]]) -> list[dict[str, object]]:
+    """Return records of columns by name, or of rows by number: each a dictionary with the same keys.
+
+    Keys of rows are numbers where names of columns are words; of tables in which both are either, the columns are the
+    outer ones, as pandas writes them by default.
+    """
+    first = next(iter(parts.values()))
+    by_row = all(name.lstrip("-").isdigit() for name in parts) and not all(name.lstrip("-").isdigit() for name in first)
+    if by_row:
+        return list(parts.values())
+    keys = list(first)
+    same = all(part.keys() == first.keys() for part in parts.values())
+    return [{name: part[key] for name, part in parts.items()} for key in keys] if same else list(parts.values())
 
 
 def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, object]]:

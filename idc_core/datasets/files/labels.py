@@ -120,10 +120,10 @@ def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[
                 f"{where} has the class {column[wrong[0]]} at item {wrong[0]:,}; expected names or whole numbers from "
                 "0. Where targets are quantities, say that the task is regression."
             )
-    return _classes(columns, class_names, where)
+    return _classes(columns, task, class_names, where)
 
 
-def _classes(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], where: str) -> _Made:
+def _classes(columns: Sequence[NDArray[np.generic]], task: str, class_names: Sequence[str], where: str) -> _Made:
     """Return whole numbers from 0 as classes: as they are, or counted anew where most of the numbers do not occur."""
     occurring = np.unique(np.concatenate([np.unique(column) for column in columns])).astype(np.int64)
     highest = int(occurring[-1])
@@ -133,10 +133,11 @@ def _classes(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str],
             raise DataError(f"{where} has the class {highest} but names {len(class_names)} classes, from 0.")
         return [column.astype(np.int64) for column in columns], tuple(class_names), ()
     items = sum(map(len, columns))
-    if len(occurring) > max(_FEW, items // 2) or len(occurring) > _MOST_CLASSES:
+    many = len(occurring) > max(_FEW, items // 2) and not task  # else a person has said that they are classes
+    if many or len(occurring) > _MOST_CLASSES:
         raise DataError(
-            f"{where} has {len(occurring):,} classes in {items:,} items; where these are quantities, say that the task "
-            "is regression."
+            f"{where} has {len(occurring):,} classes in {items:,} items; where these are quantities, say so with "
+            "--task regression, and with --task classification where they are classes."
         )
     if highest < max(_FEW, 2 * len(occurring)):
         if all(column.dtype.kind == "b" for column in columns):

@@ -109,10 +109,11 @@ class Numbers:
             and low >= 0
             and (high <= 1 or (high <= 255 and self._all(_is_whole)))
         )
-        if pixels or self._preparation.size is not None:
+        given = self._preparation.read_as
+        if (pixels and given != "series") or given == "pictures" or self._preparation.size is not None:
             scaled = self._scaled(f"grey pictures of {rows} x {columns}")
             return lambda array: self._finished(scaled(array)[:, None])
-        self.notes = (f"series of {columns:,} steps in {rows:,} channels, as they are",)
+        self.notes = (f"series of {rows:,} x {columns:,} numbers, as they are",)
         return lambda array: np.ascontiguousarray(array, np.float32)
 
     def _pictures(self) -> Callable[[NDArray[np.generic]], NDArray[np.generic]]:
@@ -148,6 +149,8 @@ class Numbers:
         raise DataError(
             f"{self._where} has pictures with values in {low:.4g}..{high:.4g}; expected 0..1, or whole numbers in "
             f"0..255: {todo}. Mean and deviation belong to the network."
+            + " Where rows and columns are a series, say so with --read-as series."
+            * (len(self._given[0].shape) == 3)
         )
 
     def _finished(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +14,20 @@ from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.files.columns import check_whole, first_other, is_text, numbers_of, rows_of, texts_of
+from idc_core.datasets.files.columns import (
+    check_whole,
+    distinct,
+    first_other,
+    gaps_of,
+    is_date,
+    is_text,
+    numbers_of,
+    rows_of,
+    texts_of,
+    value_type,
+)
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
+from idc_core.datasets.files.gaps import mended
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
 from idc_core.datasets.preparation import Preparation
@@ -32,6 +46,10 @@ _PICTURES = ("image", "img", "file", "path", "filename", "image_path")
 _NUMBERING = ("", "id", "index", "unnamed: 0")
 """Columns that number the rows, and are no features."""
 _SPLIT = "split"
+_OFFERED = 12
+"""Columns that are listed in a line to copy."""
+_READ_AS = b"idc-read-as"
+"""Key of a table's metadata: how it was read."""
 
 MOST_COLUMNS = 20_000
 _MOST_NAME = 200
@@ -87,9 +105,10 @@ def items_of_table(
     target = _target(first, preparation, where)
     inputs, left = _inputs(first, target, preparation, where)
     parts: dict[str, Part] = {}
-    notes = [f"targets: column {target}", _said_inputs(inputs)]
-    if left:
-        notes.append(f"left out: {_short(left)}")
+    notes = [*_notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
+    notes += [f"left out{why}: {_short(names)}" for why, names in left.items() if names]
+    tables, filled = mended(tables, inputs, target, preparation.empty, where)
+    notes += filled
     whole_task = bool(preparation.task) or target.strip().lower() not in _CLASSES
     for name, table in _split(tables, where).items():
         targets = _values(table, [target], where, budget)
@@ -144,13 +163,55 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
     if not targets:
         raise DataError(
             f"{where} has no column named {', '.join(_TARGETS[:-1])} or {_TARGETS[-1]}: say which one holds the "
-            f"targets. Its columns are {listed(names)}."
+            f"targets, such as --targets {shlex.quote(_likely_target(table))}. Its columns are {listed(names)}."
         )
     return targets[0]
 
 
-def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) -> tuple[list[str], list[str]]:
-    """Return the columns that are inputs, and those that are left out without having been told."""
+def _likely_target(table: pa.Table) -> str:
+    """Return the column that most likely holds targets: the last of few words, else of few numbers, else the last."""
+    names = [name for name in table.column_names if name.strip().lower() not in (*_NUMBERING, _SPLIT)]
+    few = [
+        name for name in names if _is_plain(table.column(name)) and 1 < distinct(table.column(name)) <= len(table) // 2
+    ]
+    words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
+    return str((words or few or names or table.column_names)[-1])
+
+
+def _is_plain(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    return not pa.types.is_nested(value_type(column))
+
+
+def _other_targets(table: pa.Table, names: Sequence[str], target: str, given: bool) -> list[str]:
+    """Return other columns that hold the targets, which as inputs would tell them.
+
+    They are called as targets are. Where the targets were `given` by name, that is not enough: such a column tells them
+    if each of its values comes with one target alone. y beside x is a coordinate.
+    """
+    points = any(name.strip().lower() == "x" for name in names)
+    others = [name for name in _called(names, _TARGETS) if not (points and name.strip().lower() == "y")]
+    if not given:
+        return others
+    return [name for name in others if _tells(table.column(name), table.column(target))]
+
+
+def _tells(column: pa.ChunkedArray, target: pa.ChunkedArray) -> bool:
+    """Whether each of the values of a column, which come again, stands beside one target alone."""
+    import pyarrow as pa
+
+    if not (_is_plain(column) and _is_plain(target)):
+        return False
+    values = distinct(column)
+    pairs = pa.table({"a": column, "b": target}).group_by(["a", "b"]).aggregate([])
+    return values < len(column) and len(pairs) == values
+
+
+def _inputs(
+    table: pa.Table, target: str, preparation: Preparation, where: str
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the columns that are inputs, and those that are left out without having been told, by the reason."""
     names = [name for name in table.column_names if name != target]
     if preparation.inputs:
         given = (
@@ -161,24 +222,51 @@ def _inputs(table: pa.Table, target: str, preparation: Preparation, where: str) 
         missing = [name for name in given if name not in names]
         if missing or len(set(given)) < len(given):
             raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
-        return given, []
+        return given, {}
     for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
         columns = [name for name in _called(names, known) if fits(table.column(name))]
         if len(columns) > 1:
             raise DataError(f"{where} has the columns {listed(columns)}, which may all be inputs: say which one it is.")
         if columns:
-            return columns, [name for name in names if name not in (*columns, _SPLIT)]
-    left = [name for name in names if name.strip().lower() in _NUMBERING]
-    rest = [name for name in names if name not in left and name.lower() != _SPLIT]
+            return columns, {"": [name for name in names if name not in (*columns, _SPLIT)]}
+    others = _other_targets(table, names, target, bool(preparation.targets))
+    left = {
+        "": [name for name in names if name.strip().lower() in _NUMBERING],
+        ", as it tells the targets": others,
+        ", as dates": [name for name in names if name not in others and is_date(table.column(name))],
+    }
+    unread = {name for some in left.values() for name in some}
+    rest = [name for name in names if name not in unread and name.lower() != _SPLIT]
     if not rest:
         raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
-    wrong = next((name for name in rest if numbers_of(table.column(name)) is None), None)
+    right = [name for name in rest if _has_numbers(table.column(name))]
+    wrong = next((name for name in rest if name not in right), None)
     if wrong is not None:
+        line = f", such as --inputs {shlex.quote(','.join(right))}" if 0 < len(right) <= _OFFERED else ""
         raise DataError(
             f"{where}: column {wrong[:60]!a} is not all numbers{first_other(table.column(wrong))}; expected a column "
-            f"named {', '.join((*_TEXTS, *_PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}."
+            f"named {', '.join((*_TEXTS, *_PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}"
+            f"{line}."
         )
     return rest, left
+
+
+def _has_numbers(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds numbers, but for empty cells."""
+    gaps = gaps_of(column, True)
+    return not gaps.all() and numbers_of(column.filter(~gaps) if gaps.any() else column) is not None
+
+
+def noted(table: pa.Table, notes: Sequence[str]) -> pa.Table:
+    """Return a table that says how it was read."""
+    if not notes:
+        return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _READ_AS: json.dumps(notes)})
+
+
+def _notes_of(table: pa.Table) -> tuple[str, ...]:
+    held = (table.schema.metadata or {}).get(_READ_AS)
+    return () if held is None else tuple(json.loads(held))
 
 
 def _called(names: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
 from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
 from idc_core.models.onnx.reading import Graph, RawNode, read_graph
 from idc_core.models.onnx.registry import MISTAKES, OPERATORS, Node, WrittenBatch
+from idc_core.models.onnx.scores import Asked
 
 _Made = TypeVar("_Made")
 
@@ -26,7 +27,7 @@ _TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card
 """Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
 
 
-def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
+def load_onnx(path: Path | str, scores: bool = False, output: str = "", classes: int = 0) -> OnnxNetwork:
     """Turn an ONNX file into a network.
 
     Parameters
@@ -35,6 +36,10 @@ def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
         A file of opset 6 to the newest, whose operators are in `OPERATORS`. Weights may lie beside it, in its folder.
     scores : bool
         Whether only the output that holds scores is kept, before any softmax; `remarks` says what was left out.
+    output : str
+        Its name, or its number; "": the likeliest one, told by its width, what makes it, and its name.
+    classes : int
+        How many classes there are; 0 where that is not known.
 
     Returns
     -------
@@ -54,7 +59,7 @@ def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
     Nothing in the file is executed. What depends on no input is computed once. A batch size that the exporter wrote
     into the shapes of reshapes is opened; if the predictions still depend on it, the file is refused.
     """
-    graph = read_graph(Path(path), scores)
+    graph = read_graph(Path(path), Asked(output, classes) if scores else None)
     if not graph.inputs:
         raise ModelError(f"{graph.where} has no input.")
     sizes = {value.shape[0] if value.shape else None for value in graph.inputs}
@@ -62,7 +67,7 @@ def load_onnx(path: Path | str, scores: bool = False) -> OnnxNetwork:
     batch = None if fixed is None else WrittenBatch(fixed)
     network = build_network(graph, batch)
     check_batches(network, graph.where, batch, graph.budget)
-    network.remarks = graph.remarks
+    network.remarks, network.class_names = graph.remarks, graph.class_names
     return network
 
 

@@ -63,7 +63,11 @@ class OnnxNetwork(Network):
     ----------
     inputs : tuple of Value
         Name, type and shape of each input.
+    class_names : tuple of str
+        What the file calls the scores, in their order; empty where it does not say.
     """
+
+    class_names: tuple[str, ...] = ()
 
     def __init__(
         self,

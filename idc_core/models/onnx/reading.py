@@ -16,10 +16,11 @@ from torch import Tensor
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
 from idc_core.guarded import Budget, opened
 from idc_core.guarded.opening import size_of
+from idc_core.models.onnx.class_names import names_in
 from idc_core.models.onnx.linear_models import DOMAIN as LEARNING
 from idc_core.models.onnx.linear_models import make_dense
 from idc_core.models.onnx.registry import OPERATORS
-from idc_core.models.onnx.scores import keep_scores
+from idc_core.models.onnx.scores import FLOATS, Asked, keep_scores
 from idc_core.models.onnx.tensors import Read, inside, tensor_of, torch_type
 
 _OLDEST_OPSET = 6
@@ -60,6 +61,7 @@ class Graph:
     nodes: tuple[RawNode, ...]
     budget: Budget  # what its constants, and what is computed of it, may hold
     remarks: tuple[str, ...] = ()  # what was left out
+    class_names: tuple[str, ...] = ()  # of the scores
 
 
 # The file's content, what the parser makes of it, and the arrays that are taken from that.
@@ -91,7 +93,7 @@ def _read_bytes(
         raise ModelError(f"{where} cannot be read: {error.strerror}.") from error
 
 
-def read_graph(path: Path, scores: bool = False) -> Graph:
+def read_graph(path: Path, scores: Asked | None = None) -> Graph:
     """Read and check an ONNX file; of several outputs only that of the `scores`, before any softmax, where asked."""
     where = f"The ONNX file {path}"
     proto, budget = ModelProto(), Budget(where)
@@ -104,8 +106,21 @@ def read_graph(path: Path, scores: bool = False) -> Graph:
     return graph
 
 
+def axes_of_input(path: Path) -> int:
+    """Return how many axes the one input of an ONNX file has, the batch among them; 0 where that is not told."""
+    proto, where = ModelProto(), f"The ONNX file {path}"
+    try:
+        proto.ParseFromString(_read_bytes(path, where, Budget(where)))
+    except (DecodeError, RecursionError):
+        return 0  # told where it is read
+    weights = {one.name for one in proto.graph.initializer}
+    kinds = [info.type.tensor_type for info in proto.graph.input if info.name not in weights]
+    alone = len(kinds) == 1 and kinds[0].HasField("shape") and kinds[0].elem_type in FLOATS
+    return len(kinds[0].shape.dim) if alone else 0
+
+
 def _graph_of(
-    proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None, scores: bool = False
+    proto: ModelProto, where: str, folder: Path | None = None, budget: Budget | None = None, scores: Asked | None = None
 ) -> Graph:
     """Check a network that has been parsed; without a folder nothing may lie beside it."""
     held = budget or Budget(where)
@@ -133,7 +148,8 @@ def _graph_of(
     _check_names(graph, where)
     # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
     weights = {initializer.name for initializer in graph.initializer}
-    remarks = (*make_dense(graph, where), *keep_scores(graph)) if scores else ()
+    class_names = names_in(proto) if scores else ()
+    remarks = (*make_dense(graph, where), *keep_scores(graph, scores, class_names, where)) if scores else ()
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
     for initializer in graph.initializer:
@@ -143,7 +159,7 @@ def _graph_of(
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     outputs = tuple(info.name for info in graph.output)
-    result = Graph(where, opset, inputs, outputs, constants, nodes, held, remarks)
+    result = Graph(where, opset, inputs, outputs, constants, nodes, held, remarks, class_names)
     _check_order(result, graph)
     return result
 

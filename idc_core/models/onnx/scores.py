@@ -2,101 +2,141 @@
 
 from __future__ import annotations
 
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from idc_core.models.onnx.tensors import tensor_of
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-_NAMES = ("logits", "scores", "output", "out", "probabilities", "output_probability")
-"""Names that exporters give scores, where a network has several outputs."""
+from idc_core.errors import ModelError
+from idc_core.lrp.endings import before
+from idc_core.models.onnx.terms import Terms
+from idc_core.models.outputs import Output, likeliest, said_choice
 
-_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+_MOVES = ("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
+FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
-def keep_scores(graph: GraphProto) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Asked:
+    """Which output is asked for: its name or number, "" for the likeliest, and the number of classes, 0 if unknown."""
+
+    output: str = ""
+    classes: int = 0
+
+
+def keep_scores(graph: GraphProto, asked: Asked, class_names: Sequence[str], where: str) -> tuple[str, ...]:
     """Leave of a graph what its scores need; return a sentence for each thing that was left out.
 
     Of several outputs one of floats is kept; dictionaries made of it (ZipMap of scikit-learn), and a softmax at the
     end, are left out. A graph whose outputs hold no floats stays as it is.
+
+    Raises ModelError if there is no output as asked for.
     """
-    makers = {name: node for node in graph.node for name in node.output if name}
-    floats = {_before_zip(info.name, makers): info for info in graph.output if _may_be_floats(info, makers)}
+    terms = Terms(graph)
+    floats = {_before_zip(info.name, terms.makers): info for info in graph.output if _may_be_floats(info, terms.makers)}
     if not floats:
         return ()
-    names = list(floats)
-    originals = {floats[name].name: name for name in names}
-    chosen = next((originals[name] for name in _NAMES if name in originals), names[0])
-    remarks = []
-    if len(graph.output) > 1:
-        others = ", ".join(repr(info.name[:60]) for info in graph.output if info is not floats[chosen])
-        remarks.append(f"Its output {floats[chosen].name[:60]!r} is analysed; {others[:200]} is left out.")
-    before, remark = _before_probabilities(chosen, makers, graph)
+    chosen, remarks = _chosen(floats, asked, class_names, terms, where)
+    before, remark = _before_ending(chosen, floats[chosen], terms, graph)
     output = ValueInfoProto()
     output.CopyFrom(floats[chosen])
     output.name = before
     del graph.output[:]
     graph.output.append(output)
-    _prune(graph, before, makers)
+    _prune(graph, before, {name: node for node in graph.node for name in node.output if name})
     return (*remarks, *remark)
 
 
-def _may_be_floats(value: ValueInfoProto, makers: dict[str, NodeProto]) -> bool:
+def _chosen(
+    floats: Mapping[str, ValueInfoProto], asked: Asked, class_names: Sequence[str], terms: Terms, where: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return which output is taken, and a sentence on it where there are others."""
+    known = {info.name: Output(_shape(info), _ending(name, terms)) for name, info in floats.items()}
+    numbered = {str(number): name for number, name in enumerate(known)}
+    own = {info.name: name for name, info in floats.items()}
+    if asked.output and asked.output not in known and asked.output not in numbered:
+        raise ModelError(f"{where} has no output {asked.output!r:.60}; its outputs are {', '.join(known)[:400]}.")
+    if asked.output:
+        taken = asked.output if asked.output in known else numbered[asked.output]
+    else:
+        taken = likeliest(known, tuple(filter(None, (asked.classes, len(class_names)))))
+    return own[taken], tuple(filter(None, (said_choice(taken, known),)))
+
+
+def _shape(info: ValueInfoProto) -> tuple[int | None, ...] | None:
+    """Return the shape that an output is said to have, its batch None."""
+    array = info.type.tensor_type
+    if info.type.WhichOneof("value") != "tensor_type" or not array.HasField("shape"):
+        return None
+    sides = [one.dim_value if one.HasField("dim_value") and one.dim_value > 0 else None for one in array.shape.dim]
+    return (None, *sides[1:]) if sides else ()
+
+
+def _ending(name: str, terms: Terms) -> str:
+    node = terms.makers.get(name)
+    if node is not None and _before_two_probabilities(node, terms):
+        return "softmax"
+    found = before(terms(name))
+    return found[0] if found else ""
+
+
+def _may_be_floats(value: ValueInfoProto, makers: Mapping[str, NodeProto]) -> bool:
     kind = value.type
     if kind.WhichOneof("value") == "tensor_type":
-        return kind.tensor_type.elem_type in _FLOATS
+        return kind.tensor_type.elem_type in FLOATS
     return _before_zip(value.name, makers) != value.name
 
 
-def _before_zip(name: str, makers: dict[str, NodeProto]) -> str:
+def _before_zip(name: str, makers: Mapping[str, NodeProto]) -> str:
     """Return the array that a list of dictionaries is made of."""
     node = makers.get(name)
     return node.input[0] if node is not None and node.op_type == "ZipMap" and node.input else name
 
 
-def _before_probabilities(name: str, makers: dict[str, NodeProto], graph: GraphProto) -> tuple[str, tuple[str, ...]]:
-    """Return the scores that probabilities are made of, and a sentence on what made them; the name itself else."""
-    node = makers.get(name)
-    seen = set()
-    while node is not None and node.op_type in ("Identity", "Cast") and node.input and node.output[0] not in seen:
+def _before_ending(name: str, info: ValueInfoProto, terms: Terms, graph: GraphProto) -> tuple[str, tuple[str, ...]]:
+    """Return the scores that probabilities are made of, and a sentence on what made them; the name itself else.
+
+    Where the ending is only moved behind it, as into another shape, the scores are moved instead.
+    """
+    node = terms.makers.get(name)
+    seen: set[str] = set()
+    while node is not None and node.op_type in _MOVES and node.input and node.output[0] not in seen:
         seen.add(node.output[0])
-        node = makers.get(node.input[0])
+        node = terms.makers.get(node.input[0])
     if node is None or not node.input:
         return name, ()
-    if node.op_type in ("Softmax", "LogSoftmax") and _integer(node, "axis", -1) in (-1, 1):
-        return node.input[0], ("The softmax at its end is left out: scores before it are analysed.",)
-    score = _before_two_probabilities(node, makers, graph)
+    score = _before_two_probabilities(node, terms)
     if score:
         return score, ("The sigmoid at its end is left out: the score before it is analysed.",)
-    return name, ()
+    found = before(terms(node.output[0]))
+    shape = _shape(info)
+    one_score = shape is None or len(shape) < 2 or (len(shape) == 2 and shape[1] in (1, None))
+    if found is None or not isinstance(found[1].value, str) or (found[0] == "sigmoid" and one_score):
+        return name, ()  # what a single score is the result of, the network tells when it runs
+    kind, scores = found[0], found[1].value
+    remark = (f"The {kind} at its end is left out: scores before it are analysed.",)
+    if all(terms.makers[one].op_type in ("Identity", "Cast") for one in seen):
+        return scores, remark
+    del node.input[:]
+    node.input.append(scores)
+    node.op_type = "Identity"
+    del node.attribute[:]
+    return name, remark
 
 
-def _before_two_probabilities(node: NodeProto, makers: dict[str, NodeProto], graph: GraphProto) -> str:
+def _before_two_probabilities(node: NodeProto, terms: Terms) -> str:
     """Return x where a node puts 1 - p and p together, p the sigmoid of x; "" else."""
     if node.op_type != "Concat" or len(node.input) != 2:
         return ""
-    rest, sigmoid = (makers.get(name) for name in node.input)
+    rest, sigmoid = (terms.makers.get(name) for name in node.input)
     if rest is None or sigmoid is None or not sigmoid.input or len(rest.input) != 2:
         return ""
     fits = rest.op_type == "Sub" and rest.input[1] == node.input[1] and sigmoid.op_type == "Sigmoid"
-    return str(sigmoid.input[0]) if fits and _is_one(rest.input[0], graph) else ""
+    one = terms(rest.input[0])
+    return str(sigmoid.input[0]) if fits and one.operation == "number" and one.value == 1 else ""
 
 
-def _integer(node: NodeProto, name: str, default: int) -> int:
-    values = [
-        attribute.i for attribute in node.attribute if attribute.name == name and attribute.type == AttributeProto.INT
-    ]
-    return int(values[0]) if values else default
-
-
-def _is_one(name: str, graph: GraphProto) -> bool:
-    """Whether a weight of the file is the number 1."""
-    tensors = [tensor for tensor in graph.initializer if tensor.name == name]
-    if len(tensors) != 1 or tensors[0].data_location == TensorProto.EXTERNAL:
-        return False
-    value = tensor_of(tensors[0], lambda location, offset, length: bytearray(), "the number 1")
-    return bool(value.numel() == 1 and float(value) == 1)
-
-
-def _prune(graph: GraphProto, output: str, makers: dict[str, NodeProto]) -> None:
+def _prune(graph: GraphProto, output: str, makers: Mapping[str, NodeProto]) -> None:
     """Remove the nodes and weights that an output does not need."""
     needed, waiting = set(), [output]
     while waiting:

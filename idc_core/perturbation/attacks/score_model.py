@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, SettingError
-from idc_core.lrp.calls import Args, Kwargs, Operation
 from idc_core.lrp.captures import CaptureTraits, in_full
+from idc_core.lrp.endings import Endings, scores_before
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
-
-_SOFTMAX = ("softmax", "log_softmax")
 
 
 class Scores:
@@ -38,9 +37,9 @@ class Scores:
         if self.classes < 2:
             raise SettingError("Attacks change the answer of a classifier; this network answers with one number.")
         self.elements = max(1, watch.counts.elements + example.numel())
-        run = _BeforeSoftmax()
-        with torch.no_grad(), run:
-            self._ends_in_softmax = run.scores(model(example.clone())) is not run.returned
+        with torch.no_grad(), Endings():
+            returned = scores_of(model(example.clone()))
+        self._has_ending = scores_before(returned) is not returned
         self._expected: Tensor | None = None
         self._first_answers: Tensor | None = None
 
@@ -66,12 +65,9 @@ class Scores:
         # A copy, because a network may write into its input, which has to stay what it was.
         with torch.set_grad_enabled(inputs.requires_grad):
             given = inputs.to(self._example.dtype, copy=True)
-            if self._ends_in_softmax:
-                run = _BeforeSoftmax()
-                with run:
-                    scores = run.scores(self._model(given))
-            else:
-                scores = scores_of(self._model(given))
+            with Endings() if self._has_ending else nullcontext():
+                scores: Tensor = scores_of(self._model(given))
+            scores = scores_before(scores)
         if inputs.requires_grad and not self._leads:
             self._leads = leads_to(scores, given)
             if not self._leads:
@@ -81,25 +77,3 @@ class Scores:
     def check_gradient(self) -> None:
         """Refuse a network whose scores have no gradient to its input."""
         check_gradient(self._model, self._example, self._run)
-
-
-class _BeforeSoftmax(TorchFunctionMode):
-    """One run of a network whose softmax is taken off."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._given: dict[int, tuple[Tensor, Tensor]] = {}
-        self.returned: Tensor | None = None
-
-    def scores(self, output: object) -> Tensor:
-        scores: Tensor = scores_of(output)
-        self.returned = scores
-        return self._given.get(id(scores), (scores, scores))[1]
-
-    def __torch_function__(
-        self, func: Operation, types: object, args: Args = (), kwargs: Kwargs | None = None
-    ) -> object:
-        result = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") in _SOFTMAX:
-            self._given[id(result)] = (result, args[0] if args else (kwargs or {})["input"])
-        return result

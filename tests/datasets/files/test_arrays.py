@@ -66,7 +66,7 @@ PIXELS = random.random((12, 8, 10, 3)).astype(np.float32)
         (BYTES.astype(np.float32), BYTES[:, None] / np.float32(255), "values divided by 255"),
         (BYTES[:, None].astype(np.int64), BYTES[:, None] / np.float32(255), "values divided by 255"),
         ((BYTES > 99).astype(np.uint8), (BYTES[:, None] > 99).astype(np.float32), "values 0..1 as they are"),
-        (BYTES[:, :3] + 0.5, BYTES[:, :3] + 0.5, "series of 8 steps in 3 channels, as they are"),
+        (BYTES[:, :3] + 0.5, BYTES[:, :3] + 0.5, "series of 3 x 8 numbers, as they are"),
         (PIXELS[:, 0, :, 0] * 40 - 9, PIXELS[:, 0, :, 0] * 40 - 9, "10 features as they are"),
         (BYTES[:, 0].astype(np.int32), BYTES[:, 0].astype(np.int64), "8 token ids as they are"),
     ],

@@ -90,7 +90,7 @@ def test_every_way_to_write_parquet_is_read(tmp_path, settings):
     train, test = both(tmp_path / "it.parquet", inputs="a")
     found = np.sort(np.concatenate([train.inputs, test.inputs])[:, 0])
     np.testing.assert_array_equal(found, np.arange(60, dtype=np.float32) / 8)
-    assert "column 'b' has no value in row 6" in refusal(tmp_path / "it.parquet")
+    assert "has no value in row 6 (1 of 60 rows; columns 'b')" in refusal(tmp_path / "it.parquet")
 
 
 def test_a_pickle_under_any_name_is_not_opened(tmp_path):

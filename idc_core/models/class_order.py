@@ -1,0 +1,156 @@
+"""Which output of a network is which class of its data: told by names, or by numbers that data have for names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from idc_core.errors import ModelError
+
+_SYNSET = re.compile(r"n\d{8}")
+"""An id of WordNet, as folders of ImageNet are named."""
+
+_NO_NAME = re.compile(r"(label|class|output|category|cls)?[\s_-]*(\d+)", re.IGNORECASE)
+_IMAGENET = 1000
+_SAID = 12
+
+
+@dataclass(frozen=True)
+class ClassOrder:
+    """The output of each class of the data, in the order of these, and how it was found: "" for the order itself."""
+
+    outputs: tuple[int, ...]
+    said: str = ""
+
+    def same(self, outputs: int) -> bool:
+        """Whether the network's outputs are the classes of the data as they are."""
+        return self.outputs == tuple(range(outputs))
+
+
+def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where: str) -> ClassOrder | None:
+    """Match the outputs of a network with the classes of its data.
+
+    Parameters
+    ----------
+    own : sequence of str
+        Names that the network gives its outputs, in their order; empty where it gives none.
+    outputs : int
+        How many it has.
+    classes : sequence of str
+        Names of the data's classes.
+    where : str
+        What has these outputs: the beginning of a sentence.
+
+    Returns
+    -------
+    ClassOrder
+        None where the network gives no names, and has another number of outputs than the data have classes.
+
+    Raises
+    ------
+    ModelError
+        If the names are of other classes, or there are too few outputs for them.
+
+    Notes
+    -----
+    Names are compared without case, spaces and underscores; one of several synonyms with commas between them is enough,
+    and an id of WordNet in front of a name does not count. Classes that are called by whole numbers are outputs of
+    these numbers, where a network has more outputs than the data have classes, or names that are words.
+    """
+    if len(own) != outputs:
+        own = ()
+    told = own if any(not _numbered(name, place) for place, name in enumerate(own)) else ()
+    by_name = _by_name(own, classes)
+    if by_name is not None:
+        said = told or by_name != tuple(range(outputs))
+        return ClassOrder(by_name, _said(by_name, own, classes) if said else "")
+    numbers = tuple(int(name) if re.fullmatch(r"\d{1,9}", name) else -1 for name in classes)
+    by_number = min(numbers, default=-1) >= 0 and max(numbers) < outputs and len(set(numbers)) == len(numbers)
+    if by_number and (told or outputs > len(classes)):
+        return ClassOrder(numbers, _said(numbers, own or tuple(map(str, range(outputs))), classes))
+    if tuple(classes) == ("False", "True") and outputs == len(classes):
+        return ClassOrder((0, 1), _said((0, 1), own, classes) if told else "")
+    if outputs == len(classes) and (not told or (outputs == _IMAGENET and _all_synsets(classes))):
+        return ClassOrder(tuple(range(outputs)))
+    if not told:
+        return None
+    raise ModelError(f"{where} {_misfit(told, outputs, classes)}")
+
+
+def _numbered(name: str, place: int) -> bool:
+    """Whether a name says no more than the number of its output."""
+    found = _NO_NAME.fullmatch(name.strip())
+    return found is not None and int(found[2]) in (place, place + 1)
+
+
+def _all_synsets(names: Sequence[str]) -> bool:
+    return list(names) == sorted(names) and all(_SYNSET.fullmatch(name) for name in names)
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, spaces and signs; with these where it has nothing else."""
+    return "".join(filter(str.isalnum, name.casefold())) or name
+
+
+def _forms(name: str) -> list[tuple[str, ...]]:
+    """Return what a name may be matched by, the surest first: the whole, less an id of WordNet, that id, synonyms."""
+    synset = _SYNSET.match(name)
+    rest = name[synset.end() :].strip(" _-:,") if synset else ""
+    parts = tuple(_plain(part) for part in (rest or name).split(",") if part.strip())
+    return [(_plain(name),), (_plain(rest),) if rest else (), (synset[0],) if synset else (), parts]
+
+
+def _by_name(own: Sequence[str], classes: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the output of each class by name; None where a class has none, or two have one."""
+    tables = _tables(own)
+    found = []
+    for name in classes:
+        forms = [form for part in _forms(name) for form in part]
+        place = next((table[form] for table in tables for form in forms if form in table), None)
+        if place is None:
+            return None
+        found.append(place)
+    return tuple(found) if len(set(found)) == len(found) else None
+
+
+def _tables(own: Sequence[str]) -> list[Mapping[str, int]]:
+    """Return, for each way to match, the outputs by what they are matched by; what two outputs share tells neither."""
+    tables: list[Mapping[str, int]] = []
+    for way in range(4):
+        pairs = [(form, place) for place, name in enumerate(own) for form in dict.fromkeys(_forms(name)[way])]
+        often = Counter(form for form, _ in pairs)
+        tables.append({form: place for form, place in pairs if often[form] == 1})
+    return tables
+
+
+def _said(order: tuple[int, ...], own: Sequence[str], classes: Sequence[str]) -> str:
+    """Return names of outputs and classes side by side."""
+    pairs = [f"{place} {own[place]!r:.40} is {name!r:.40}" for name, place in zip(classes, order, strict=True)]
+    more = f" and {len(pairs) - _SAID} more" if len(pairs) > _SAID else ""
+    left = len(own) - len(order)
+    return (
+        f"Outputs and classes of the data by name: {', '.join(pairs[:_SAID])}{more}."
+        + f" {left:,} other outputs are left out." * bool(left)
+    )
+
+
+def _misfit(own: Sequence[str], outputs: int, classes: Sequence[str]) -> str:
+    """Say what does not fit, side by side, and what to do."""
+    has = f"has {outputs:,} outputs, {_listed(own)}"
+    data = f"its data have {len(classes):,} class{'es' if len(classes) > 1 else ''}, {_listed(classes)}"
+    if outputs < len(classes):
+        return f"{has}, but {data}: choose data of its classes."
+    missing = [name for name in classes if _by_name(own, [name]) is None]
+    what = f"no output is called {_listed(missing)}" if missing else "several classes are called as one output"
+    return (
+        f"{has}, but {data}: {what}. Rename the classes, or say what the outputs are called in the data by "
+        f"--class-names {','.join(classes) if len(classes) <= _SAID else 'NAME,NAME,...'} in the order of the outputs "
+        "(in Python class_names)."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SAID:,} more" if len(names) > _SAID else ""
+    return ", ".join(f"{name!r:.40}" for name in names[:_SAID]) + more
