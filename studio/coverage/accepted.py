@@ -45,7 +45,7 @@ def draw(view: View, filling: Filling) -> None:
 
 
 def _accept_all(view: View, filling: Filling, held: Decisions) -> None:
-    """Offer to accept the best input of every cell on which nothing is decided."""
+    """Offer to accept the best input of every cell that has a usable one, and on which nothing is decided."""
     from idc_core.filling import best_usable
 
     cells = filling.cells[filling.cell].tolist()
@@ -55,10 +55,11 @@ def _accept_all(view: View, filling: Filling, held: Decisions) -> None:
         decided = decisions.verdict(held, cell_name(cell), candidates.digests_of(filling, cell))
         if not decided and digest not in held.inputs:
             best[digest] = filling.labels[row].item()
+    if not best:
+        return
     st.button(
         f"Accept the best input of {plural(len(best), 'undecided cell')}",
         key="accept-all",
-        disabled=not best,
         on_click=decisions.keep,
         args=(view, held.on_inputs(best)),
         help="Of each undecided cell, the valid input with the highest p-value, with the class of the vote.",
@@ -95,8 +96,10 @@ def _draw_numbers(change: Change) -> None:
         said = f"{percent(left.low)} to {percent(left.high)}, before {percent(first.value)}"
         text = "That the next natural test reaches a cell that neither tests nor accepted inputs reach; 95 % interval."
         numbers.append(("Chance of a new cell", left.value, said, text))
-    for place, (label, number, beside, text) in zip(st.columns(len(numbers)), numbers, strict=True):
-        place.metric(label, percent(number), beside, "off", delta_arrow="off", border=True, height="stretch", help=text)
+    # Numbers of this width stand beside each other in a wide window, and wrap in a narrow one.
+    with st.container(horizontal=True):
+        for label, number, beside, text in numbers:
+            st.metric(label, percent(number), beside, "off", delta_arrow="off", border=True, width=195, help=text)
 
 
 def _offer(view: View, filling: Filling, which: NDArray[np.bool_], labels: Array) -> None:

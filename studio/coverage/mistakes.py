@@ -77,7 +77,8 @@ def _without(view: View, found: Mistakes) -> None:
     which = "" if view.setup.without else " in doubt"
     st.markdown(
         f"Without the {plural(len(view.judged) - len(kept), 'test')}{which}: accuracy {percent(after[0])} "
-        f"({percent(before[0])} with them), IDC {percent(after[1])} ({percent(before[1])})."
+        f"({percent(before[0])} with them), IDC {percent(after[1])} ({percent(before[1])}). Only misclassified tests "
+        "are suspects, so accuracy without them is an upper bound."
     )
 
 

@@ -72,7 +72,7 @@ def _sentence(view: View, found: WorkList) -> str:
     if _is_compared(view):
         training = sum(state is CellState.TRAINING for state in found.states)
         said += f"; training inputs reach {count(training)} of them"
-    left = f" {count(found.unlisted)} are not listed: nothing reaches them, and no covered cell is one step away."
+    left = f" {count(found.unlisted)} that nothing reaches, and that border on no covered cell, are not listed."
     return f"{said}.**{left * bool(found.unlisted)}"
 
 

@@ -64,9 +64,9 @@ def tell_suspects(view: View) -> None:
     kinds = ", ".join(WITHOUT[name] for name in view.setup.without)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(
-            f"**{plural(number, 'suspect')} {'is' if number == 1 else 'are'} left out of all findings:** {kinds}. Only "
-            "misclassified tests are suspects, so accuracy is an upper bound.",
+            f"**{plural(number, 'suspect')} {'is' if number == 1 else 'are'} left out of all findings:** {kinds}.",
             width="content",
+            help="Only misclassified tests are suspects, so accuracy without them is an upper bound.",
         )
         st.button(
             "Include them",
