@@ -245,9 +245,11 @@ class TestEdges:
         assert (result.silhouettes, result.inertia) == ({}, {2: 0.0})
         assert result.counts.tolist() == [1, 2]
 
-    def test_numbers_of_clusters_in_any_order_and_twice(self):
+    def test_numbers_of_clusters_in_any_order_but_not_twice(self):
         values = draw("normal", 100, seed=0)
-        assert cluster(values, [4, 2, np.int64(3), 2]).silhouettes == cluster(values).silhouettes
+        assert cluster(values, [4, 2, np.int64(3)]).silhouettes == cluster(values).silhouettes
+        with pytest.raises(SettingError, match=r"each once; got \(4, 2, 3, 2\)"):
+            cluster(values, [4, 2, np.int64(3), 2])
 
     def test_dropped_zeros(self):
         values = np.concatenate((np.zeros(100), draw("clumps", 50, seed=0) + 1))

@@ -65,8 +65,9 @@ def test_a_convolution_padded_by_a_word(padding):
 
 @pytest.mark.parametrize("size", [0.0, 0.1])
 def test_number_by_number(size):
-    """Sums and normalisations take a shorter way under the epsilon rule; gamma 0 takes the long one."""
-    short, long = RelevanceSettings("epsilon", epsilon=size), RelevanceSettings("gamma", gamma=0.0)
+    """Sums and normalisations take a shorter way under epsilon and z; gamma 0 takes the long one."""
+    short = RelevanceSettings("epsilon", epsilon=size) if size else RelevanceSettings("z")
+    long = RelevanceSettings("gamma", gamma=0.0)
     settings = [short, long] if not size else [short]
     operations = [
         ("add", numbers(4, 3, 1)),
