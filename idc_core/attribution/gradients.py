@@ -131,7 +131,7 @@ def _gradient_x_input(batch: Batch) -> Tensor:
             handle.remove()
     explained = scores[torch.arange(len(scores), device=scores.device), batch.target]
     (gradient,) = torch.autograd.grad(explained.sum(), values)
-    return (gradient * values[0]).detach()
+    return (values[0] * gradient).detach()
 
 
 @gradient_method(
