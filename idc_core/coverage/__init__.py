@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 from idc_core.base.lazy import lazy
 
-_FIRST = ("idc", "neuron", "boundary", "surprise", "distribution")
-"""Modules whose criteria come first in menus; those of all others in this folder follow."""
-
 if TYPE_CHECKING:
     from idc_core.coverage.idc import IDC as IDC
     from idc_core.coverage.registry import CRITERIA as CRITERIA
@@ -20,6 +17,6 @@ else:
 
     def __getattr__(name):  # noqa: ANN001, ANN202
         if name in __all__:
-            for module in dict.fromkeys([*_FIRST, *(entry.name for entry in iter_modules(__path__))]):
-                import_module(f"idc_core.coverage.{module}")
+            for module in iter_modules(__path__):
+                import_module(f"idc_core.coverage.{module.name}")
         return _find(name)

@@ -150,6 +150,9 @@ def all_or_nothing(*criteria: Criterion) -> Iterator[None]:
 CRITERIA: Registry[type[Criterion]] = Registry("coverage criterion")
 """Criterion classes by short lower-case name; an unknown name raises `SettingError`."""
 
+_ORDER = ("idc", "nc", "tknc", "tknp", "kmnc", "nbc", "snac", "lsc", "dsc", "mdsc", "nlc", "cc")
+"""The criteria as menus list them, whichever module was imported first; all others follow."""
+
 _C = TypeVar("_C", bound=type[Criterion])
 
 
@@ -183,6 +186,12 @@ def criterion(name: str, **facts: Any) -> Callable[[_C], _C]:
                 )
         cls.card = card
         CRITERIA[name] = cls
+        for other in [other for other in CRITERIA if _place(other) > _place(name)]:
+            CRITERIA[other] = CRITERIA.pop(other)
         return cls
 
     return register
+
+
+def _place(name: str) -> int:
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)

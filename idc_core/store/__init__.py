@@ -2,7 +2,7 @@
 
 from idc_core.store.marks import Mark, mark, marks
 from idc_core.store.result_file import ENDING, MISSING, Facts, find, read, read_facts
-from idc_core.store.results import Unfinished, clean, delete, keep, kept, place, results_folder
+from idc_core.store.results import Unfinished, clean, delete, is_empty, keep, kept, place, results_folder
 from idc_core.store.values import UnkeptError
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "clean",
     "delete",
     "find",
+    "is_empty",
     "keep",
     "kept",
     "mark",

@@ -44,6 +44,11 @@ def results_folder() -> Path:
     return cache_folder() / "results"
 
 
+def is_empty() -> bool:
+    """Whether no result is kept."""
+    return not any(results_folder().glob(f"*{ENDING}"))
+
+
 def place(kind: str, key: Hashable) -> Path:
     """Return the file that holds, or would hold, the result of a kind and key.
 

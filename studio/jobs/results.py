@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core import store
 from idc_core.base.progress import Progress
 from idc_core.base.threads import settle
 from idc_core.coverage.cell_table import CellTable, tabulate
@@ -262,6 +263,12 @@ def idc_settings(setup: Setup) -> IdcSettings:
     return IdcSettings.of(**{control.option: control.choices()[text].value for control, text in chosen.items()})
 
 
+def prepare_first_visit() -> None:
+    """Start the process that will do the work of the next page, unless results are kept: it may then have none."""
+    if store.is_empty():
+        shelf().prepare()
+
+
 def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
     """Begin to load what the other pages will need, without waiting for it; the network only if it is not yet kept.
 
@@ -270,7 +277,8 @@ def warm(setup: Setup, fingerprints: tuple[str, str, str]) -> None:
     jobs = shelf()
     for split in ("train", "test"):
         jobs.job(_DATA, _edition(setup.data, split), _reader(setup.data, split))
-    traced = jobs.finished(_TRACE, (fingerprints[0], fingerprints[2], setup.layer)) is not None
+    # Where a result is kept depends on what torch says, which takes a second to load.
+    traced = not store.is_empty() and jobs.finished(_TRACE, (fingerprints[0], fingerprints[2], setup.layer)) is not None
     if not traced and not jobs.prepare():
         _model_job(jobs, setup.model)
 

@@ -1,4 +1,7 @@
-"""Fair order: work that waits is taken in turn from the sessions that ask, and long work never takes every place."""
+"""Fair order: work that waits is taken in turn from the sessions that ask, and long work never takes every place.
+
+A place that is not ready yet, as a process that does not run, is used only where the others do not suffice.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ from functools import partial
 from typing import Generic, TypeVar
 
 _Place = TypeVar("_Place")
+
+_PATIENCE_S = 2.0
+"""Seconds that work waits for a place that is ready before it takes another: a process takes about as long to start,
+and what it loads slows down the ones that work."""
 
 
 @dataclass(eq=False)
@@ -33,12 +40,18 @@ class Turns(Generic[_Place]):
         What work is called with, one at a time each; those given last are used first.
     most_long : int
         Places that long work takes at most.
+    is_ready : callable
+        Whether a place can do work at once; by default each can.
     """
 
-    def __init__(self, places: Sequence[_Place], most_long: int) -> None:
+    def __init__(
+        self, places: Sequence[_Place], most_long: int, is_ready: Callable[[_Place], bool] = lambda place: True
+    ) -> None:
         self._free = list(places)
-        self._long_left = most_long
+        self._count, self._is_ready = len(places), is_ready
+        self._long_left, self._most_long = most_long, most_long
         self._lock = threading.Lock()
+        self._freed = threading.Condition(self._lock)
         self._waiting: dict[str, deque[_Waiting[_Place]]] = {}  # by session, whose turn is next first
         self._held: Counter[str] = Counter()
         self._pool = ThreadPoolExecutor(len(places), thread_name_prefix="engine")
@@ -66,10 +79,12 @@ class Turns(Generic[_Place]):
     def _serve(self) -> None:
         """Do what is next; nothing where all that waits is long and enough of that is done."""
         with self._lock:
+            self._freed.wait_for(self._should_begin, _PATIENCE_S)
             chosen = self._next()
             if chosen is None:
                 return
-            place = self._free.pop()
+            place = next(filter(self._is_ready, reversed(self._free)), self._free[-1])
+            self._free.remove(place)
             self._long_left -= chosen.long
         try:
             end = partial(chosen.future.set_result, chosen.work(place))
@@ -78,10 +93,16 @@ class Turns(Generic[_Place]):
         with self._lock:
             self._free.append(place)
             self._long_left += chosen.long
+            self._freed.notify()
         end()
         if chosen.long:  # other long work may have been passed over
             with suppress(RuntimeError):  # the interpreter ends
                 self._pool.submit(self._serve)
+
+    def _should_begin(self) -> bool:
+        """Whether a place is ready, or none of those that work is soon free."""
+        all_idle, long = len(self._free) == self._count, self._long_left < self._most_long
+        return all_idle or long or any(map(self._is_ready, self._free))
 
     def _next(self) -> _Waiting[_Place] | None:
         """Take the first work that may begin from the session whose turn it is, which then comes last."""

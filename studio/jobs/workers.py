@@ -67,10 +67,15 @@ class Worker:
         self._starting = threading.Lock()
         self._number = 0
 
+    @property
+    def runs(self) -> bool:
+        """Whether the process was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> subprocess.Popen[bytes]:
         """Return the process, starting it where it does not run."""
         with self._starting:
-            if self._process is None or self._process.poll() is not None:
+            if self._process is None or not self.runs:
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", _START, str(_ROOT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
                 )

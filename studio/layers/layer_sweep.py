@@ -82,10 +82,8 @@ def open_sweep(
             shown[0] = len(cells)
             partly(sweep())
 
-    if shelf().finished(_ACTIVITIES, view.learnt_key) is None:
-        shelf().prepare(2)  # neurons are clustered in one while the other runs the network: it must not wait for torch
-        if partly is not None:
-            partly(Sweep(layers, tuple(ms), tuple(suites), _own_layer(view, suites, ms), {}, {}, {}))
+    if partly is not None and shelf().finished(_ACTIVITIES, view.learnt_key) is None:
+        partly(Sweep(layers, tuple(ms), tuple(suites), _own_layer(view, suites, ms), {}, {}, {}))
     try:
         activities = _rank(waiting, view)
         neurons = {layer: activity.important for layer, activity in activities.items()}

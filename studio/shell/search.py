@@ -32,7 +32,7 @@ _WORDS_SHOWN = 12
 """Words of a text that is found."""
 
 _SOON_S = 0.02
-"""Seconds that are waited for the criteria's labels where they are kept; else they come with the next run."""
+"""Seconds that are waited for the criteria's labels where they are loaded; else they come with the next run."""
 
 _SHORTCUTS = (
     ("Ctrl K or /", "Search"),
@@ -150,7 +150,7 @@ def _criteria() -> dict[str, str]:
 
         return {name: kind.card.label for name, kind in CRITERIA.items()}
 
-    job = shelf().job(JobKind("criterion-labels"), (), look)
+    job = shelf().job(JobKind("criterion-labels", is_light=True, lives="here"), (), look)
     labels: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
     return labels
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from idc_core.base.parameters import Parameter
-from idc_core.coverage import CRITERIA
+from idc_core.base.registry import Registry
+from idc_core.coverage import CRITERIA, registry
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, criterion
 from idc_core.errors import SettingError
@@ -83,3 +84,12 @@ def test_every_criterion_says_what_it_is():
         assert card.citation
         assert card.help.endswith(".")
         assert "\n" not in card.help
+
+
+def test_menus_list_criteria_in_one_order_whichever_is_imported_first(monkeypatch):
+    declared = list(CRITERIA)
+    assert declared == list(registry._ORDER)
+    monkeypatch.setattr(registry, "CRITERIA", Registry("coverage criterion"))
+    for name in ("toy", *reversed(declared), "other"):
+        criterion(name, label="", help="", citation="")(type(name, (Toy,), {}))
+    assert list(registry.CRITERIA) == [*declared, "toy", "other"]
