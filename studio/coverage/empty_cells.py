@@ -13,7 +13,7 @@ from studio.coverage import filling
 from studio.coverage.cell_details import DISTANCE, MOST_LISTED, SHOWN, choose_cell, draw_tests, tests_in
 from studio.jobs.results import View
 from studio.state.selection import select, selected
-from studio.text import cell_name, count, parse_cell, plural
+from studio.text import cell_name, count, parse_cell
 from studio.widgets import cell_search, layout
 
 _EMPTY = "empty-cells"
@@ -33,10 +33,9 @@ def _draw_cells(view: View) -> None:
         st.markdown("**The tests reach every cell.**")
         return
     cells, borders = bordering(table)
-    st.markdown(
-        f"**{count(table.total - table.covered)} of {plural(table.total, 'cell')} are empty; {count(len(cells))} of "
-        "them are one step from a covered cell.** A step moves one neuron to the next cluster."
-    )
+    empty = layout.counted("Empty", table.total - table.covered, table.total, "cell")
+    near = f"{count(len(cells))} of them are one step from a covered cell: one neuron in the next cluster."
+    st.markdown(layout.lead(empty, near))
     if view.has_pictures:
         filling.draw(view)
     picked = parse_cell(selected().cell, view.sizes)
@@ -49,7 +48,7 @@ def _draw_cells(view: View) -> None:
         if taken:
             st.markdown(f"Cell {cell_name(cell)} is covered. Choose an empty one.")
             return
-        st.header(f"Tests closest to cell {cell_name(cell)}", anchor=False)
+        st.header(layout.topic("Tests closest to cell {}", cell_name(cell)), anchor=False)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("No test reaches this cell.", width="content")
             if view.has_pictures:

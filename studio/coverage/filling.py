@@ -97,10 +97,12 @@ def _draw(view: View, filling: Filling, key: tuple[object, ...]) -> None:
     rest = f"nothing so far reaches {missing}" if filling.stopped else f"nothing within the budget reaches {missing}"
     out = f" {plural(filling.left_out, 'more empty cell')} were not tried." if filling.left_out else ""
     st.markdown(
-        f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
-        f"are not valid reach {count(reached - valid)} more; {rest}.{out}"
+        layout.lead(
+            layout.counted("Reached by valid generated inputs", valid, len(filling.cells), "empty cell"),
+            f"Inputs that are not valid reach {count(reached - valid)} more; {rest}.{out}",
+        )
     )
-    st.markdown(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence)
+    st.markdown(literal(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence))
     for words in filling.common_words():
         st.markdown(f"In common: {words}.")
     if not len(filling):

@@ -30,15 +30,16 @@ def draw(view: View) -> None:
     )
     rows = np.flatnonzero(np.isin(found.tests, view.chosen))
     if not len(rows):
-        st.markdown(f"**None of the {plural(len(view.chosen), 'test')} is misclassified.**")
+        st.markdown("**No test is misclassified.**")
         return
     reasons = [found.reasons[row] for row in rows]
     numbers = Counter(reasons)
     listed = ", ".join(f"{reason} {count(numbers[reason])}" for reason in Reason if numbers[reason])
-    st.markdown(f"**{plural(len(rows), 'misclassified test')}: most likely {listed}.**")
+    wrong = layout.counted("Misclassified", len(rows), len(view.chosen), "test")
+    st.markdown(layout.lead(wrong, f"Most likely {listed}."))
     if found.doubted:
-        refused = "" if found.of(Reason.LABEL).size else " Labels cannot be judged here."
-        st.markdown(f"{found.finding.sentence}{refused}")
+        refused = "" if found.of(Reason.LABEL).size else "Labels cannot be judged here."
+        st.markdown(layout.lead(layout.claim(found.finding), refused))
     _without(view, found)
     _list(view, found, rows)
     layout.computed(
