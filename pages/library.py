@@ -8,6 +8,7 @@ from studio.library.work import do_asked
 from studio.shell.frame import enter
 from studio.shell.pages import PageEntry
 from studio.text import literal
+from studio.widgets.layout import topic
 
 PAGE = PageEntry(
     "Library",
@@ -29,7 +30,7 @@ try:
     adding.draw(expanded=not _networks and not _data)
     for title, some in (("Networks", _networks), ("Data sets", _data)):
         if some:
-            st.header(title, anchor=False)
+            st.header(topic("{}", title), anchor=False)
         for entry in some:
             with st.container(border=True):
                 entries.head(entry)

@@ -8,6 +8,7 @@ from studio.neurons import neuron, ranking_charts, rankings, trials
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
+from studio.widgets.layout import lead
 
 PAGE = PageEntry(
     "Neurons",
@@ -27,7 +28,7 @@ PAGE = PageEntry(
 )
 
 _view = current_view()
-st.markdown(f"**{ranking_charts.carried(_view)}.**")
+st.markdown(lead(ranking_charts.important(_view), ranking_charts.carried(_view)))
 _found = rankings.ranked(_view)
 _first = ranking_charts.choose_first(_view, _found)
 tabs.draw(

@@ -29,7 +29,7 @@ PAGE = PageEntry(
 _view = current_view()
 _finding = st.container()
 _position, _which, _order = all_tests.choose_test(_view)
-_finding.markdown(f"**{opening(_view, _position)}.**")
+_finding.markdown(f"{opening(_view, _position)}.")
 tabs.draw(
     "relevance",
     {

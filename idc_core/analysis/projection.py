@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress, report
 from idc_core.base.threads import one_thread
 from idc_core.errors import SettingError
+from idc_core.evidence.draws import against_draws
+from idc_core.evidence.finding import Finding
 
 _MOST_POINTS = 1500
 """Inputs that are projected at most, unless said otherwise: what a browser can draw and hand back when clicked."""
+
+_MIXED = 199
+"""Orders in which groups are mixed at random."""
 
 FEWEST_POINTS = 5
 """Inputs that UMAP needs to speak of neighbours."""
@@ -59,16 +64,22 @@ def principal_components(activations: NDArray[np.floating]) -> Projection:
     return Projection(centred @ axes.T, (float(shares[0]), float(shares[1])), axes)
 
 
-def alike(points: NDArray[np.floating], member: NDArray[np.int64]) -> float:
-    """Return the share of points (n, 2) whose nearest other point belongs to the same group (n,); nan for one point."""
+def alike(points: NDArray[np.floating], member: NDArray[np.int64], claim: str, seed: int = 0) -> Finding | None:
+    """Return the share of points (n, 2) whose nearest other point is of the same group (n,), beside mixed groups.
+
+    `claim` names the share; None for fewer than two points.
+    """
     if len(points) < 2:
-        return float("nan")
+        return None
     from scipy.spatial import cKDTree
 
     # The nearest two: a point is nearest to itself, unless another one lies on top of it.
     nearest = cKDTree(points).query(points, k=2)[1]
     other = np.where(nearest[:, 0] == np.arange(len(points)), nearest[:, 1], nearest[:, 0])
-    return float(np.mean(member[other] == member))
+    mixed = np.random.default_rng(seed).permuted(np.tile(member, (_MIXED, 1)), axis=1)
+    draws = (mixed[:, other] == mixed).mean(1)
+    share = float(np.mean(member[other] == member))
+    return against_draws("neighbours", claim, share, draws, "if the groups were mixed", "%")
 
 
 def umap(

@@ -31,11 +31,6 @@ class Verdicts:
         """Whether the rate is above the cut-off, as published."""
         return np.asarray(self.rate > self.cutoff)
 
-    @property
-    def clear(self) -> NDArray[np.bool_]:
-        """Whether the whole interval is on one side of the cut-off."""
-        return np.asarray((self.low > self.cutoff) | (self.high < self.cutoff))
-
 
 def judge(directional: NDArray[np.floating], inputs: NDArray[np.floating], pairs: Ints, cutoff: float) -> Verdicts:
     """Return what labels say of pairs of classes (k, 2).

@@ -87,4 +87,5 @@ def second_half(codes: Codes) -> Finding:
         found - predicted.high,
         found - predicted.low,
         left.p_of(later, found),
+        left.least_p(later),
     )

@@ -17,6 +17,9 @@ from idc_core.errors import DataError, SettingError
 _Z_BELOW = 1.644854
 """Standard deviations that 95 % of a normal distribution lie above, less the mean."""
 
+_BIAS = 0.07
+"""Share by which as many inputs again can reach more than expected, which is a lower bound."""
+
 _MANY = 10
 """From so many inputs of either kind on, an interval about their share is symmetric."""
 
@@ -173,35 +176,29 @@ class Discovery:
     def at_least(self) -> int:
         """How many targets can be reached at least (95 %): the lower end of the interval of `lower_bound`."""
         unseen = self._unseen(self.once, self.twice)
-        spread = math.exp(_Z_BELOW * _deviation(unseen, self._variance(math.inf)))
+        spread = math.exp(_Z_BELOW * _deviation(unseen, self._variance(self.once, math.inf, 0)))
         return int(self._capped(self.reached + math.floor(unseen / spread)))
 
     def new(self, t: int) -> NewTargets:
         """Return how many targets t more inputs would reach that none of these does.
 
         Expected are f0 (1 - (1 - f1 / (n f0 + f1))^t) (Shen, Chao, Lin 2003; for incidence data Colwell et al. 2012),
-        which is a little low, since f0 is a lower bound. The range is that in which the number found lies in 95 %:
-        log-normal, from the number's own variance and that of f1 and f2, and rounded outwards.
+        which is a little low, since f0 is a lower bound. The range is that in which the number found lies in 95 %: a
+        Poisson number whose mean is itself uncertain, by what f1 and f2 are (negative binomial).
 
         Raises
         ------
         SettingError
             If t is not a whole number from 1 to n.
         """
-        whole_number("t", t, 1)
-        if t > self.inputs:
-            raise SettingError(
-                f"New targets are predicted for at most as many more inputs as there are, {self.inputs:,}, not for "
-                f"{t:,}: what no input has reached shows too little of itself (seven times as many tests reached "
-                "1,136 new cells where 910 were predicted)."
-            )
-        left = math.inf if self.total is None else self.total - self.reached
-        expected = min(left, self._new(self.once, self.twice, t))
-        if not expected:
-            # Nothing was reached once: the chance is known to be small, not to be 0.
-            return NewTargets(0.0, 0, int(min(left, math.ceil(t * self.high))))
-        spread = math.exp(NORMAL * _deviation(expected, self._variance(t)))
-        return NewTargets(expected, math.floor(expected / spread), int(min(left, math.ceil(expected * spread))))
+        chances, expected = self._chances(t), self.expected(t)
+        low, high = np.searchsorted(chances.cumsum(), [0.025, 0.975])
+        # Of few inputs none is the most probable number; that there may be one is said all the same.
+        return NewTargets(expected, int(low), max(int(high), math.ceil(expected), min(1, len(chances) - 1)))
+
+    def expected(self, t: int) -> float:
+        """Return how many targets t more inputs would reach, as `new` does; for t above n, a lower bound."""
+        return min(self._left, self._new(self.once, self.twice, t))
 
     def curve(self, points: int = 41) -> tuple[Ints, Floats]:
         """Return numbers of inputs (p,) from n to 2 n, and what they reach, (p, 3): expected, lowest and highest."""
@@ -209,17 +206,36 @@ class Discovery:
         new = [(0.0, 0, 0), *(self.new(int(t)) for t in more[1:])]
         return self.inputs + more, self.reached + np.array(new, np.float64)
 
-    def p_of(self, t: int, found: int) -> float:
-        """Return how probable a number of new targets of t more inputs is that is as far from what is expected, 0..1.
+    def p_of(self, t: int, found: float) -> float:
+        """Return how probable a number of new targets of t more inputs is that is as far off on either side, 0..1."""
+        chances = self._chances(t)
+        tails = chances[: math.floor(found) + 1].sum(), chances[math.ceil(found) :].sum()
+        return float(min(1.0, 2 * min(tails)))
 
-        Where nothing is expected, 1 within the range of `new` and 0.05 beyond it. Errors as `new`.
-        """
-        expected, _, high = self.new(t)
-        if not expected:
-            return 1.0 if found <= high else 0.05
-        # Half a target stands for none, whose logarithm is not finite.
-        away = abs(math.log(max(found, 0.5) / expected)) / _deviation(expected, self._variance(t))
-        return math.erfc(away / math.sqrt(2))
+    def least_p(self, t: int) -> float:
+        """Return the smallest such probability that there is."""
+        return min(self.p_of(t, 0), self.p_of(t, len(self._chances(t)) - 1))
+
+    def _chances(self, t: int) -> Floats:
+        """Return the probabilities of 0, 1, 2 ... new targets of t more inputs."""
+        whole_number("t", t, 1)
+        if t > self.inputs:
+            raise SettingError(
+                f"New targets are predicted for at most as many more inputs as there are, {self.inputs:,}, not for "
+                f"{t:,}: what no input has reached shows too little of itself (seven times as many tests reached "
+                "1,136 new cells where 910 were predicted)."
+            )
+        # Where nothing was reached once, half of one: the chance is known to be small, not to be 0.
+        once = self.once or 0.5
+        mean = min(self._left, self._new(once, self.twice, t))
+        uncertain = max(0.0, self._variance(once, t, 1) - mean) + (_BIAS * mean * t / self.inputs) ** 2
+        most = int(min(self._left, mean + 12 * math.sqrt(mean + uncertain) + 12))
+        return _poisson(mean, uncertain, most)
+
+    @property
+    def _left(self) -> float:
+        """How many targets no input reaches."""
+        return math.inf if self.total is None else self.total - self.reached
 
     @property
     def _complete(self) -> bool:
@@ -230,11 +246,11 @@ class Discovery:
         return number if self.total is None else min(number, self.total)
 
     def _unseen(self, once: float, twice: float) -> float:
-        """Return Chao's f0; of one target that was reached once at least one, where it would be none."""
+        """Return Chao's f0; at least one where one target was reached once, and 1/4 for half of one."""
         share = (self.inputs - 1) / self.inputs
         if twice:
             return share * once**2 / (2 * twice)
-        return max(share * once * (once - 1) / 2, 1.0 * (self.once == 1))
+        return max(share * once * (once - 1) / 2, 1.0 if self.once == 1 else 0.0 if self.once else once**2)
 
     def _new(self, once: float, twice: float, t: float) -> float:
         unseen = self._unseen(once, twice)
@@ -242,19 +258,34 @@ class Discovery:
             return 0.0
         return float(unseen * (1 - (1 - once / (self.inputs * unseen + once)) ** t))
 
-    def _variance(self, t: float) -> float:
-        """Return the variance of the new targets about what is expected: their own, and that of f1 and f2."""
-        if not self.once:
+    def _variance(self, once: float, t: float, more: float) -> float:
+        """Return the variance of the new targets about what is expected: their own, and that of f1 and f2.
+
+        f1 varies by so much `more` than it says itself: by one, few are no surer than they are.
+        """
+        if not once:
             return 0.0
         step = 0.01
-        by_once = self._new(self.once + step, self.twice, t) - self._new(self.once - step, self.twice, t)
+        by_once = self._new(once + step, self.twice, t) - self._new(once - step, self.twice, t)
         by_twice = 0.0
         if self.twice:
-            by_twice = self._new(self.once, self.twice + step, t) - self._new(self.once, self.twice - step, t)
+            by_twice = self._new(once, self.twice + step, t) - self._new(once, self.twice - step, t)
         # About their mean per input; not less than where they come singly, which few inputs understate.
-        of_once = max(self.once, self.once_squares - self.once**2 / self.inputs)
-        own = self._new(self.once, self.twice, t) * of_once / self.once
-        return own + (by_once**2 * of_once + by_twice**2 * self.twice_squares) / (2 * step) ** 2
+        of_once = max(once, self.once_squares - once**2 / self.inputs)
+        own = self._new(once, self.twice, t) * of_once / once
+        return own + (by_once**2 * (of_once + more) + by_twice**2 * self.twice_squares) / (2 * step) ** 2
+
+
+def _poisson(mean: float, uncertain: float, most: int) -> Floats:
+    """Return the probabilities of 0 to `most` of a Poisson number whose mean has a variance (gamma)."""
+    if mean <= 0 or not most:
+        return np.array([1.0, *[0.0] * most])
+    shape = mean**2 / max(uncertain, 1e-12)
+    numbers = np.arange(most)
+    logs = np.log((shape + numbers) / (numbers + 1)) + np.log(mean / (shape + mean))
+    logs = np.concatenate([[0.0], logs.cumsum()])
+    chances = np.exp(logs - logs.max())
+    return np.asarray(chances / chances.sum())
 
 
 def _deviation(number: float, variance: float) -> float:

@@ -14,6 +14,8 @@ __all__ = [
     "cell_name",
     "cluster_name",
     "count",
+    "counted",
+    "estimated",
     "percent",
     "plural",
     "readable_pieces",
@@ -61,6 +63,17 @@ def count(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Write a number with its noun."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def counted(what: str, part: int, whole: int, noun: str) -> str:
+    """Say how many of all things are of a kind: "Misclassified: 13 of 540 tests (2.4 %)"."""
+    share = f" ({percent(part / whole)})" if 0 < part < whole else ""
+    return f"{what}: {count(part)} of {plural(whole, noun)}{share}"
+
+
+def estimated(what: str, value: str, low: str, high: str) -> str:
+    """Say a number with its 95 % interval."""
+    return f"{what}: {value} ({low} to {high}, 95 % interval)"
 
 
 def balanced(text: str, width: int) -> list[str]:

@@ -15,7 +15,7 @@ from idc_core.coverage.cell_table import CellTable, among
 from idc_core.coverage.cells import encode
 from idc_core.coverage.discovery import FEWEST
 from idc_core.coverage.reach import Reach
-from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.additions import addition
 from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Finding, counted_together
 from idc_core.evidence.of_tests import accuracy_of_added
@@ -123,9 +123,7 @@ def change_by(
     covered = table.covered + len(new)
     findings = [
         addition(
-            f"New cells from {count:,} accepted input{'s' * (count != 1)}",
-            [len(new)],
-            natural_gain(table.counts, table.total, count),
+            f"New cells from {count:,} accepted input{'s' * (count != 1)}", [len(new)], table.counts, table.total, count
         )
     ]
     accuracy = None

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from idc_core.base.parameters import Parameter
 from idc_core.base.registry import Registry
+from idc_core.confusion.matrix import share_interval
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.verdicts import Measured, Value, Verdict
 
@@ -87,7 +91,7 @@ class NumberLimit(Limit):
 
     def judge(self, measured: Measured, before: Value | None) -> Iterator[Verdict]:
         """Yield a verdict per bound."""
-        value, details = number(measured.value, self.label), measured.details
+        value, details = number(measured.value, self.label), measured.lines
         if self.at_least is not None:
             bound, broken = f"at least {self.at_least:g}", exact(value) < exact(self.at_least)
             now = decimals(value, self.at_least)
@@ -121,6 +125,12 @@ def number(value: Value | None, label: str) -> float:
     if not isinstance(value, float | int):
         raise DataError(f"The baseline holds no number for {label}: write it again with --write-baseline.")
     return value
+
+
+def interval_line(right: NDArray[np.bool_]) -> str:
+    """Say the 95 % interval of the share of inputs (n,) that are right."""
+    low, high = share_interval(np.array([right.sum()], np.int64), np.array([len(right)], np.int64))
+    return f"Its 95 % interval is {low[0]:.4f} to {high[0]:.4f}."
 
 
 def exact(value: float) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from idc_core.gate.limits import NumberLimit, limit
+from idc_core.gate.limits import NumberLimit, interval_line, limit
 from idc_core.gate.verdicts import Measured
 
 if TYPE_CHECKING:
@@ -26,4 +26,5 @@ class Accuracy(NumberLimit):
         """Return the accuracy."""
         bench.check_classes("accuracy")
         correct = bench.predictions.correct
-        return Measured(float(correct.mean()), (f"{int(correct.sum()):,} of {len(correct):,} tests are correct.",))
+        lines = (f"{int(correct.sum()):,} of {len(correct):,} tests are correct.", interval_line(correct))
+        return Measured(float(correct.mean()), lines)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 def _by_labels(found: ClassErrors) -> _Ints:
     pairs = np.argwhere(np.triu(np.ones_like(found.distance), 1))  # also of classes that are never predicted
-    verdicts = found.verdicts(pairs)
-    if verdicts is None:
+    certain = found.certainly_confused(pairs)
+    if certain is None:
         raise DataError('The tests have other classes than the network: by = "activations" needs no labels.')
-    confused: _Ints = pairs[verdicts.confirmed & verdicts.clear]
+    confused: _Ints = pairs[certain]
     return confused
 
 
@@ -48,8 +48,8 @@ _WAYS: Registry[Callable[[ClassErrors], _Ints]] = Registry(
 class ConfusedPairs(Limit):
     """A limit on the number of confused pairs that the baseline does not have.
 
-    By labels, a pair is confused where the whole 95 % interval of the share of its tests that are predicted as the
-    other class lies above the cut-off of `ClassErrors`; by activations, where it is reported without labels.
+    By labels, a pair is confused where it is certainly so (`ClassErrors.certainly_confused`); by activations, where it
+    is reported without labels.
     """
 
     at_most_new: int = 0
@@ -82,12 +82,11 @@ class ConfusedPairs(Limit):
         errors = bench.class_errors(self.layers, self.threshold)
         pairs = _WAYS[self.by](errors)
         names = errors.class_names
-        counted = errors.verdicts(pairs)
-        lines = []
-        if counted is not None:
-            for (a, b), wrong, tests in zip(pairs.tolist(), counted.confused, counted.inputs, strict=True):
-                lines.append(f"{names[a]} and {names[b]}: {wrong:,} of {tests:,} tests are predicted as the other one.")
-        return Measured(sorted((names[a], names[b]) for a, b in pairs.tolist()), tuple(lines))
+        value = sorted((names[a], names[b]) for a, b in pairs.tolist())
+        found = [errors.pair_finding((a, b)) for a, b in pairs.tolist()]
+        if self.by == "activations":
+            found.append(errors.report_finding)
+        return Measured(value, findings=tuple(finding for finding in found if finding is not None))
 
     def judge(self, measured: Measured, before: Value | None) -> Iterator[Verdict]:
         """Yield the verdict: how many pairs are new."""
@@ -102,4 +101,4 @@ class ConfusedPairs(Limit):
             return
         listed = "; ".join(f"{a} and {b}" for a, b in new)
         sentence = f"{shown} {self.label}; at most {self.at_most_new} may be new: {listed}."
-        yield Verdict(self.label, bound, "broken", shown, str(len(before)), sentence, measured.details)
+        yield Verdict(self.label, bound, "broken", shown, str(len(before)), sentence, measured.lines)

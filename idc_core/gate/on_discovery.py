@@ -50,9 +50,8 @@ class NewCell(Limit):
         lines = (
             f"Its 95 % interval is {left.low:.4f} to {left.high:.4f}.",
             f"{left.inputs:,} more tests would reach about {expected:.0f} new cells ({low:,} to {high:,}).",
-            second_half(analysis.codes).sentence,
         )
-        return Measured(left.chance, lines)
+        return Measured(left.chance, lines, (second_half(analysis.codes),))
 
     def judge(self, measured: Measured, before: Value | None) -> Iterator[Verdict]:
         """Yield the verdict."""
@@ -60,4 +59,4 @@ class NewCell(Limit):
         now = decimals(value, self.at_most)
         sentence = f"{self.label} is {now}, above its maximum of {self.at_most:g}."
         broken = exact(value) > exact(self.at_most)
-        yield judged(self.label, f"at most {self.at_most:g}", broken, now, "", sentence, measured.details)
+        yield judged(self.label, f"at most {self.at_most:g}", broken, now, "", sentence, measured.lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from idc_core.base.parameters import settle, whole_number
 from idc_core.base.ranges import ATTACKED, SEED
 from idc_core.errors import CancelledError
-from idc_core.gate.limits import NumberLimit, labelled, limit
+from idc_core.gate.limits import NumberLimit, interval_line, labelled, limit
 from idc_core.gate.verdicts import Measured
 from idc_core.perturbation.attacks import ATTACKS
 
@@ -50,4 +50,4 @@ class RobustAccuracy(NumberLimit):
         right = result.before == result.targets
         robust = right & (result.predictions == result.targets)
         line = f"{int((right & ~robust).sum()):,} of {int(right.sum()):,} correctly classified tests are misclassified."
-        return Measured(float(robust.mean()), (line,))
+        return Measured(float(robust.mean()), (line, interval_line(robust)))

@@ -1,10 +1,17 @@
-"""What a gate finds: one verdict per limit, the checks that they belong to, and the exit status."""
+"""What a gate finds: one verdict per limit, the checks that they belong to, and the exit status.
+
+What a number is compared with, its control, is the limit that a person set, and the baseline's value where the limit is
+on a fall. Findings say where the number lies beside what else is to be expected; they decide nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from idc_core.errors import SettingError
+from idc_core.evidence.finding import Finding
 
 PASSED, BROKEN, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -17,10 +24,16 @@ Value = float | list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Measured:
-    """What a limit is on, as a baseline keeps it, and lines that a report adds where the limit is broken."""
+    """What a limit is on, as a baseline keeps it, and what a report adds where the limit is broken: lines, findings."""
 
     value: Value
     details: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it in lines."""
+        return (*self.details, *(finding.sentence for finding in self.findings))
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,11 @@ class Verdict:
     sentence: str = ""
     """What is wrong; empty where the limit is kept."""
     details: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a verdict that does not say what it compares with."""
+        if self.result != "could not run" and not self.wanted:
+            raise SettingError(f"A verdict needs the limit that a value is compared with; got {self!r:.300}.")
 
 
 @dataclass(frozen=True)

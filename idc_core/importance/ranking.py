@@ -14,6 +14,7 @@ from idc_core.base.arrays import Array
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, part_of
 from idc_core.errors import UnsupportedOperationError
+from idc_core.evidence.finding import Control, Finding
 from idc_core.importance.important_neurons import PRIORITIES, Relevance
 
 if TYPE_CHECKING:
@@ -144,6 +145,30 @@ def by_method(
 def count_shared(first: Ranking, second: Ranking, m: int) -> int:
     """Return how many of the first m neurons of one ranking are among the first m of another one."""
     return len(np.intersect1d(first.order[:m], second.order[:m]))
+
+
+def shared_finding(first: Ranking, second: Ranking, m: int, labels: tuple[str, str]) -> Finding:
+    """Compare how many of the first m neurons two rankings share with what random neurons would (hypergeometric).
+
+    `labels` name the two in a sentence.
+    """
+    from idc_core.base.scipy_parts import stats
+
+    neurons, number = len(first.values), count_shared(first, second, m)
+    random = stats.hypergeom(neurons, m, m)
+    low, high = (float(end) for end in random.ppf([0.025, 0.975]))
+    looked = number, max(0, 2 * m - neurons), m
+    p, fewest, most = (2 * min(random.cdf(shared), random.sf(shared - 1)) for shared in looked)
+    return Finding(
+        "shared neurons",
+        f"Of the first {m} neurons by {labels[0]}, also among the first {m} by {labels[1]}",
+        number,
+        Control("of as many random neurons", float(random.mean()), low, high),
+        number - high,
+        number - low,
+        min(1.0, float(p)),
+        min(1.0, float(min(fewest, most))),
+    )
 
 
 def extremes(values: NDArray[np.floating], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.base.statistics import passing, spearman
 from idc_core.errors import DataError
+from idc_core.evidence.finding import Control, Finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,7 +255,8 @@ class ImportanceComparison:
     `best` (units,) is each unit's strongest association, whatever its sign, `which`, int64, its hypothesis. The `still`
     units, which never change, are left out of the rest: the mean of `best` over the important units and over all
     `others` (NaN where there are none), the share of random sets of as many units whose mean is at least as high
-    (`chance`), and Spearman's rank correlation of importance and `best` (NaN where one of them never changes).
+    (`chance`), Spearman's rank correlation of importance and `best` (NaN where one of them never changes), and what
+    random sets have as their mean, with the range of 95 % (`drawn`).
     """
 
     best: NDArray[np.float64]
@@ -264,6 +266,24 @@ class ImportanceComparison:
     others: float
     chance: float
     correlation: float
+    drawn: tuple[float, float, float]
+
+    @property
+    def finding(self) -> Finding | None:
+        """The mean over the important units beside that over as many random ones; None where there are no others."""
+        if not np.isfinite(self.important + self.others):
+            return None
+        expected, low, high = self.drawn
+        return Finding(
+            "importance",
+            "Mean strongest score of the important units",
+            self.important,
+            Control("of as many random units", expected, low, high),
+            self.important - high,
+            self.important - low,
+            self.chance,
+            1 / (_DRAWS + 1),
+        )
 
 
 def compare_importance(
@@ -287,11 +307,13 @@ def compare_importance(
     chosen, rest = np.intersect1d(alive, important), np.setdiff1d(alive, important)
     mean, others = (float(best[units].mean()) if len(units) else float("nan") for units in (chosen, rest))
     source = np.random.default_rng(seed)
-    drawn = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(_DRAWS)])
-    chance = (1 + int((drawn >= best[chosen].sum() - 1e-9).sum())) / (_DRAWS + 1)
+    sums = np.array([best[source.permutation(alive)[: len(chosen)]].sum() for _ in range(_DRAWS)])
+    chance = (1 + int((sums >= best[chosen].sum() - 1e-9).sum())) / (_DRAWS + 1)
+    low, high = np.quantile(sums, [0.025, 0.975]) / max(1, len(chosen))
+    drawn = (float(sums.mean()) / max(1, len(chosen)), float(low), float(high))
     related = float(spearman(np.stack([importance[alive], best[alive]]))[0, 1]) if len(alive) else float("nan")
     return ImportanceComparison(
-        best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related
+        best, strength.argmax(0).astype(np.int64), len(best) - len(alive), mean, others, chance, related, drawn
     )
 
 

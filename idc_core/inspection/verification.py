@@ -23,6 +23,7 @@ from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import PAIRS, SEED, SETS
 from idc_core.datasets import Dataset
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import LEVEL, Control, Finding
 from idc_core.inspection.hypothesis import PARSES, Hypothesis, Records, is_text
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.trace import trace
@@ -35,7 +36,7 @@ _BATCH = 512
 _FEWEST_PAIRS, _FEW_PAIRS, _MOST_PAIRS = int(PAIRS.low), 30, int(PAIRS.high)
 """Pairs of a kind at least, so few that the finding rests on them alone, and at most: all are compared with all."""
 
-CONFIRMED = 0.05
+CONFIRMED = LEVEL
 """Share of sets, the chosen one among them, that may separate the pairs as well where a hypothesis is confirmed."""
 
 
@@ -62,6 +63,20 @@ class Verification:
     def confirmed(self) -> bool:
         """Whether the units answer to the hypothesis more than nearly all random sets do."""
         return self.p_value <= CONFIRMED
+
+    def finding(self, claim: str) -> Finding:
+        """Return the silhouette beside that of the random sets; `claim` names it."""
+        low, high = (float(end) for end in np.quantile(self.random, [0.025, 0.975]))
+        return Finding(
+            "verification",
+            claim,
+            self.silhouette,
+            Control("of random sets of units", float(self.random.mean()), low, high),
+            self.silhouette - high,
+            self.silhouette - low,
+            self.p_value,
+            1 / (1 + len(self.random)),
+        )
 
     @property
     def few(self) -> bool:

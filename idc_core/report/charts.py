@@ -20,7 +20,7 @@ from idc_core.figures.coverage import coverage_grid, grid_height, grid_rows
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.palette import LIGHT, ON_FILL
 from idc_core.figures.web import grid_figure
-from idc_core.figures.wording import count, plural
+from idc_core.figures.wording import counted, plural
 from idc_core.report.bounds import NEURONS
 from idc_core.report.material import Material
 
@@ -33,7 +33,7 @@ _TILES = 1024
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: the finding that it shows, how to read it, plotly's description for either theme, a still picture."""
+    """A chart: its title, how to read it, plotly's description for either theme, a still picture."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ def grid_chart(material: Material) -> Chart:
     grid = lay_out(
         table, [str(neuron) for neuron in material.analysis.important], default_axes(table.sizes, most=_TILES)
     )
-    title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
+    title = counted("Covered", table.covered, table.total, "cell")
     colouring, height = ("errors" if errors else "covered"), min(620, grid_height(grid))
 
     def draw(dark: bool) -> go.Figure:
@@ -68,11 +68,9 @@ def grid_chart(material: Material) -> Chart:
 
 def histogram_chart(material: Material) -> Chart:
     """Draw one histogram per important neuron."""
-    analysis, sizes = material.analysis, material.sizes
+    analysis = material.analysis
     ranks = range(min(analysis.m, NEURONS))
-    few, many = min(sizes), max(sizes)
-    clusters = plural(few, "cluster") if few == many else f"{few} to {many} clusters"
-    title = f"The activations of each important neuron form {clusters}"
+    title = "Activations of the important neurons, and their clusters"
 
     def draw(dark: bool) -> go.Figure:
         return histograms(

@@ -13,7 +13,7 @@ from idc_core.confusion.matrix import share_interval
 from idc_core.confusion.verdicts import Verdicts, judge
 from idc_core.evidence.finding import Verdict
 from idc_core.report.bounds import CLASSES, LONGEST_NAME, PAIRS, cut
-from idc_core.report.content import ClassAccuracy, ClassErrors, ConfusedPair
+from idc_core.report.content import ClassAccuracy, ClassErrors, ConfusedPair, Statement
 from idc_core.report.material import Material
 
 _MOST_CLASSES = 1_000
@@ -25,13 +25,13 @@ def find_class_errors(material: Material) -> ClassErrors:
     names, correct = material.test.class_names, material.correct
     if correct is None:
         why = "The target is a number: there are no classes." if not names else "The tests' classes are not the "
-        return ClassErrors(why + ("" if not names else "network's."), None, 0, 0, "", (), ())
+        return ClassErrors(why + ("" if not names else "network's."), None, 0, 0, None, (), ())
     chosen = material.chosen
     true, predicted = material.test.targets[chosen], material.analysis.predictions[chosen]
     worst = _least_accurate(names, true, correct[chosen])
     if len(names) > _MOST_CLASSES:
         why = f"Pairs of {len(names):,} classes are not compared; up to {_MOST_CLASSES:,} classes are."
-        return ClassErrors(why, None, 0, 0, "", (), worst)
+        return ClassErrors(why, None, 0, 0, None, (), worst)
     directional, inputs = type1_confusion(true, predicted, len(names)), inputs_behind(true, len(names))
     counts = PairCounts.of(directional, inputs)
     limit, pairs, verdicts = _judged(directional, inputs)
@@ -41,7 +41,8 @@ def find_class_errors(material: Material) -> ClassErrors:
         for place, (first, second) in enumerate(pairs[:PAIRS].tolist())
     )
     certain = int(counts.certain(pairs[verdicts.confirmed]).sum())
-    return ClassErrors("", limit, len(pairs), certain, "" if most is None else most.sentence, listed, worst)
+    finding = None if most is None else Statement.of(most)
+    return ClassErrors("", limit, len(pairs), certain, finding, listed, worst)
 
 
 def _judged(

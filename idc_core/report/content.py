@@ -5,8 +5,57 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-FORMAT = 2
+from idc_core.evidence.finding import Finding
+from idc_core.report.bounds import LONGEST_TEXT, cut
+
+FORMAT = 3
 """Raised whenever a field is renamed, removed or changes its meaning; `report.schema.json` describes this one."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A finding: a number beside what it is compared with, and the sentence that says both.
+
+    `control` says what gives `expected`, with its range of 95 %; `low` and `high` are the 95 % interval of the number
+    less it. Numbers are in `unit`: with "%" they are shares of one. `p` is for this one look of `looks`; the verdict is
+    for all of them.
+    """
+
+    subject: str
+    claim: str
+    number: float
+    unit: str
+    control: str
+    expected: float
+    expected_low: float
+    expected_high: float
+    low: float
+    high: float
+    p: float
+    looks: int
+    verdict: str
+    sentence: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> Statement:
+        """Return a finding as plain values."""
+        control = finding.control
+        return cls(
+            subject=finding.subject,
+            claim=cut(finding.claim, 2 * LONGEST_TEXT),
+            number=float(finding.number),
+            unit=finding.unit,
+            control=control.what,
+            expected=float(control.value),
+            expected_low=float(control.low),
+            expected_high=float(control.high),
+            low=float(finding.low),
+            high=float(finding.high),
+            p=float(finding.p),
+            looks=finding.looks,
+            verdict=str(finding.verdict),
+            sentence=cut(finding.sentence, 2 * LONGEST_TEXT),
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +115,7 @@ class Left:
     """How much the tests leave to be found, for tests drawn like them; ranges are of 95 %.
 
     `chance` is that of a new cell at the next test, 0..1; `expected` that many new cells in `more` tests. At least
-    `at_least` cells can be reached. The sentences say this, and what one half of the tests says of the other.
+    `at_least` cells can be reached. The sentences say this; `halves` is what one half of the tests says of the other.
     """
 
     chance: float
@@ -78,6 +127,7 @@ class Left:
     expected_high: int
     at_least: int
     sentences: tuple[str, ...]
+    halves: Statement
 
 
 @dataclass(frozen=True)
@@ -165,15 +215,14 @@ class ClassErrors:
 
     `pairs` come with the most confused first, `least_accurate` with the lowest share first; `confused_pairs` counts all
     pairs with a misclassified test, `certain` the truly confused ones: above `cutoff`, the rate above which the paper
-    counts a pair as confused, and more than the other pairs. `finding` says the most confused pair beside the others;
-    empty where there is none.
+    counts a pair as confused, and more than the other pairs. `finding` is the most confused pair beside the others.
     """
 
     missing: str
     cutoff: float | None
     confused_pairs: int
     certain: int
-    finding: str
+    finding: Statement | None
     pairs: tuple[ConfusedPair, ...]
     least_accurate: tuple[ClassAccuracy, ...]
 
@@ -207,7 +256,8 @@ class Report:
     format: int
     date: str
     title: str
-    finding: tuple[str, ...]
+    summary: tuple[str, ...]  # what a reviewer reads first
+    findings: tuple[Statement, ...]  # all of them, also those that do not stand out
     network: Network
     training: Data
     tests: Data

@@ -20,11 +20,11 @@ from idc_core.evidence.discovery import Discovery
 from idc_core.figures.wording import cell_name
 from idc_core.report.bounds import CELLS, LONGEST_NAME, LONGEST_TEXT, NEURONS, cut
 from idc_core.report.class_errors import find_class_errors
-from idc_core.report.content import FORMAT, Cell, Coverage, Data, Left, Network, Neuron, Report
+from idc_core.report.content import FORMAT, Cell, Coverage, Data, Left, Network, Neuron, Report, Statement
 from idc_core.report.criterion_scores import score_criteria
 from idc_core.report.material import Material
 from idc_core.report.remarks import remarks
-from idc_core.report.sentences import chance_of_new, finding, more_tests
+from idc_core.report.sentences import chance_of_new, every, more_tests, summary
 from idc_core.report.uncovered_cells import find_uncovered
 from idc_core.store.notes import Note
 
@@ -64,7 +64,8 @@ def make_report(
         format=FORMAT,
         date=cut(date, LONGEST_NAME),
         title=cut(f"{card.label}, layer {analysis.layer}", 2 * LONGEST_NAME),
-        finding=tuple(cut(sentence, 2 * LONGEST_TEXT) for sentence in finding(material.overview)),
+        summary=tuple(cut(sentence, 2 * LONGEST_TEXT) for sentence in summary(material.overview)),
+        findings=tuple(map(Statement.of, every(material.overview))),
         network=Network(
             name=card.name,
             label=cut(card.label, LONGEST_NAME),
@@ -141,7 +142,8 @@ def _left(material: Material) -> Left | None:
         expected_low=low,
         expected_high=high,
         at_least=found.at_least,
-        sentences=(chance_of_new(found), more_tests(found), check.sentence),
+        sentences=(chance_of_new(found), more_tests(found)),
+        halves=Statement.of(check),
     )
 
 

@@ -6,20 +6,26 @@ from idc_core.analysis.overview import Overview
 from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Finding, Verdict, counted_together, most_telling
 from idc_core.evidence.of_tests import UNTESTED
-from idc_core.figures.wording import count, percent, plural
+from idc_core.figures.wording import count, estimated, percent, plural
 
 __all__ = [
+    "CHANCE",
     "UNTESTED",
     "about",
     "chance_of_new",
-    "finding",
+    "every",
     "found",
     "headline",
     "more_tests",
     "nothing",
     "reach",
+    "summary",
     "told",
 ]
+
+
+CHANCE = "Chance that the next test like these reaches a new cell"
+"""What `Discovery.chance` is."""
 
 
 def found(result: Overview, subject: str) -> Finding | None:
@@ -68,8 +74,7 @@ def nothing(result: Overview) -> str:
 
 def chance_of_new(left: Discovery) -> str:
     """Say how likely the next test is to reach a new cell."""
-    interval = f"{percent(left.low)} to {percent(left.high)}, 95 % interval"
-    return f"The next test like these reaches a new cell with a chance of {percent(left.chance)} ({interval})."
+    return f"{estimated(CHANCE, percent(left.chance), percent(left.low), percent(left.high))}."
 
 
 def more_tests(left: Discovery) -> str:
@@ -81,7 +86,12 @@ def more_tests(left: Discovery) -> str:
     )
 
 
-def finding(result: Overview) -> tuple[str, ...]:
+def every(result: Overview) -> list[Finding]:
+    """Return all findings, that of the headline first, then the most certain ones."""
+    return sorted(counted_together(result.findings), key=lambda one: (one.subject != UNTESTED, one.p))
+
+
+def summary(result: Overview) -> tuple[str, ...]:
     """Return the sentences that a reviewer reads first."""
     first = headline(result)
     second = [said for said in (reach(result),) if said != first]

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.errors import IdcError
+from idc_core.evidence.of_tests import confused_pair
 from idc_core.figures import adversarial as figures
 from studio.adversarial import attack_runs, attacks
 from studio.adversarial.attack_results import draw_small, places
@@ -29,13 +30,18 @@ _EXTREMES = 4
 
 def headline(view: View, run: Run) -> str:
     """Say how many tests were fooled, by how large a change, and how many cells are added, beside natural inputs."""
-    done, fooled = run.result.done, int(run.fooled.sum())
-    tests = plural(done, "test") if run.plan.every else f"{count(done)} correctly classified tests"
+    size = ""
+    if run.fooled.any():
+        size = f"Mean change: {run.mean('linf'):.3g} (L\u221e), {run.mean('l2'):.2f} (L2)."
+    accuracy = f"Accuracy on attacked inputs: {percent(run.accuracy)}."
+    return layout.lead(_fooled(view, run), literal(run.finding(view).sentence), size, accuracy)
+
+
+def _fooled(view: View, run: Run) -> layout.Headline:
+    """Say how many tests are fooled."""
     aim = "" if run.plan.goal is None else f" into class {view.train.class_names[run.plan.goal]}"
-    text = f"{run.plan.label} fools the network{aim} on {count(fooled)} of {tests} ({percent(run.share)})"
-    if fooled:
-        text += f", with a mean change of {run.mean('linf'):.3g} (L\u221e) and {run.mean('l2'):.2f} (L2)"
-    return f"**{text}. {run.finding(view).sentence}** Accuracy on attacked inputs: {percent(run.accuracy)}."
+    tests = "test" if run.plan.every else "correctly classified test"
+    return layout.counted(f"Fooled by {run.plan.label}{aim}", int(run.fooled.sum()), run.result.done, tests)
 
 
 def draw_sizes(view: View, run: Run) -> None:
@@ -76,9 +82,7 @@ def draw_all(view: View, run: Run) -> None:
 
 def _draw_sizes(view: View, run: Run, key: str = "attack-sizes") -> None:
     """Draw the sizes of the changes."""
-    title = f"{run.plan.label} fools {percent(run.share)} of {plural(run.result.done, 'input')}"
-    if run.fooled.any():
-        title += f", changing {run.mean('l0'):.0f} pixels by at most {run.mean('linf'):.3g} on average"
+    title = _fooled(view, run)
     layout.chart(
         view,
         key,
@@ -104,20 +108,18 @@ def _draw_confusions(view: View, run: Run) -> pd.DataFrame:
     order = [divmod(int(place), len(names)) for place in np.argsort(-wrong, axis=None, kind="stable")]
     rows = [(names[true], names[answer], int(wrong[true, answer]), int(after[true].sum())) for true, answer in order]
     table = pd.DataFrame([row for row in rows if row[2]], columns=["true class", "predicted class", "inputs", "of"])
-    title = "No class is confused with another after the attack"
-    if len(table):
-        true, predicted, inputs, total = table.iloc[0]
-        title = f"Most frequent confusion after the attack: class {true} as {predicted}, {inputs} of "
-        title += plural(int(total), "input")
+    found = confused_pair(names, run.result.targets, run.result.predictions, lambda *_: ())
+    title = layout.topic("Confusions before and after the attack") if found is None else layout.claim(found)
     layout.chart(
         view,
         "attack-confusion",
         lambda dark: figures.confusions(before, after, names, title, dark=dark),
-        alt=title + ". " + "; ".join(f"{row} as {answer}: {n}" for row, answer, n, _ in table.head(12).to_numpy()),
+        alt=title,
         read="Each square is the number of inputs of a true class (row) with a predicted class (column). Framed: "
         "correct predictions.",
         depends=run.key,
         table=table,
+        more="; ".join(f"{row} as {answer}: {n}" for row, answer, n, _ in table.head(12).to_numpy()),
     )
     return table
 
@@ -180,18 +182,11 @@ def _cells(run: Run) -> int:
     return len(run.gained)
 
 
-def _comparison_title(view: View, runs: list[Run]) -> str:
-    """Say which attacks add most cells, beside as many natural inputs, and which changes least."""
-    if len(runs) == 1:
-        claim = f"So far only {runs[0].plan.label} ran on these tests. New cells"
-        return runs[0].finding(view, claim).sentence.removesuffix(".")
-    most = max(map(_cells, runs))
-    best = [run.plan.label for run in runs if _cells(run) == most]
-    smallest = min(runs, key=lambda run: _length(run) if run.fooled.any() else np.inf).plan.label
-    claim = f"{layout.names(best)} {'add' if len(best) > 1 else 'adds'} most cells" if most else "No attack adds cells"
-    leading = next(run for run in runs if _cells(run) == most)
-    text = leading.finding(view, claim, len(runs)).sentence.removesuffix(".")
-    return f"{text}; {smallest} has the smallest mean change"
+def _comparison_title(view: View, runs: list[Run]) -> layout.Headline:
+    """Say what the attack that adds most cells adds, beside as many natural inputs."""
+    most = max(runs, key=_cells)
+    among = f", most of {len(runs)} attacks" if len(runs) > 1 else ""
+    return layout.claim(most.finding(view, f"New cells from {most.plan.label}{among}", len(runs)))
 
 
 def _draw_side(run: Run, here: View, shown: View, _: Selection, key: str) -> None:
@@ -235,7 +230,7 @@ def _draw_extremes(view: View, run: Run) -> None:
     """Show the smallest and the largest changes that succeed."""
     fooled = places(run, "fooled")
     if len(fooled):
-        st.subheader("The smallest and the largest changes that fool the network (L2)", anchor=False)
+        st.subheader("The shortest and the longest changes that fool the network", anchor=False)
         some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
         some = some[np.argsort(run.result.l2[some], kind="stable")]
         draw_small(view, run, some, "extreme-gallery")
@@ -262,7 +257,7 @@ def _draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
     of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
     some = np.flatnonzero(of)
     with right:
-        st.subheader(f"Class {literal(true)} as {literal(predicted)}: {plural(len(some), 'input')}", anchor=False)
+        st.subheader(layout.topic("Class {} as {}", literal(true), literal(predicted)), anchor=False)
         draw_small(view, run, some, "confused-gallery")
 
 
@@ -271,14 +266,17 @@ def _draw_added(view: View, run: Run) -> None:
     table = _cell_table(view, run)
     if not len(table):
         covered, total = view.table.covered, view.table.total
-        text = "**The attacked inputs add no cells.**"
+        text = "The attacked inputs add no cells."
         if covered == total:
             text += f" The tests reach all {count(total)} already: choose more important neurons (m) in the sidebar."
         st.markdown(text)
         return
     inside, cells = int(table["attacked inputs"].sum()), plural(len(table), "cell")
     st.markdown(
-        f"**{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.**"
+        layout.lead(
+            layout.claim(run.finding(view)),
+            f"{plural(inside, 'attacked input')} {'is' if inside == 1 else 'are'} in {cells} that no test reaches.",
+        )
     )
 
     layout.pick_table(
@@ -295,7 +293,10 @@ def _draw_added(view: View, run: Run) -> None:
     some = places(run, "new")
     if cell in set(table["cell"]):
         some = some[[cell_name(run.assignments[place]) == cell for place in some]]
-    st.subheader(f"Inputs in cell {cell}" if cell in set(table["cell"]) else "Inputs in these cells", anchor=False)
+    if cell in set(table["cell"]):
+        st.subheader(layout.topic("Inputs in cell {}", cell), anchor=False)
+    else:
+        st.subheader("Inputs in these cells", anchor=False)
     draw_small(view, run, some, "cell-gallery")
 
 

@@ -114,7 +114,7 @@ def _choose_goal(classes: tuple[str, ...]) -> int | None:
 
 
 def _attack_help(entries: list[Attack]) -> str:
-    lines = [f"**{entry.label}**: {entry.help}" for entry in entries]
+    lines = [f"{layout.label(entry.label)}: {entry.help}" for entry in entries]
     return "  \n".join([*lines, f"Default {entries[0].label}."])
 
 

@@ -41,7 +41,8 @@ def open_or_resume(view: View, plan: Plan, explained: str, finding: DeltaGenerat
         st.session_state[jobs.PAUSED] = (view.setup, plan)
         paused = True
     if run is None and paused and not _is_paused(view, plan):
-        finding.markdown(f"**{plan.label} waits for a click:** on these tests it takes from seconds to minutes.")
+        name = layout.label(plan.label)
+        finding.markdown(f"{name} waits for a click: on these tests it takes from seconds to minutes.")
         st.button(
             "Start attack",
             key="attack-start",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import Gained, gained
 from idc_core.errors import CancelledError
-from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.additions import addition
 from idc_core.evidence.finding import Finding
 from idc_core.runs import AttackRun
 from studio.jobs.jobs import HALTED, JobKind, Waiting, shelf
@@ -142,8 +142,7 @@ class Run:
 
     def finding(self, view: View, claim: str = "New cells from the attacked inputs", looks: int = 1) -> Finding:
         """Return how many cells the attacked inputs add, beside what as many natural inputs would."""
-        natural = natural_gain(view.table.counts, view.table.total, self.result.done)
-        return addition(claim, [len(self.gained)], natural, looks=looks)
+        return addition(claim, [len(self.gained)], view.table.counts, view.table.total, self.result.done, looks=looks)
 
     @property
     def accuracy(self) -> float:

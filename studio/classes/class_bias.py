@@ -59,10 +59,10 @@ def _sentence(looked: Looked) -> str:
     if errors.bias is None or not len(errors.biased):
         return ""
     a, b = errors.biased[0].tolist()
-    return (
-        f"**Without labels, third classes are most biased between {literal(looked.pair_name((a, b)))}** (average bias "
-        f"{errors.bias[a, b]:.2f}). {_disparity(looked, (a, b))}"
-    )
+    name = literal(looked.pair_name((a, b)))
+    said = f"Without labels, {name} have the largest average bias ({errors.bias[a, b]:.2f})."
+    finding = errors.disparity_finding((a, b))
+    return said if finding is None else layout.lead(layout.claim(finding), said)
 
 
 def _draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool) -> None:
@@ -77,15 +77,14 @@ def _draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool
     known = np.flatnonzero(np.isfinite(bias) & (bias != 0))
     disparity = _disparity(looked, pair) if place > 1 else ""  # of the first one the tab's finding says it
     st.markdown(
-        f"{literal(looked.pair_name(pair))}: average bias **{errors.bias[pair]:.3f}**, rank {place:,} of "
+        f"{literal(looked.pair_name(pair))}: average bias {errors.bias[pair]:.3f}, rank {place:,} of "
         f"{len(errors.biased):,}." + (f" {disparity}" if disparity else "")
     )
     if not len(known):
         st.caption("No third class is close enough to either of the two.")
         return
     most = int(known[np.argmax(np.abs(bias[known]))])
-    closer, other = names if bias[most] > 0 else names[::-1]
-    title = f"{looked.names[most]} is most biased: closer to {closer} than to {other} (bias {abs(bias[most]):.2f})"
+    title = layout.topic("Bias of third classes between {} and {}", *names)
 
     def clicked(points: Sequence[Point]) -> None:
         address.keep(_THIRD, str(int(carried(points[0])[0])))
@@ -113,7 +112,7 @@ def _pictures(view: View, looked: Looked, pair: tuple[int, int], third: int) -> 
         return
     for column, label in zip(st.columns(3, gap="medium"), (pair[0], third, pair[1]), strict=True):
         with column:
-            st.markdown(f"Classified as **{literal(looked.names[label])}**")
+            st.markdown(f"Classified as {layout.label(looked.names[label])}")
             rows = looked.positions[looked.of_class(label)]
             layout.gallery(view, rows, _EXAMPLES, key=f"bias-{label}")
 

@@ -71,7 +71,7 @@ def draw_confused(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     if looked.positions is None:
         st.caption("Custom predictions come without inputs to show.")
     elif len(wrong := _wrong_tests(looked, pair)):
-        st.markdown(f"**{plural(len(wrong), 'confused test')} of {literal(looked.pair_name(pair))}**")
+        st.markdown(layout.label(f"Confused tests of {looked.pair_name(pair)}"))
         layout.gallery(view, wrong, _most(view), key="pair-confused")
 
 
@@ -81,7 +81,7 @@ def _draw_between(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         return
     torn = between(looked.scores, *pair)
     st.markdown(
-        f"**Close to the decision boundary**: {plural(len(torn), 'test')} "
+        f"{layout.label('Close to the decision boundary')}: {plural(len(torn), 'test')} "
         f"{'has' if len(torn) == 1 else 'have'} these two classes as the highest scores; smallest margin first."
     )
     if len(torn):
@@ -117,7 +117,7 @@ def _draw_neurons(view: View, looked: Looked, pair: tuple[int, int]) -> pd.DataF
     table = pd.DataFrame(rows)
     both = np.minimum(errors.probability[:, pair[0]], errors.probability[:, pair[1]])
     st.markdown(
-        f"**{plural(int((both > 0.5).sum()), 'neuron')}** of {len(both):,} are active for more than half of the inputs "
+        f"{plural(int((both > 0.5).sum()), 'neuron')} of {len(both):,} are active for more than half of the inputs "
         "of both classes. " + _most_different(looked, pair)
     )
     if not rows:
@@ -200,13 +200,13 @@ def _draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:
     """Show the important neurons' clusters of both classes, and the cells that tests of both reach."""
     if looked.positions is None:
         return
-    st.subheader(f"Clusters and cells in layer {view.setup.layer}", anchor=False)
+    st.subheader(layout.topic("Clusters and cells in layer {}", view.setup.layer), anchor=False)
     first, second = (looked.positions[looked.of_class(label)] for label in pair)
     cells, counts = shared_cells(view.analysis.assignments[first], view.analysis.assignments[second])
     inside = counts.sum(0)
     names = [literal(looked.names[label]) for label in pair]
     st.markdown(
-        f"Both classes reach **{plural(len(cells), 'cell')}**. These hold {inside[0]:,} of {len(first):,} tests "
+        f"Both classes reach {plural(len(cells), 'cell')}. These hold {inside[0]:,} of {len(first):,} tests "
         f"classified as {names[0]} and {inside[1]:,} of {len(second):,} as {names[1]}."
     )
     left, right = st.columns(2, gap="medium")
@@ -244,10 +244,9 @@ def _draw_plane(view: View, looked: Looked, pair: tuple[int, int]) -> None:
         st.caption(literal(error))
         return
     groups = _members(looked, pair, rows, true)
-    share = alike(placed.points, groups.member)
-    title = (
-        f"{percent(share)} of the inputs classified as {looked.pair_name(pair)} have a nearest neighbour of their kind"
-    )
+    claim = f"Inputs classified as {looked.pair_name(pair)} whose nearest neighbour is of their kind"
+    near = alike(placed.points, groups.member, claim)
+    title = layout.topic("Inputs classified as {}", looked.pair_name(pair)) if near is None else layout.claim(near)
     shares = placed.explained or (0.0, 0.0)
     ids = rows if looked.positions is None else view.test.ids[looked.positions[rows]]
     positions = view.chosen[:0] if looked.positions is None else looked.positions[rows]

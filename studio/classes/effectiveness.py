@@ -13,7 +13,7 @@ from idc_core.confusion.evaluation import Curve, Evaluation, cost_effectiveness
 from idc_core.figures import classes as figures
 from studio.classes.class_errors import SOURCE, Looked
 from studio.jobs.results import View
-from studio.text import literal, signed
+from studio.text import signed
 from studio.widgets import layout
 
 _Search = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, Literal["low", "high"], Evaluation | None]
@@ -49,7 +49,10 @@ def _draw_curves(view: View, looked: Looked) -> None:
     if not curves:
         st.caption("There are no labels, or no truly confused pair: cost-effectiveness is not defined.")
         return
-    title = _title(evaluations)
+    finding = result.report_finding
+    title = layout.topic("Pairs found by inspecting the most suspected first")
+    if finding is not None:
+        title = layout.claim(finding)
     layout.chart(
         view,
         "effectiveness",
@@ -60,8 +63,6 @@ def _draw_curves(view: View, looked: Looked) -> None:
         depends=looked.key,
         table=pd.concat([_points(name, curve) for name, curve in curves.items()]),
     )
-    if (finding := result.report_finding) is not None:
-        st.markdown(literal(finding.sentence))
     st.markdown("**Reported pairs, compared with labels by the paper's cut-offs**")
     st.dataframe(
         pd.DataFrame([_row(name, one) for name, one in evaluations.items()]),
@@ -69,15 +70,6 @@ def _draw_curves(view: View, looked: Looked) -> None:
         height="content",
         alt="Reported pairs compared with labels, for confusion and for unequal treatment",
     )
-
-
-def _title(told: dict[str, Evaluation]) -> str:
-    parts = [
-        f"{_percent(evaluation.gain)} (at best {_percent(evaluation.optimal_gain)}) for {name}"
-        for name, evaluation in told.items()
-        if np.isfinite(evaluation.gain)
-    ]
-    return f"Inspecting the most suspected pairs first gains over a random order {' and '.join(parts)}"
 
 
 def _points(name: str, curve: Curve) -> pd.DataFrame:

@@ -84,7 +84,7 @@ def _draw_matrix(view: View, looked: Looked, counts: NDArray[np.int64], cell: tu
         help="Number of inputs in each cell, or their share of the inputs of the true class. Default counts.",
     )
     total, wrong = int(counts.sum()), int(counts.sum() - np.trace(counts))
-    title = f"{wrong:,} of {plural(total, looked.inputs_word)} {'is' if wrong == 1 else 'are'} misclassified"
+    title = layout.counted("Misclassified", wrong, total, looked.inputs_word)
     drawn = figures.drawn_classes(counts)
     read = "Row: true class; column: predicted class. Framed: correct. Colour: share of the true class, misclassified."
     if len(drawn) < len(counts):
@@ -119,7 +119,7 @@ def _draw_tests(view: View, looked: Looked, cell: tuple[int, int]) -> None:
     """Show the tests of a cell."""
     rows = np.flatnonzero((looked.evidence.true == cell[0]) & (looked.evidence.predicted == cell[1]))
     true, predicted = (literal(looked.names[number]) for number in cell)
-    st.markdown(f"**{plural(len(rows), looked.inputs_word)} of {true}, classified as {predicted}**")
+    st.markdown(f"{plural(len(rows), looked.inputs_word)} of {true}, classified as {predicted}:")
     if looked.positions is not None:
         most = _SHOWN if view.has_pictures else _TEXTS
         layout.gallery(view, looked.positions[rows], most, key="matrix-tests")

@@ -56,7 +56,7 @@ def _draw_offers(view: View, looked: Looked) -> None:
     rows = looked.positions[confused_in(looked.evidence, reported)]
     wrong = int((np.asarray(looked.evidence.true) != np.asarray(looked.evidence.predicted)).sum())
     st.markdown(
-        f"In the {plural(len(reported), 'reported pair')}, **{plural(len(rows), 'test')}** of {wrong:,} misclassified "
+        f"In the {plural(len(reported), 'reported pair')}, {plural(len(rows), 'test')} of {wrong:,} misclassified "
         f"{'is' if len(rows) == 1 else 'are'} of one class and classified as the other."
     )
     if not len(rows):
@@ -156,8 +156,8 @@ def _draw_done(done: Repair) -> None:
     confused, nothing, random = (means[label][1] for label in (labels[1], labels[0], labels[2]))
     st.markdown(
         f"On the {plural(done.measured, 'test')} of the other half, the mean confusion of the "
-        f"{plural(len(done.pairs), 'reported pair')} was **{means['before'][1]:.2f} %**; after retraining with the "
-        f"{plural(done.added, 'confused input')} of the first half it is **{confused:.2f} %**, with nothing added "
+        f"{plural(len(done.pairs), 'reported pair')} was {means['before'][1]:.2f} %; after retraining with the "
+        f"{plural(done.added, 'confused input')} of the first half it is {confused:.2f} %, with nothing added "
         f"{nothing:.2f} %, with as many random ones {random:.2f} %."
     )
     columns = ("accuracy (%)", "confusion of reported pairs (%)", "of the other pairs (%)")

@@ -115,13 +115,13 @@ def _sentence(looked: Looked) -> str:
     reported = int((errors.distance[tuple(errors.suspected.T)] < errors.confusion_cutoff).sum())
     most = errors.most_confused(looked.inputs_word)
     is_said = most is not None and most.where == (("pair", f"{first}-{second}"),)
-    without = [
-        f"**Without labels, {literal(looked.pair_name((first, second)))} are the pair most suspected of confusion.**",
+    without = layout.lead(
+        layout.counted("Reported without labels", reported, len(errors.suspected), "pair"),
+        f"The most suspected are {literal(looked.pair_name((first, second)))}.",
         "" if is_said else class_errors.told(looked, (first, second)),
-        f"{plural(reported, 'pair')} of {len(errors.suspected):,} {'is' if reported == 1 else 'are'} reported.",
         "" if errors.report_finding is None else literal(errors.report_finding.sentence),
-    ]
-    return "\n\n".join(part for part in (_by_labels(looked), " ".join(filter(None, without))) if part)
+    )
+    return "\n\n".join(part for part in (_by_labels(looked), without) if part)
 
 
 def _by_labels(looked: Looked) -> str:
@@ -132,16 +132,14 @@ def _by_labels(looked: Looked) -> str:
         return ""
     certain = errors.certainly_confused(counts.known)
     number = 0 if certain is None else int(certain.sum())
-    if number:
-        sentences = [f"**{plural(number, 'pair')} of classes {'is' if number == 1 else 'are'} truly confused.**"]
-    else:
-        sentences = ["**No pair of classes is truly confused for certain.**"]
-    sentences.append(literal(most.sentence))
     recall = class_table(np.asarray(looked.evidence.true), np.asarray(looked.evidence.predicted), looked.names).recall
     worst = least_recalled(looked.names, recall, looked.inputs_word)
-    if worst is not None and worst.verdict is Verdict.STANDS_OUT:
-        sentences.append(literal(worst.sentence))
-    return " ".join(sentences)
+    stands_out = worst is not None and worst.verdict is Verdict.STANDS_OUT
+    return layout.lead(
+        layout.counted("Truly confused", number, counts.looks, "pair"),
+        literal(most.sentence),
+        literal(worst.sentence) if worst is not None and stands_out else "",
+    )
 
 
 def _marks(looked: Looked) -> dict[str, NDArray[np.int64]]:
@@ -160,8 +158,7 @@ def _draw_map(
 ) -> None:
     """Draw the distances of all classes, and where they are many those around the pair; `table` is saved with them."""
     order = cluster_order(looked.found.distance)
-    first = looked.found.suspected[0].tolist()
-    title = f"{looked.pair_name((first[0], first[1]))} activate the neurons most similarly"
+    title = layout.topic("Distances of the classes, by how they activate the neurons")
     many = len(order) > figures.MOST_CLICKABLE
     read = (
         "each square is one pair of classes. The stronger the colour, the smaller their distance and the more likely "
@@ -178,7 +175,7 @@ def _draw_map(
     _draw_distances(looked, one, key, order, title, read, pair, clickable and not many, table)
     if many and pair is not None:
         near = order[np.isin(order, neighbours(looked.found.distance, *pair, _NEAR))]
-        title = f"The {len(near)} classes closest to {looked.pair_name(pair)}"
+        title = layout.topic("Distances of the classes around {}", looked.pair_name(pair))
         read = "as above, for the chosen pair and the classes closest to either of the two."
         _draw_distances(looked, one, f"{key}-near", near, title, read, pair, clickable, None)
 
@@ -188,7 +185,7 @@ def _draw_distances(
     one: View,
     key: str,
     order: NDArray[np.int64],
-    title: str,
+    title: layout.Headline,
     read: str,
     pair: tuple[int, int] | None,
     clickable: bool,

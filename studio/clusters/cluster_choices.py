@@ -15,7 +15,7 @@ from idc_core.figures.clusters import choices
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state.selection import Point, carried, select
-from studio.text import count, lower, percent, plural
+from studio.text import lower
 from studio.widgets import layout
 
 _LABELS = {name: entry.label for name, entry in CLUSTERINGS.items()}
@@ -34,14 +34,7 @@ def draw(view: View) -> None:
     waiting = Waiting(2 * len(names))
     outcomes = [outcome for name in names for drop in (False, True) for outcome in _outcomes(waiting, view, name, drop)]
     present = next(outcome for outcome in outcomes if _settings(outcome).items() <= view.setup.options.items())
-    fewest, most = min(outcome.total for outcome in outcomes), max(outcome.total for outcome in outcomes)
-    low, high = min(outcome.score for outcome in outcomes), max(outcome.score for outcome in outcomes)
-    title = (
-        f"These choices make {count(fewest)} to {count(most)} cells, of which the tests cover {percent(low)} to "
-        f"{percent(high)}; this setup has {count(present.total)}, of which {percent(present.score)} are covered"
-        if fewest < most
-        else f"All of these choices make {plural(most, 'cell')}, of which the tests cover {percent(high)}"
-    )
+    title = layout.topic("Cells, and covered cells, of every way to cluster")
     table = pd.DataFrame([_row(outcome) for outcome in outcomes])
     layout.chart(
         view,

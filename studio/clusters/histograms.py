@@ -22,7 +22,7 @@ from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.setup import draw_part
-from studio.text import cluster_name, literal, plural
+from studio.text import cluster_name, plural
 from studio.widgets import layout
 
 _SHOWN, _FEW, _FEW_PAIRS = 20, 6, 5
@@ -41,7 +41,7 @@ def draw(view: View) -> None:
     _draw_histograms(
         view,
         selected(),
-        f"The activations of the important {'neuron' if view.analysis.m == 1 else 'neurons'} form {_numbers(view)}",
+        layout.topic("Activations of the important neurons, and their clusters"),
         "histograms",
         list(range(view.analysis.m)),
         clickable=True,
@@ -123,7 +123,9 @@ def _cluster_of(view: View, chosen: Selection) -> tuple[int, int] | None:
     return rank, chosen.cluster
 
 
-def _draw_histograms(view: View, chosen: Selection, title: str, key: str, ranks: list[int], *, clickable: bool) -> None:
+def _draw_histograms(
+    view: View, chosen: Selection, title: layout.Headline, key: str, ranks: list[int], *, clickable: bool
+) -> None:
     """Draw the histograms of some important neurons, with what is selected in them."""
     analysis, place, picked = view.analysis, view.place(chosen), _cluster_of(view, chosen)
     shaded = (ranks.index(picked[0]), picked[1]) if picked is not None and picked[0] in ranks else None
@@ -154,7 +156,8 @@ def _draw_histograms(view: View, chosen: Selection, title: str, key: str, ranks:
             clickable=clickable,
             dark=dark,
         ),
-        alt=f"{title}. Histograms of the activations of {layout.names(names)} with their clusters",
+        alt=title,
+        more=f"Histograms of the activations of {layout.names(names)} with their clusters",
         read=read,
         depends=(shaded, place, tuple(ranks), together.tobytes()),
         clicked=_told if clickable else None,
@@ -222,7 +225,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
     with st.container(horizontal=True, vertical_alignment="center"):
         place = cluster_name(cluster, clustering.k).removesuffix(" cluster")
         place = "" if place.startswith("cluster") else f" ({place})"
-        st.subheader(f"Cluster {cluster}{place}: centroid {centroid:.3g}", anchor=False, width="content")
+        st.subheader(layout.topic("Cluster {}{}", cluster, place), anchor=False, width="content")
         st.button(
             "Show fewer" if picked else "Show more and select",
             key=f"cluster-{cluster}",
@@ -232,7 +235,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
             help="Select no cluster." if picked else f"Select cluster {cluster} of neuron {neuron} on all pages.",
         )
     learnt = plural(int(clustering.counts[cluster]), "training input")
-    st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}.")
+    st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}, centroid {centroid:.3g}.")
     texts = not view.has_pictures
     few = _FEW_TEXTS if texts else _FEW_PAIRS if explained else _FEW
     most = few if not picked else _SHOWN_TEXTS if texts else _SHOWN
@@ -266,23 +269,18 @@ def sentence(view: View) -> str:
     """Put the finding into words."""
     analysis = view.analysis
     subject = "important neuron has" if analysis.m == 1 else f"{analysis.m} important neurons have"
-    said = f"**The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total.**"
-    return f"{said} {literal(sentences.about(summarise(view), 'cluster'))}".rstrip()
+    said = f"The {subject} {_numbers(view)}, {plural(analysis.total, 'combination')} in total."
+    found = sentences.found(summarise(view), "cluster")
+    return said if found is None else layout.lead(layout.claim(found), said)
 
 
 def _draw_silhouettes(view: View) -> None:
     """Show the silhouette of every number of clusters."""
     clusters, names = view.analysis.clusters, view.neurons
-    scored = {
-        name: max(clustering.silhouettes.values())
-        for name, clustering in zip(names, clusters, strict=True)
-        if clustering.silhouettes
-    }
-    if not scored:
+    if not any(clustering.silhouettes for clustering in clusters):
         st.caption("There is no choice to compare: every neuron has one cluster, or the number is set by hand.")
         return
-    clearest = max(scored, key=lambda name: scored[name])
-    title = f"The clusters of {clearest} are the clearest, with a silhouette of {scored[clearest]:.2f}"
+    title = layout.topic("Silhouette of every number of clusters")
     layout.chart(
         view,
         "silhouettes",
@@ -296,7 +294,7 @@ def _draw_silhouettes(view: View) -> None:
 def _draw_side(side: View, chosen: Selection, key: str) -> None:
     """Show one neuron of one of two setups: the selected one where it is important there, else the first."""
     rank = rank_of(side, chosen) or 0
-    title = f"{side.neurons[rank].capitalize()} has {plural(side.sizes[rank], 'cluster')}"
+    title = layout.topic("Activations of {}, and its clusters", side.neurons[rank])
     _draw_histograms(side, chosen, title, f"histogram-{key}", [rank], clickable=False)
 
 

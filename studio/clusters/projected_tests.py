@@ -82,7 +82,7 @@ def _draw_plane(view: View, rank: int) -> None:
         )
     positions, projection = _project(view, way)
     groups = _groups(view, colour, rank, positions)
-    title = _finding(view, projection, groups, colour, rank)
+    title = _title(view, projection, groups, colour, rank)
     place = np.flatnonzero(positions == view.position) if view.position is not None else np.zeros(0, np.int64)
     axes = [f"component {i}" for i in (1, 2)]
     if projection.explained is not None and projection.loadings is not None:
@@ -163,16 +163,11 @@ def _groups(view: View, colour: str, rank: int, positions: NDArray[np.int64]) ->
     return Groups(member, names, ordered=True)
 
 
-def _finding(view: View, found: Projection, groups: Groups, colour: str, rank: int) -> str:
-    """Say how much of the variance is shown, and whether groups are close together."""
-    share = alike(found.points, groups.member)
-    what = {"cluster": f"cluster of {view.neurons[rank]}", "target": "range of the target"}
-    beside = f"the nearest neighbour of {percent(share)} of the tests has the same {what.get(colour, colour)}"
-    if found.explained is None:
-        return beside[0].upper() + beside[1:]
-    shown = sum(found.explained)
-    neurons = "neuron's" if view.analysis.m == 1 else f"{view.analysis.m} neurons'"
-    return f"Two components explain {percent(shown)} of the {neurons} variance; {beside}"
+def _title(view: View, found: Projection, groups: Groups, colour: str, rank: int) -> layout.Headline:
+    """Say how many tests have a neighbour of their group, beside mixed groups."""
+    what = {"cluster": f"cluster of {view.neurons[rank]}", "target": "range of the target"}.get(colour, colour)
+    near = alike(found.points, groups.member, f"Tests whose nearest neighbour has the same {what}")
+    return layout.topic("The tests by {}", what) if near is None else layout.claim(near)
 
 
 def _reading(view: View, way: str, drawn: int) -> str:
@@ -196,7 +191,7 @@ def _behind(view: View) -> None:
         st.caption("No test is selected in a chart yet.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"{plural(len(positions), 'selected test')}", anchor=False, width="content")
+        st.subheader(layout.topic("Selected tests"), anchor=False, width="content")
         st.button("Clear", key="plane-forget", type="tertiary", on_click=forget_tests, help="Clear the selection.")
     st.markdown(_summary(view, positions))
     layout.gallery(view, positions, _SHOWN, key="plane-tests")
@@ -206,7 +201,7 @@ def _behind(view: View) -> None:
 def _summary(view: View, positions: NDArray[np.int64]) -> str:
     """Say in which cells and classes the selected tests are."""
     cells = len(np.unique(view.analysis.assignments[positions], axis=0))
-    parts = [f"They fall into {plural(cells, 'cell')}."]
+    parts = [f"{plural(len(positions), 'test')} in {plural(cells, 'cell')}."]
     if view.is_classifier:
         targets, sizes = np.unique(view.test.targets[positions], return_counts=True)
         most = np.argsort(-sizes, kind="stable")[:3]

@@ -13,7 +13,7 @@ from idc_core.store.decisions import Decisions, Verdict
 from studio.coverage import decisions
 from studio.jobs.results import View
 from studio.state.selection import selected
-from studio.text import cell_name, count, times
+from studio.text import cell_name, count, literal, times
 from studio.widgets import gallery
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _say(view: View, verdict: str, labels: Sequence[object]) -> None:
     rejected = sum(label is None for label in labels)
     said = f"{verdict}{as_class * bool(accepted)}" if verdict else "undecided"
     inputs = f" {count(len(labels))} made for it, {count(rejected)} rejected." if labels else ""
-    st.markdown(f"Decision: **{said}**.{inputs}")
+    st.markdown(f"Decision: {literal(said)}.{inputs}")
 
 
 def _decide_on_input(

@@ -62,7 +62,7 @@ def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, 
 def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
     """Show what is in a cell: its tests where they are pictures, and its neurons."""
     inside = tests_in(view, cell)
-    st.header(f"Cell {cell_name(cell)}", anchor=False)
+    st.header(layout.topic("Cell {}", cell_name(cell)), anchor=False)
     if grid.folded or grid.place(cell) is None:
         st.button(
             "Zoom the grid to this cell",
@@ -103,7 +103,7 @@ def _draw_texts(view: View, cell: tuple[int, ...]) -> None:
     """Show the tests of a cell where they are texts, which need the whole width."""
     inside = tests_in(view, cell)
     if len(inside) and not is_pictures(view):
-        st.header(f"Tests in cell {cell_name(cell)}", anchor=False)
+        st.header(layout.topic("Tests in cell {}", cell_name(cell)), anchor=False)
         draw_tests(view, inside)
 
 

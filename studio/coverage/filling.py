@@ -95,9 +95,11 @@ def _tell(view: View, filling: Filling) -> None:
     rest = f"nothing so far reaches {missing}" if filling.stopped else f"nothing within the budget reaches {missing}"
     out = f" {plural(filling.left_out, 'more empty cell')} were not tried." if filling.left_out else ""
     st.markdown(
-        f"**Valid generated inputs reach {count(valid)} of {plural(len(filling.cells), 'empty cell')}.** Inputs that "
-        f"are not valid reach {count(reached - valid)} more; {rest}.{out} "
-        f"{filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence}"
+        layout.lead(
+            layout.counted("Reached by valid generated inputs", valid, len(filling.cells), "empty cell"),
+            f"Inputs that are not valid reach {count(reached - valid)} more; {rest}.{out}",
+            literal(filling.validity.finding(int(filling.valid.sum()), len(filling)).sentence),
+        )
     )
     with st.expander("How inputs are judged"):
         for words in filling.common_words():

@@ -25,10 +25,11 @@ from studio.widgets.cell_rows import cell_rows
 def sentence(view: View) -> str:
     """Put the finding into words."""
     result = summarise(view)
-    parts = [f"**{literal(sentences.headline(result))}**", literal(sentences.reach(result))]
-    if said := sentences.about(result, "errors-only"):
-        parts.append(literal(said))
-    return " ".join(dict.fromkeys(parts))
+    untested, errors = sentences.found(result, sentences.UNTESTED), sentences.about(result, "errors-only")
+    first = layout.counted("Covered", result.table.covered, result.table.total, "cell")
+    if untested is not None:
+        first = layout.claim(untested)
+    return layout.lead(first, literal(sentences.reach(result)), literal(errors))
 
 
 def draw(view: View) -> None:
@@ -111,7 +112,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             key,
             option,
             figures.grid_height(grid),
-            f"Grid of combinations: {grid_axes.finding(view, grid)}",
+            grid_axes.finding(view, grid),
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
@@ -169,7 +170,7 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
         )
         read = grid_axes.reading(one, laid, coloured)
         height = figures.grid_height(laid)
-        layout.grid_chart(f"grid-{key}", drawn, height, f"Grid of combinations: {finding}", read, one.line, name=key)
+        layout.grid_chart(f"grid-{key}", drawn, height, finding, read, one.line, name=key)
 
     pins.beside(view, draw)
 

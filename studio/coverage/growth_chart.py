@@ -15,7 +15,7 @@ from idc_core.report import sentences
 from studio.jobs.results import View
 from studio.shell import tabs
 from studio.state.selection import select
-from studio.text import cluster_name, count, plural
+from studio.text import cluster_name, count, percent, plural
 from studio.widgets import grid_axes, layout
 
 _LEFT = "left-over"
@@ -41,7 +41,8 @@ def draw(view: View) -> None:
 def _say_left(view: View, left: Discovery) -> None:
     """Say how much is left, and beside it what one half of the tests says of the other."""
     check = second_half(view.analysis.codes[view.chosen])
-    st.markdown(f"**{sentences.chance_of_new(left)}** {sentences.more_tests(left)}")
+    chance = layout.estimated(sentences.CHANCE, percent(left.chance), percent(left.low), percent(left.high))
+    st.markdown(layout.lead(chance, sentences.more_tests(left)))
     differ = " The two halves differ, so the prediction is uncertain."
     st.caption(check.sentence + differ * (check.verdict is Verdict.STANDS_OUT))
 
@@ -50,10 +51,7 @@ def _draw_growth(view: View, left: Discovery | None) -> None:
     """Draw how many cells the first tests cover, and how many more tests would."""
     table = view.table
     grown = growth(view.analysis.codes[view.chosen])
-    title = (
-        f"The first {plural(grown.half, 'test')} reach half of the {plural(table.covered, 'covered cell')}; "
-        f"the best {count(-(-table.covered // 2))} would be enough"
-    )
+    title = layout.topic("Covered cells by number of tests")
     layout.chart(
         view,
         "growth",
@@ -94,7 +92,7 @@ def _draw_left(view: View) -> None:
         st.markdown("Every cell is covered.")
         return
     left, tests = gaps(table), state_counts(view.analysis.assignments[view.chosen], view.sizes)
-    st.header(f"{plural(table.total - table.covered, 'cell')} left, by cluster", anchor=False)
+    st.header(layout.counted("Left", table.total - table.covered, table.total, "cell"), anchor=False)
 
     def pick(row: int) -> None:
         gap = left[row]

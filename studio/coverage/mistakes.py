@@ -28,15 +28,16 @@ def draw(view: View) -> None:
     found = judge_mistakes(Waiting(1), view.setup.layer, view.card, (view.train, view.test), view.test_traces)
     rows = np.flatnonzero(np.isin(found.tests, view.judged))
     if not len(rows):
-        st.markdown(f"**None of the {plural(len(view.judged), 'test')} is misclassified.**")
+        st.markdown(layout.lead(layout.counted("Misclassified", 0, len(view.judged), "test")))
         return
     reasons = [found.reasons[row] for row in rows]
     numbers = Counter(reasons)
     listed = ", ".join(f"{reason} {count(numbers[reason])}" for reason in Reason if numbers[reason])
-    st.markdown(f"**{plural(len(rows), 'misclassified test')}: most likely {listed}.**")
+    wrong = layout.counted("Misclassified", len(rows), len(view.judged), "test")
+    st.markdown(layout.lead(wrong, f"Most likely {listed}."))
     if found.doubted:
-        refused = "" if found.of(Reason.LABEL).size else " Labels cannot be judged here."
-        st.markdown(f"{found.finding.sentence}{refused}")
+        refused = "" if found.of(Reason.LABEL).size else "Labels cannot be judged here."
+        st.markdown(layout.lead(layout.claim(found.finding), refused))
     if any(numbers[reason] for reason in SUSPECTS):
         _choose_suspects(view, numbers)
         _without(view, found)

@@ -10,7 +10,7 @@ from idc_core.coverage.closest_inputs import spread, to_own_cell
 from idc_core.coverage.growth import smallest_subset
 from studio.coverage.cell_details import DISTANCE, is_pictures
 from studio.jobs.results import View
-from studio.text import cell_name, count, percent, plural
+from studio.text import cell_name, count
 from studio.widgets import layout
 
 _SHOWN, _SHOWN_TEXTS = 60, 6
@@ -32,10 +32,8 @@ def draw(view: View) -> None:
     )
     preferred = ~view.correct[chosen] if wrong and view.correct is not None else None
     subset = chosen[smallest_subset(analysis.codes[chosen], distances[chosen], preferred)]
-    st.markdown(
-        f"**{plural(len(subset), 'test')} of {count(len(chosen))} ({percent(len(subset) / len(chosen))}) reach every "
-        f"cell that all of them reach.** This is the minimum: each test reaches one cell."
-    )
+    fewest = layout.counted("Fewest that reach every covered cell", len(subset), len(chosen), "test")
+    st.markdown(layout.lead(fewest, "Each test reaches one cell."))
     layout.gallery(view, subset, _SHOWN if is_pictures(view) else _SHOWN_TEXTS, key="smallest-tests")
 
     def numbers() -> str:

@@ -20,7 +20,7 @@ from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.state.choices import choose_one, choose_several
 from studio.state.selection import select, selected
-from studio.text import cell_name, count, parse_cell, plural
+from studio.text import cell_name, count, parse_cell
 from studio.widgets import cell_search, layout
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def _draw_list(view: View) -> None:
 def _sentence(view: View, found: WorkList) -> str:
     """Say how many cells are empty, and how many of them training inputs reach where that is known."""
     table = view.table
-    said = f"**{count(table.total - table.covered)} of {plural(table.total, 'cell')} are empty"
+    empty, more = layout.counted("Empty", table.total - table.covered, table.total, "cell"), []
     if _is_compared(view):
         training = sum(state is CellState.TRAINING for state in found.states)
-        said += f"; training inputs reach {count(training)} of them"
-    left = f" {count(found.unlisted)} that nothing reaches, and that border on no covered cell, are not listed."
-    return f"{said}.**{left * bool(found.unlisted)}"
+        more.append(f"Training inputs reach {count(training)} of them.")
+    if found.unlisted:
+        more.append(f"{count(found.unlisted)} that nothing reaches and that border on no covered cell are not listed.")
+    return layout.lead(empty, *more)
 
 
 def _is_compared(view: View) -> bool:
@@ -206,7 +207,7 @@ def _draw_cell(view: View, found: WorkList, rows: NDArray[np.int64], made: Filli
         else:
             st.caption("Inputs can be generated for pictures only.")
     with right:
-        st.header(f"Tests closest to cell {cell_name(cell)}", anchor=False)
+        st.header(layout.topic("Tests closest to cell {}", cell_name(cell)), anchor=False)
         _closest(view, cell)
     if view.has_pictures:
         cell_search.draw(view, cell)

@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.coverage import CRITERIA
-from idc_core.coverage.prioritisation import UNCERTAINTIES, Order, detect_faults
+from idc_core.coverage.prioritisation import UNCERTAINTIES, Order, detect_faults, earliest
 from idc_core.errors import CancelledError
 from idc_core.figures import criteria as figures
 from studio.criteria import criterion_scores
 from studio.criteria.criterion_scores import MeasuredCriteria
 from studio.jobs.results import View
 from studio.state.choices import choose_one
-from studio.text import lower, plural
+from studio.text import lower
 from studio.widgets import layout
 
 _PICKS, _TEXTS = 20, 6
@@ -83,17 +83,9 @@ def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: H
     found = detect_faults(list(orders.values()), misclassified)
     ranked = sorted(found.apfd, key=lambda key: -found.apfd[key])
     low, mean, high = found.random.min(), found.random.mean(), found.random.max()
-    wrong = int(misclassified.sum())
-    better = sum(value > high for value in found.apfd.values())
-    title = (
-        f"{better} of {len(ranked)} orders detect the {plural(wrong, 'misclassified test')} earlier than all random "
-        "orders; "
-        f"{_order_label(orders[ranked[0]])} is best (APFD {found.apfd[ranked[0]]:.3f}, random {mean:.3f})"
-    )
-    marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
-    cover = next((key for key in ranked if orders[key].by == "additional"), ranked[0])
-    covering = f" The best order by new coverage is {orders[cover].name.upper()} ({found.apfd[cover]:.3f})."
     labels, less = {key: _order_label(order) for key, order in orders.items()}, "difference from random"
+    title = layout.claim(earliest(found, misclassified, labels))
+    marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
     table = pd.DataFrame(
         [{"order": labels[key], "APFD": found.apfd[key], less: found.apfd[key] - mean} for key in ranked]
     )
@@ -104,7 +96,7 @@ def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: H
         alt=title,
         read="Each curve is an order of the tests. APFD is the area below a curve: 0.5 for a random order, close to 1 "
         f"at best. The random orders (seeds 0 to {len(found.random) - 1}) have a mean APFD of {mean:.3f}, range "
-        f"{low:.3f} to {high:.3f}.{covering if cover != ranked[0] else ''}",
+        f"{low:.3f} to {high:.3f}.",
         depends=(depends, chosen.key),
         table=table,
         scale="linear",
@@ -126,10 +118,9 @@ def _draw_first(view: View, chosen: Order) -> None:
     """Show the first tests of an order."""
     most = _PICKS if view.has_pictures else _TEXTS
     picks = view.chosen[chosen.positions[:most]]
-    text = f"First {plural(len(picks), 'test')} by {lower(_order_label(chosen))}"
+    st.header(layout.topic("First tests by {}", lower(_order_label(chosen))), anchor=False)
     if view.correct is not None:
-        text += f": {int((~view.correct[picks]).sum())} misclassified"
-    st.header(text, anchor=False)
+        st.markdown(layout.counted("Misclassified", int((~view.correct[picks]).sum()), len(picks), "test") + ".")
     place = np.flatnonzero(view.chosen[chosen.positions] == (-1 if view.position is None else view.position))
     if len(place):
         st.caption(f"The selected test is number {place[0] + 1} of {len(chosen.positions)}.")

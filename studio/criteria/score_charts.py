@@ -22,7 +22,7 @@ from studio.criteria.criterion_scores import Agreement, Growth, MeasuredCriteria
 from studio.jobs.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
-from studio.text import count, percent, plural, signed
+from studio.text import count, percent, signed
 from studio.widgets import layout
 
 _EQUAL, _SUITES = "same", "suites"
@@ -67,8 +67,8 @@ def correlation_sentence(view: View, measured: MeasuredCriteria) -> str:
     if finding is None or agreement.found is None:
         return "Too few criteria are measured, or too few tests, to compare criteria with IDC."
     least = agreement.found.needed
-    rest = "" if least is None else f" {agreement.found.suites} suites show correlations from {least:.2f} up."
-    return f"**{finding.sentence}**{rest}"
+    rest = "" if least is None else f"{agreement.found.suites} suites show correlations from {least:.2f} up."
+    return layout.lead(layout.claim(finding), rest)
 
 
 def _strongest(agreement: Agreement) -> Finding | None:
@@ -142,7 +142,7 @@ def _draw_suites(view: View, measured: MeasuredCriteria, key: str) -> None:
     texts = [[_written(name, score) for score in row] for name, row in zip(measured.results, scores, strict=True)]
     units = {name: CRITERIA[name].card.unit for name in measured.results}
     titles = [f"{name.upper()}, {unit}" if unit else name.upper() for name, unit in units.items()]
-    title = f"Scores of {plural(len(measured.suites), 'suite')} by each criterion"
+    title = layout.topic("Scores by each criterion")
     layout.chart(
         view,
         key,
@@ -214,7 +214,7 @@ def _choose_coefficient() -> Method:
 def _draw_equal(view: View, measured: MeasuredCriteria, agreed: Agreement, method: Method) -> None:
     """Draw the rank correlation of every two criteria over suites of equal size, and list those with IDC."""
     finding = _strongest(agreed)
-    title = "Too few different scores to correlate" if finding is None else finding.sentence.removesuffix(".")
+    title = layout.topic("Too few different scores to correlate") if finding is None else layout.claim(finding)
     matrix = correlations(np.stack([*agreed.scores.values()]), method)
     _draw_matrix(view, measured, matrix, title, (_EQUAL, method))
     found = agreed.found
@@ -244,12 +244,16 @@ def _draw_correlations(
         matrix = _rank_correlations(measured, method)
     else:
         matrix = subset_correlations(np.stack([*growth.scores.values()]), method)
-    title = f"Over {_OVERS[over]} criteria also correlate by size: see suites of equal size"
+    title = layout.topic("Rank correlation of the criteria over {}", _OVERS[over])
     _draw_matrix(view, measured, matrix, title, (over, method))
 
 
 def _draw_matrix(
-    view: View, measured: MeasuredCriteria, matrix: NDArray[np.float64], title: str, depends: tuple[str, str]
+    view: View,
+    measured: MeasuredCriteria,
+    matrix: NDArray[np.float64],
+    title: layout.Headline,
+    depends: tuple[str, str],
 ) -> None:
     """Draw the rank correlation of every two criteria."""
     labels = [name.upper() for name in measured.results]
@@ -269,17 +273,7 @@ def _draw_growth(view: View, measured: MeasuredCriteria, grown: Growth) -> None:
     """Draw the growth of every criterion with the number of tests."""
     growth, sizes = np.stack([*grown.scores.values()]), grown.subsets.sizes
     names = [name.upper() for name in grown.scores]
-    last = growth[:, :, -1].mean(axis=1)
-    middle = growth[:, :, (len(sizes) - 1) // 2].mean(axis=1)
-    reached = np.divide(middle, last, out=np.full(len(last), np.nan), where=last > 0)
-    title = "The tests score 0 by every criterion"
-    if np.isfinite(reached).any():
-        slow, quick = int(np.nanargmin(reached)), int(np.nanargmax(reached))
-        title = (
-            f"{plural(int(sizes[(len(sizes) - 1) // 2]), 'random test')} of {count(int(sizes[-1]))} reach "
-            f"{100 * reached[quick]:.0f}\u00a0% of the full score of {names[quick]}, "
-            f"{100 * reached[slow]:.0f}\u00a0% of {names[slow]}"
-        )
+    title = layout.topic("Score by each criterion of the first tests, in random orders")
     shares = [not CRITERIA[name].card.unit for name in grown.scores]
     layout.chart(
         view,

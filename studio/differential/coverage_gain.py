@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.coverage import CRITERIA
 from idc_core.errors import CancelledError, IdcError
-from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.additions import addition
 from idc_core.figures.criteria import suite_scores
 from studio.differential.search import SearchResult
 from studio.jobs.jobs import JobKind, Waiting
@@ -46,9 +46,9 @@ def draw(view: View, result: SearchResult) -> None:
     labels = [name.upper() for name in names]
     scores = np.array([gained.scores[name] for name in names])
     tests, added = len(view.chosen), len(result.disagreements)
-    natural = natural_gain(view.table.counts, view.table.total, added)
-    finding = addition(f"New cells from {plural(added, 'disagreement')}", [gained.new_cells], natural)
-    title = finding.sentence.removesuffix(".")
+    claim = f"New cells from {plural(added, 'disagreement')}"
+    finding = addition(claim, [gained.new_cells], view.table.counts, view.table.total, added)
+    title = layout.claim(finding)
     suites = [f"Tests ({count(tests)})", f"With disagreements ({count(tests + added)})"]
     texts = [
         [percent(score) if gained.shares[name] else f"{score:,.3g}" for score in gained.scores[name]] for name in names

@@ -83,14 +83,9 @@ def _measure(plan: RetrainingPlan, report: Progress) -> tuple[Retraining, float]
 def _draw(view: View, found: Retraining, votes: float, depends: Hashable) -> None:
     from idc_core.experiments.disagreements import ADDITIONS, TESTS
 
-    mean = found.mean()
-    own = found.additions.index("finds")
     tests, new = found.tests.index("tests"), found.tests.index("finds")
-    title = (
-        f"Trained with disagreements, accuracy on new disagreements is {percent(mean[own, -1, new])} instead of "
-        f"{percent(mean[own, 0, new])}; on held-out tests {percent(mean[own, -1, tests])} instead of "
-        f"{percent(mean[own, 0, tests])}"
-    )
+    claim = "Accuracy on new disagreements with disagreements added"
+    title = layout.claim(found.finding("finds", "nothing", new, claim, "with nothing added"))
     layout.chart(
         view,
         "retrained",

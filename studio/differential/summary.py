@@ -19,32 +19,35 @@ from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import PAGES, unmet
 from studio.state.selection import Selection, selected
-from studio.text import cell_name, count, literal, parse_cell, percent, plural
+from studio.text import cell_name, literal, parse_cell, percent, plural
 from studio.widgets import cell_search, layout
 
 
 def sentence(result: SearchResult) -> str:
     """Put the finding into words."""
     finds, names = result.disagreements, layout.names(result.labels)
-    steps = plural(finds.settings["iterations"], "step")
+    between = f"Between {literal(names)}{_soon(finds.iterations)}."
     if not len(finds):
-        return (
-            f"**No disagreement found: {names} agree on every picture from {plural(finds.seeds, 'seed')} within "
-            f"{steps}.** This does not prove that they always agree. Try another constraint, more seeds or larger "
-            "steps."
-        )
-    text = (
-        f"**{names} disagree on pictures from {count(len(finds))} of {plural(finds.seeds, 'seed')} "
-        f"({percent(finds.share)}){_soon(finds.iterations)}.** "
-    )
+        between += " This does not prove that they always agree. Try another constraint, more seeds or larger steps."
+        return layout.lead(_found(result), between)
+    text = f"{layout.lead(_found(result), between)} "
     already = int((finds.iterations == 0).sum())
     if already:
         text += f"They disagree on {plural(already, 'seed')} without any change. "
     return text + _votes_sentence(result)
 
 
+def _found(result: SearchResult) -> layout.Headline:
+    """Say how many seeds lead to a disagreement."""
+    finds = result.disagreements
+    steps = plural(finds.settings["iterations"], "step")
+    return layout.counted(f"Disagreements within {steps}", len(finds), finds.seeds, "seed")
+
+
 def _soon(iterations: NDArray[np.int64]) -> str:
-    """Say the median number of steps; of a few disagreements, the largest."""
+    """Say the median number of steps; of a few disagreements, the largest, and nothing of none."""
+    if not len(iterations):
+        return ""
     if len(iterations) < 4:
         return f", after at most {plural(int(iterations.max()), 'step')}"
     return f", half of them within {plural(int(np.median(iterations)), 'step')}"
@@ -74,9 +77,7 @@ def _draw_steps(view: View, result: SearchResult, key: str) -> None:
     """Draw the share of the seeds that lead to a disagreement by the number of steps."""
     finds = result.disagreements
     steps = finds.settings["iterations"]
-    title = f"{count(len(finds))} of {plural(finds.seeds, 'seed')} disagree within {plural(steps, 'step')}"
-    if len(finds):
-        title += f"; median {plural(int(np.median(finds.iterations)), 'step')}"
+    title = _found(result)
     layout.chart(
         view,
         key,
@@ -146,8 +147,8 @@ def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
         finding.markdown("**One model cannot disagree, and the tests reach every cell.** Choose a second model.")
         return
     finding.markdown(
-        f"**{label} alone cannot disagree.** Choose a second model, or search for inputs in an uncovered cell, such as "
-        f"{cell_name(cell)}."
+        f"{layout.label(label)} alone cannot disagree. Choose a second model, or search for inputs in an uncovered "
+        f"cell, such as {cell_name(cell)}."
     )
     with st.container(horizontal=True):
         cell_search.offer(view, cell)

@@ -233,10 +233,11 @@ def _sentence(found: ScoresByEpoch) -> str:
     first = int(found.most_gained()[0])
     better, worse = (int((found.clear & (sign * found.gain > 0)).sum()) for sign in (1, -1))
     before, after = found.strongest[[0, -1], first]
-    text = (
-        f"**Training raises the strongest score of {better} of {len(found.names)} hypotheses clearly and lowers "
-        f"{worse}; {quoted(literal(found.names[first]))} gained most, from {before:.2f} to {after:.2f}.** "
+    text = layout.lead(
+        layout.counted("Clearly raised by training", better, len(found.names), "strongest score"),
+        f"Clearly lowered: {worse}. Of {quoted(literal(found.names[first]))} it went from {before:.2f} to {after:.2f}.",
     )
+    text += " "
     half = halfway(found.epochs, found.mean)
     if half is None:
         return f"{text}The mean strongest score did not rise: {found.mean[0]:.2f} to {found.mean[-1]:.2f}."
@@ -266,11 +267,7 @@ def _draw_strongest(
 ) -> None:
     """Draw each hypothesis's strongest unit over the epochs."""
     strongest = found.most_gained()[:_TOLD].tolist()
-    first = strongest[0]
-    title = (
-        f"{quoted(found.names[first])} gained most in training: the strongest score in {layer} rose from "
-        f"{found.strongest[0, first]:.2f} to {found.strongest[-1, first]:.2f}"
-    )
+    title = layout.topic("Strongest score of every hypothesis in {}, by epoch", layer)
     rows = np.broadcast_to(np.arange(len(found.names)), found.unit.shape)
     layout.chart(
         measured.view,
@@ -286,7 +283,8 @@ def _draw_strongest(
             chosen=pair[0],
             dark=dark,
         ),
-        alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
+        alt=title,
+        more=f"Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
         read="each line is one hypothesis. x: epoch, with the network's test accuracy (not to scale); y: its strongest "
         "score over all units, whichever unit that is. A line that is high at epoch 0 was not learnt. Named: the "
         "hypotheses that gained most; thick: the selected one. Click a point to select its hypothesis and unit. "
@@ -306,7 +304,7 @@ def _draw_unit(
     strength = np.nan_to_num(np.abs(scores))
     # Of a unit that is still at the end, those that it once went with.
     strongest = np.lexsort((-strength.max(0), -strength[-1]))[:_TOLD].tolist()
-    title = _unit_title(found, unit, layer)
+    title = layout.topic("Scores of unit {} of {}, by epoch", unit, layer)
     keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
     layout.chart(
         measured.view,
@@ -322,27 +320,14 @@ def _draw_unit(
             chosen=hypothesis,
             dark=dark,
         ),
-        alt=f"{title}. Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
+        alt=title,
+        more=f"Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
         read=f"each line is one hypothesis. x: epoch; y: the score of unit {unit}. Named: the strongest at the end; "
         "thick: the selected one. Where lines cross, the unit's response changed. Click a point to select its "
         "hypothesis.",
         depends=(measured.key, layer, label, pair, found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: _clicked(measured, grid, layer, points),
     )
-
-
-def _unit_title(found: ScoresByEpoch, unit: int, layer: str) -> str:
-    """Say which hypothesis a unit correlates with most before training, and at its end."""
-    strength = np.nan_to_num(np.abs(found.score[[0, -1], :, unit]))
-    once, now = strength.argmax(1).tolist()
-    correlations = [
-        f"most with {quoted(found.names[which])} ({row[which]:.2f})" if row.any() else "with no hypothesis"
-        for which, row in zip((once, now), strength, strict=True)
-    ]
-    begun = f"Unit {unit} of {layer} correlates {correlations[0]} before training"
-    if once == now and strength.any(1).all():
-        return f"{begun}, also at its end ({strength[1, now]:.2f})"
-    return f"{begun}, at its end {correlations[1]}"
 
 
 def _clicked(measured: Measured, grid: Grid, layer: str, points: Sequence[Point]) -> None:

@@ -13,7 +13,6 @@ from studio.hypotheses.inspections import Measured, quoted
 from studio.shell import tabs
 from studio.state import address
 from studio.state.selection import select, selected
-from studio.text import literal
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -67,9 +66,9 @@ def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
         st.caption("Stopped before single records were ready.")
         return
     strongest = positions[np.argsort(-seen.mean, kind="stable")]
-    name = quoted(literal(grid.names[hypothesis]))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Unit {unit} and {name}**: {score_text(grid, hypothesis, unit)}", width="content")
+        pair_name = layout.label(f"Unit {unit} and {quoted(grid.names[hypothesis])}")
+        st.markdown(f"{pair_name}: {score_text(grid, hypothesis, unit)}", width="content")
         st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
     st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
     layout.gallery(measured.view, strongest, _BEHIND if measured.view.has_pictures else _TEXTS, key="behind")

@@ -21,9 +21,6 @@ from studio.widgets import layout
 if TYPE_CHECKING:
     from idc_core.inspection.result import Grid, ImportanceComparison
 
-_CHANCE = 0.05
-"""Important neurons stand out where at most such a share of random sets reaches as much."""
-
 
 def draw(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], hypothesis: Hypothesis, label: str) -> None:
     """Show whether important neurons correlate more strongly with hypotheses than others."""
@@ -43,10 +40,13 @@ def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> 
         return
     analysis = view.analysis
     compared = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
-    text = _importance_sentence(compared, len(analysis.important))
-    st.markdown(text)
-    more = "Important neurons correlate more" if compared.chance <= _CHANCE else "Important neurons are like others"
-    title = f"{more}: {compared.important:.2f} on average against {compared.others:.2f}"
+    finding = compared.finding
+    title = layout.topic("Importance and strongest score of the units")
+    if finding is None:
+        st.markdown("All varying units of the layer are important, or none is: there is nothing to compare.")
+    else:
+        title = layout.claim(finding)
+        st.markdown(_on_all_units(compared))
     layout.chart(
         view,
         "importance-and-scores",
@@ -86,15 +86,8 @@ def _compared(depends: Hashable, _measured: Measured, _grid: Grid, layer: str) -
     return compare_importance(_grid, analysis.importance, analysis.important, changes)
 
 
-def _importance_sentence(told: ImportanceComparison, m: int) -> str:
-    """Compare important neurons with the others in words."""
-    if not np.isfinite(told.important + told.others):
-        return "All varying units of the layer are important, or none is: there is nothing to compare."
-    more = told.chance <= _CHANCE
-    return (
-        f"**The {m} important neurons correlate {'more' if more else 'no more'} strongly with hypotheses than "
-        f"{'other' if more else 'random'} units: mean strongest score {told.important:.2f}, others "
-        f"{told.others:.2f}.** {100 * told.chance:.2g}\u00a0% of random sets of {m} units reach as much. Over all "
-        f"units, Spearman's correlation of importance and strongest score is {signed(told.correlation, '.2f')}."
-        + (f" Constant units are left out: {told.still}." if told.still else "")
-    )
+def _on_all_units(told: ImportanceComparison) -> str:
+    """Say how importance and strongest score are correlated."""
+    still = f" Constant units are left out: {told.still}." if told.still else ""
+    related = signed(told.correlation, ".2f")
+    return f"Over all units, Spearman's correlation of importance and strongest score is {related}.{still}"

@@ -13,7 +13,7 @@ from idc_core.figures import heatmaps
 from idc_core.figures import hypotheses as figures
 from idc_core.figures.input_images import pictures
 from studio.hypotheses import inspections
-from studio.hypotheses.hypothesis_pair import pick, score_text, shown_records, significant
+from studio.hypotheses.hypothesis_pair import pick, shown_records, significant
 from studio.hypotheses.inspections import Measured, quoted
 from studio.hypotheses.verification import draw_verification
 from studio.neurons.neuron import told
@@ -89,9 +89,10 @@ def _draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
     hypothesis, unit = pair
     name, visible = grid.names[hypothesis], significant(grid)
     units, named = grid.units_of(hypothesis)[:_MOST], grid.hypotheses_of(unit)[:_MOST]
-    first, second = grid.names[named[0]], score_text(grid, int(named[0]), unit)
 
-    def draw(key: str, at: _At, names: list[str], keys: NDArray[np.int64], chosen: int, title: str, part: str) -> None:
+    def draw(
+        key: str, at: _At, names: list[str], keys: NDArray[np.int64], chosen: int, title: layout.Headline, part: str
+    ) -> None:
         layout.chart(
             measured.view,
             key,
@@ -117,12 +118,12 @@ def _draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
 
     left, right = st.columns(2, gap="large")
     with left:
-        title = f"{quoted(name)} correlates most with unit {units[0]}: {score_text(grid, hypothesis, int(units[0]))}"
+        title = layout.topic("Units by their score for {}", quoted(name))
         draw(
             "units-of-hypothesis", (hypothesis, units), [f"unit {index}" for index in units], units, unit, title, "unit"
         )
     with right:
-        title = f"Unit {unit} correlates most with {quoted(first)}: {second}"
+        title = layout.topic("Hypotheses by their score for unit {}", unit)
         names = [grid.names[index] for index in named]
         draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, "hypothesis")
 
@@ -175,7 +176,7 @@ def _draw_text(
     words = view.test.words(tokens)
     activations = seen.activations[chosen][there]
     behaviour = np.broadcast_to(np.reshape(seen.behaviour[chosen], (-1,)), there.shape)[there]
-    title = _trace_title(numbers[chosen], unit, hypothesis, words, activations, behaviour)
+    title = layout.topic("Activation of unit {} over test {}", unit, numbers[chosen])
     layout.chart(
         view,
         "string-trace",
@@ -190,24 +191,6 @@ def _draw_text(
     )
 
 
-def _trace_title(
-    number: int,
-    unit: int,
-    hypothesis: Hypothesis,
-    words: list[str],
-    activations: NDArray[np.floating],
-    behaviour: NDArray[np.floating],
-) -> str:
-    """Say how active the unit is where the hypothesis holds, or where the unit is highest."""
-    name, holds = quoted(hypothesis.name), behaviour > 0
-    if hypothesis.kind == "binary" and holds.any() and not holds.all():
-        inside, outside = activations[holds].mean(), activations[~holds].mean()
-        return f"Over test {number}, unit {unit} is {inside:.2f} on average where {name} holds, {outside:.2f} elsewhere"
-    top = int(np.argmax(activations))
-    place = f"“{words[top]}” (symbol {top + 1})"
-    return f"Over test {number}, unit {unit} is highest at {place}, where {name} is {behaviour[top]:.3g}"
-
-
 def _draw_overlays(
     measured: Measured, seen: RecordBehaviour, positions: NDArray[np.int64], unit: int, hypothesis: Hypothesis
 ) -> None:
@@ -216,7 +199,8 @@ def _draw_overlays(
     rows = {"most": order[:_SHOWN], "least": order[::-1][:_SHOWN]}
     for column, (words, chosen) in zip(st.columns(2, gap="large"), rows.items(), strict=True):
         with column:
-            st.markdown(f"**Unit {unit} is {words} active** on these tests, of the first {len(positions)}")
+            name = layout.label(f"Unit {unit} is {words} active")
+            st.markdown(f"{name} on these, of the first {len(positions)} tests")
             tiles = [tile for at in chosen.tolist() for tile in _tiles(measured, seen, positions[at], at, hypothesis)]
             draw_pictures(tiles, key=f"overlays-{words}")
     if seen.behaviour.ndim > 1 or seen.activations.ndim > 1:
@@ -271,10 +255,7 @@ def _draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: 
             "nothing to compare."
         )
         return
-    title = (
-        f"Unit {unit} is {true.mean():.2f} on average over records with {quoted(hypothesis.name)}, "
-        f"{false.mean():.2f} over the others"
-    )
+    title = layout.topic("Activation of unit {} over records with {}, and the others", unit, quoted(hypothesis.name))
     layout.chart(
         measured.view,
         "by-truth",
@@ -291,12 +272,7 @@ def _draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: 
     values = seen.by_class(hypothesis.classes)
     known = measured.view.test.class_names
     names = known if len(known) == hypothesis.classes else [f"class {at}" for at in range(hypothesis.classes)]
-    means = [float(own.mean()) if len(own) else np.nan for own in values]
-    high, low = int(np.nanargmax(means)), int(np.nanargmin(means))
-    title = (
-        f"Unit {unit} is highest in {names[high]} ({means[high]:.2f} on average) and lowest in {names[low]} "
-        f"({means[low]:.2f})"
-    )
+    title = layout.topic("Activation of unit {} by class", unit)
     empty = sum(not len(own) for own in values)
     left = f" {empty} of the {len(values)} classes {'is' if empty == 1 else 'are'} not among these records."
     layout.chart(
@@ -337,7 +313,7 @@ def _draw_clusters(
         }
     )
     st.markdown(
-        f"**Clusters of important neuron {unit}, and the share of tests with {quoted(literal(hypothesis.name))}**"
+        layout.label(f"Clusters of important neuron {unit}, and the share of tests with {quoted(hypothesis.name)}")
     )
     st.dataframe(
         table,

@@ -57,17 +57,20 @@ def sentence(measured: Measured, shown: Shown) -> str:
     hypothesis, unit = grid.strongest()
     some = "" if measured.whole else f"After {count(measured.records)} records: "
     if not grid.strength.any():
-        return f"{some}**No unit of {layer} correlates with any of these hypotheses.**"
+        return f"{some}No unit of {literal(layer)} correlates with any of these hypotheses."
     score = hypothesis_pair.score_text(grid, hypothesis, unit)
     name = quoted(literal(grid.names[hypothesis]))
-    text = f"{some}**Unit {unit} of {layer} correlates most with {name}: {shown.label} {score}.**"
+    text = f"The strongest score: unit {unit} with {name}, {shown.label} {score}."
     if not grid.tested:
-        return f"{text} These records are too few for significance tests; all scores are shown."
-    units = int(grid.passes.any(0).sum())
-    return (
-        f"{text} {count(int(grid.passes.sum()))} of {count(grid.tested)} associations are significant "
-        f"(FDR {100 * shown.rate:g}\u00a0%). {count(units)} of {plural(grid.score.shape[1], 'unit')} have at least one."
-    )
+        return f"{some}{text} These records are too few for significance tests; all scores are shown."
+    units = f"{count(int(grid.passes.any(0).sum()))} of {plural(grid.score.shape[1], 'unit')} have at least one."
+    return some + layout.lead(_significant(grid, shown), units, text)
+
+
+def _significant(grid: Grid, shown: Shown) -> layout.Headline:
+    """Say how many associations of units and hypotheses are significant."""
+    what = f"Significant in {shown.layer} (FDR {100 * shown.rate:g}\u00a0%)"
+    return layout.counted(what, int(grid.passes.sum()), grid.tested, "association")
 
 
 def draw(
@@ -115,13 +118,8 @@ def draw_map(
     rows, columns = grid.part(size.rows, grid.score.shape[1])
     columns = columns[first:][: size.columns]
     visible = hypothesis_pair.significant(grid)
-    hypothesis, unit = grid.strongest()
-    met = int(visible.any(1).sum())
-    rows = rows[visible[rows].any(1)] if met else rows
-    title = (
-        f"{met} of {len(grid.names)} hypotheses correlate with a unit of {shown.layer}; the strongest is "
-        f"{quoted(grid.names[hypothesis])} with unit {unit} ({grid.score[hypothesis, unit]:.2f})"
-    )
+    rows = rows[visible[rows].any(1)] if visible.any() else rows
+    title = _significant(grid, shown) if grid.tested else layout.topic("Scores of the units of {}", shown.layer)
     selected: tuple[int | None, int | None] = (None, None)
     if pair is not None:
         selected = _place(rows, pair[0]), _place(columns, pair[1])

@@ -11,7 +11,6 @@ import streamlit as st
 from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import verification as figures
-from idc_core.figures.wording import signed
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.jobs.jobs import JobKind, Waiting
@@ -145,37 +144,32 @@ def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swap
     """Put the finding into words."""
     from idc_core.inspection.verification import CONFIRMED
 
-    verdict = "confirmed" if found.confirmed else "not confirmed"
+    verdict = "Confirmed" if found.confirmed else "Not confirmed"
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
-        f"**{literal(_finding(found, hypothesis, units))}: {verdict}.** "
         f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
-        f"made it false. Confirmed: at most {100 * CONFIRMED:g}\u00a0% of the sets of units separate the two kinds "
-        f"of swaps as well (here {100 * found.p_value:.0f}\u00a0%)."
+        f"made it false. {verdict}: {100 * found.p_value:.0f}\u00a0% of the sets of units separate the two kinds of "
+        f"swaps as well; at most {100 * CONFIRMED:g}\u00a0% confirm."
     )
     if found.few:
         text += " Few swaps of one kind were found: the result is uncertain."
     if found.confirmed and found.silhouette < _LITTLE:
         text += " The effect is small: the two kinds of changes overlap almost entirely."
-    return text
+    return layout.lead(_claim(found, hypothesis, units), text)
 
 
-def _finding(found: Verification, hypothesis: Hypothesis, units: int) -> str:
-    """Say how the units compare with random sets, without a full stop."""
-    beaten = int((found.random < found.silhouette).sum())
+def _claim(found: Verification, hypothesis: Hypothesis, units: int) -> layout.Headline:
+    """Say how distinctly the units change, beside random sets."""
     which = "unit with the highest score" if units == 1 else f"{units} units with the highest scores"
-    return (
-        f"Swaps that make {quoted(hypothesis.name)} false change the {which} more distinctly than {beaten} of "
-        f"{len(found.random)} random sets of {units} (silhouette {signed(found.silhouette, '.2f')}, random mean "
-        f"{signed(float(found.random.mean()), '.2f')})"
-    )
+    swaps = f"when swaps make {quoted(hypothesis.name)} false"
+    return layout.claim(found.finding(f"Silhouette of the changes of the {which} {swaps}"))
 
 
 def _draw_sets(
     measured: Measured, layer: str, hypothesis: Hypothesis, found: Verification, units: list[int], how: Swaps
 ) -> None:
     """Draw the chosen units among the random sets."""
-    title = _finding(found, hypothesis, len(units))
+    title = _claim(found, hypothesis, len(units))
     layout.chart(
         measured.view,
         "verification",

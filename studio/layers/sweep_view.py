@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep, highest_chance
 from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS, Dataset
-from idc_core.evidence.finding import Finding, Verdict
 from idc_core.figures.layers import chances, sweep_grid
 from idc_core.figures.network_drawing import network_drawing
 from idc_core.models import MODELS
@@ -96,16 +95,8 @@ def sentence(view: View, sweep: Sweep) -> str:
         return "No layer is finished yet."
     found, dead = highest_chance(cells), _not_coverable(sweep, suite, m)
     if found is None:
-        return f"**{dead}**" if not any(cell.coverable for cell in cells) else dead
-    among = "" if len(cells) == len(sweep.layers) else f"Of the {len(cells)} layers finished so far: "
-    return " ".join((f"{among}**{_headline(found, m)}** {found.sentence}", dead, _compare_suites(sweep, m))).strip()
-
-
-def _headline(found: Finding, m: int) -> str:
-    """Say whether one layer leaves more to be found than every other."""
-    if found.verdict is Verdict.STANDS_OUT:
-        return f"At m = {m} one layer stands out."
-    return f"Nothing stands out at m = {m}: no layer's chance of a new cell is clearly above all others."
+        return dead
+    return layout.lead(layout.claim(found), dead)
 
 
 def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
@@ -117,19 +108,6 @@ def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
         f"Nothing can be covered in {'layers' if len(dead) > 1 else 'layer'} {layout.names(dead)}: no important neuron "
         "varies over the training inputs."
     )
-
-
-def _compare_suites(sweep: Sweep, m: int) -> str:
-    """Say in how many layers each test set reaches more cells than the others."""
-    if len(sweep.suites) < 2:
-        return ""
-    wins = dict.fromkeys(sweep.suites, 0)
-    for layer in sweep.layers:
-        ranked = sorted((c for c in sweep.cells if (c.layer, c.m) == (layer, m)), key=lambda cell: -cell.covered)
-        if len(ranked) == len(wins) and ranked[0].covered > ranked[1].covered:
-            wins[ranked[0].suite] += 1
-    suites = layout.names([f"{DATASETS[suite].label} in {number}" for suite, number in wins.items()])
-    return f"Test set that reaches most cells, of {len(sweep.layers)} layers at m = {m}: {suites}."
 
 
 def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:
@@ -148,7 +126,7 @@ def _draw_chances(view: View, sweep: Sweep) -> None:
     found = highest_chance(cells)
     if found is None:
         return
-    title = _headline(found, view.setup.m)
+    title = layout.claim(found)
     layout.chart(
         view,
         "chances",
@@ -168,7 +146,7 @@ def draw_network(view: View, sweep: Sweep) -> None:
     m, layers = view.setup.m, list(sweep.layers)
     scores = {cell.layer: cell.score for cell in _at(sweep, view.setup.data, m) if cell.coverable}
     shapes = _shapes(view, layers)
-    title = f"{plural(len(layers), 'layer')} of {view.card.label.partition(' on ')[0]}, with their IDC at m = {m}"
+    title = layout.topic("Layers of {}, with their IDC at m = {}", view.card.label.partition(" on ")[0], m)
     table = pd.DataFrame(
         [{"layer": layer, "output": "x".join(map(str, shapes[layer])), "idc": scores.get(layer)} for layer in layers]
     )
@@ -201,10 +179,7 @@ def _say_computed(view: View) -> None:
 def _draw_sweep(sweep: Sweep, one: View, key: str, *, clickable: bool, table: pd.DataFrame | None = None) -> None:
     """Draw the figure of a sweep."""
     m = one.setup.m
-    scores = [cell.score for cell in _at(sweep, one.setup.data, m) if cell.coverable]
-    title = (
-        f"At m = {m} IDC is {percent(min(scores))} to {percent(max(scores))}; grids differ in size" if scores else ""
-    )
+    title = layout.topic("IDC of every layer and m, of grids that differ in size")
     small = min((cell.used for cell in sweep.cells if cell.used < cell.m), default=0)
     layout.chart(
         one,
@@ -232,7 +207,7 @@ def draw_partly(place: DeltaGenerator, view: View, sweep: Sweep) -> None:
     """Draw the layers that are finished, while the others are on their way."""
     labels = {suite: _panel_title(sweep, suite) for suite in sweep.suites}
     done = len({cell.layer for cell in sweep.cells})
-    title = f"{done} of {plural(len(sweep.layers), 'layer')} finished"
+    title = layout.counted("Finished", done, len(sweep.layers), "layer")
     with place.container():
         framed = (view.setup.data, view.setup.layer, view.setup.m)
         figure = sweep_grid(sweep, title, labels=labels, selected=framed, dark=layout.is_dark())

@@ -18,8 +18,8 @@ from studio.learn import network
 from studio.learn.network import Played
 from studio.learn.parts import choose, fitted, halves, number, product, question, slide
 from studio.shell.pages import PAGES
-from studio.text import cell_name, percent, plural
-from studio.widgets.layout import is_dark, plot
+from studio.text import cell_name, plural
+from studio.widgets.layout import Headline, counted, is_dark, label, plot, topic
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -32,7 +32,7 @@ def _winner(found: teaching.Explanation) -> str:
     """Say which class is predicted."""
     one, seven = found.values[-1][0]
     name = NAMES[-1][int(found.values[-1][0].argmax())]
-    return typeset(f"Predicted: **{name}** (scores: one {number(one)}, seven {number(seven)}).")
+    return typeset(f"Predicted: {label(name)} (scores: one {number(one)}, seven {number(seven)}).")
 
 
 def _neuron_sum(state: Played, found: teaching.Explanation) -> None:
@@ -62,7 +62,7 @@ def _equation(state: Played, found: teaching.Explanation) -> None:
     )
     flows = found.flows[layer][0, start]
     terms = " + ".join(f"{number(flow, 3)} from {name}" for flow, name in zip(flows, NAMES[layer + 1], strict=True))
-    text = f"Relevance of {names[0]}: {terms} = **{number(below, 3)}**."
+    text = f"Relevance of {names[0]}: {terms} = {number(below, 3)}."
     st.markdown(typeset(text.replace("+ -", "\u2212 ")))
 
 
@@ -167,10 +167,9 @@ def _importance() -> None:
         explanation = teaching.explain(state.weights, PICTURES)
         activation, shares = explanation.values[1].mean(axis=0), explanation.relevance[1].sum(axis=0)
         busiest, first = NAMES[1][int(activation.argmax())], NAMES[1][int(shares.argmax())]
+        title = topic("{} is the most active neuron, {} the most important", busiest, first)
         if busiest == first:
-            title = f"{first} is both the most active and the most important neuron"
-        else:
-            title = f"{busiest} is the most active neuron, {first} the most important"
+            title = topic("{} is both the most active and the most important neuron", first)
         plot(
             "importance",
             fitted(figures.importance(activation, shares, NAMES[1], title, dark=is_dark()), 205),
@@ -188,16 +187,16 @@ def _importance() -> None:
         )
 
 
-def _step_words(step: teaching.Step, before: teaching.Step | None) -> str:
+def _name_step(step: teaching.Step, before: teaching.Step | None) -> Headline:
     """Describe a step of k-means."""
     if before is None:
-        return "Initial guess: the centroids are at the lowest values"
+        return topic("Initial guess: the centroids are at the lowest values")
     if step.kind == "move":
-        return f"Every centroid moves to the mean of its values: the spread falls to {step.spread:.3f}"
+        return topic("Every centroid moves to the mean of its values")
     if step.kind == "done":
-        return f"Converged: no value changes its cluster; the spread is {step.spread:.3f}"
+        return topic("Converged: no value changes its cluster")
     changed = int((step.assignment != before.assignment).sum())
-    return f"Every value joins the nearest centroid: {plural(changed, 'value')} changed"
+    return counted("Join another centroid", changed, len(step.assignment), "value")
 
 
 def _clusters() -> None:
@@ -220,7 +219,8 @@ def _clusters() -> None:
         steps = teaching.kmeans_steps(values, k)
         # A slider for each k: their numbers of steps differ.
         at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
-        step, title = steps[at], _step_words(steps[at], steps[at - 1] if at else None)
+        step, title = steps[at], _name_step(steps[at], steps[at - 1] if at else None)
+        st.caption(f"Spread: {step.spread:.3f}.")
     with picture:
         plot(
             "kmeans",
@@ -238,7 +238,7 @@ def _clusters() -> None:
             )
     with picture:
         scores = clustering.silhouettes
-        title = f"{clustering.k} clusters fit {_FIRST} best (silhouette {scores[clustering.k]:.2f})"
+        title = topic("Silhouette of {}, by number of clusters", _FIRST)
         plot(
             "silhouettes",
             fitted(cluster_figures.silhouettes([clustering], [_FIRST], title, dark=is_dark()), 255),
@@ -261,7 +261,7 @@ def _covered_by(cells: np.ndarray) -> tuple[int, int]:
     return CellCounts(sizes).update(cells).covered, total(sizes)
 
 
-def _plane(inputs: np.ndarray, title: str, *, own: bool) -> None:
+def _plane(inputs: np.ndarray, title: Headline, *, own: bool) -> None:
     """Draw tests in the grid of cells."""
     plot(
         "cells",
@@ -294,12 +294,7 @@ def _coverage() -> None:
         shown = slide("Tests", len(TESTS), len(TESTS), "tests-shown", "Number of tests shown, in their order.")
     with picture:
         covered, cells = _covered_by(teaching.cells(TESTS[:shown]))
-        _plane(
-            TESTS[:shown],
-            f"{plural(shown, 'test')} {'fill' if shown != 1 else 'fills'} {covered} of {cells} cells: "
-            f"IDC {percent(covered / cells)}",
-            own=False,
-        )
+        _plane(TESTS[:shown], counted(f"IDC of {plural(shown, 'test')}", covered, cells, "cell"), own=False)
     with text:
         question(
             "Which test adds nothing? Is it a bad test?",
@@ -328,8 +323,9 @@ def _empty_cells() -> None:
         found = teaching.explain(teaching.START, [own])
         effect = "fills an empty cell" if covered > before else "falls into a covered cell"
     with picture:
-        _plane(inputs, f"Your picture {effect}, {cell_name(all_cells[-1])}: IDC {percent(covered / cells)}", own=True)
+        _plane(inputs, counted("IDC with your picture", covered, cells, "cell"), own=True)
     with text:
+        st.markdown(f"Your picture {effect}, {cell_name(all_cells[-1])}.")
         st.markdown(_winner(found))
         across, upwards = (found.boundaries for found in teaching.states())
         question(

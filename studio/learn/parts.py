@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from studio.shell import presenting
 from studio.state.choices import choose_one
+from studio.widgets.layout import label
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -59,5 +60,5 @@ def product(value: float, weight: float, digits: int = 2) -> str:
 
 def question(text: str, answer: str) -> None:
     """Ask; a click on the question opens the answer."""
-    with st.expander(f"**Question.** {text}"):
+    with st.expander(f"{label('Question')}: {text}"):
         st.markdown(answer)

@@ -19,6 +19,7 @@ from studio.library.preparing import choose_preparation
 from studio.library.work import Asked, ask, failure
 from studio.state import visitor
 from studio.text import literal
+from studio.widgets.headlines import label
 
 if TYPE_CHECKING:
     from idc_core.analysis.checking.findings import NetworkCheck
@@ -166,7 +167,7 @@ def _draw_check(entry: Entry, kept: dict[str, object]) -> None:
     _draw_trials(entry, check)
     with st.expander("What the check measured"):
         for name, value in check.facts():
-            st.markdown(f"**{literal(name)}**: {literal(value)}")
+            st.markdown(f"{label(name)}: {literal(value)}")
         rows = [(one.name, said_shape(one.shape), one.stopped or "yes") for one in check.layers]
         st.dataframe(pd.DataFrame(rows, columns=["layer", "output", "relevance passes"]), hide_index=True)
 

@@ -14,6 +14,7 @@ from studio.state import address, visitor
 from studio.state.selection import select
 from studio.state.setup import fitting_data
 from studio.text import count, literal, plural
+from studio.widgets.headlines import label
 
 if TYPE_CHECKING:
     from idc_core.library import Entry
@@ -59,14 +60,14 @@ def sentence(networks: list[Entry], data: list[Entry]) -> str:
         return "**Nothing is added yet.** Add a network from a file, choose its data, and open it in the studio."
     ready = sum(bool(_opening(network)) for network in networks)
     held = f"Uploads take {size(library.used())} of {size(config().library)}."
-    return f"**{plural(len(networks), 'network')} and {plural(len(data), 'data set')}**, {ready} ready to open. {held}"
+    return f"{plural(len(networks), 'network')} and {plural(len(data), 'data set')}, {ready} ready to open. {held}"
 
 
 def head(entry: Entry) -> None:
     """Draw what an entry is, and its first buttons."""
     target = _opening(entry)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{literal(entry.label)}**")
+        st.markdown(label(entry.label))
         st.button(
             "Open in the studio",
             key=f"library-open-{entry.id}",

@@ -12,6 +12,7 @@ from idc_core.store.documents import may_change
 from studio.library.entries import size
 from studio.state import visitor
 from studio.text import literal, plural
+from studio.widgets import headlines
 
 if TYPE_CHECKING:
     from idc_core.suites import SavedSuite
@@ -34,7 +35,7 @@ def draw() -> int:
         )
         held = SAVED.path(name).stat().st_size
         parts = (plural(suite.inputs, "test"), shape, literal(last), size(held), f"fingerprint `{name[5:]}`")
-        _draw_one(name, literal(suite.label), " · ".join(parts), suite if may_change(suite.owner, who) else None)
+        _draw_one(name, suite.label, " · ".join(parts), suite if may_change(suite.owner, who) else None)
     for name, reason in damaged.items():
         _draw_damaged(name, reason)
     if refusal := st.session_state.pop(_REFUSED, ""):
@@ -49,7 +50,7 @@ def _draw_one(name: str, label: str, facts: str, own: SavedSuite | None) -> None
 
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(f"**{label}**")
+            st.markdown(headlines.label(label))
             if own is not None:
                 with st.popover("Rename", type="tertiary", help="Gives the test set another name."):
                     key = f"library-suite-name-{name}"
@@ -85,7 +86,7 @@ def _draw_sharing(own: SavedSuite) -> None:
 def _draw_damaged(name: str, reason: str) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(f"**{name}.npz is damaged**")
+            st.markdown(f"{headlines.label(f'{name}.npz')} is damaged")
             _draw_delete(name)
         st.caption(literal(reason))
 

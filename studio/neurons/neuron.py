@@ -15,7 +15,7 @@ from studio.jobs.results import View
 from studio.neurons.rankings import Ranked
 from studio.shell.pages import draw_link, open_neuron
 from studio.state.selection import Point, carried, select, selected
-from studio.text import count, plural, signed
+from studio.text import count, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def draw_highest(view: View, neuron: int, *, explained: bool = False) -> None:
     if view.position is not None:
         value = view.test_traces.activations[view.analysis.layer][view.position, neuron]
         own = f"; test {selected().input} activates it at {value:.2f}"
-    st.markdown(f"**Neuron {neuron}, highest activation**, from {activations.max():.2f} down{own}")
+    name = layout.label(f"Neuron {neuron}, highest activation")
+    st.markdown(f"{name}, from {activations.max():.2f} down{own}")
     tests = view.chosen[most]
     maps = layout.neuron_heatmaps(view, tests, neuron) if explained else None
     layout.gallery(view, tests, _EXAMPLES, maps, key="most-active")
@@ -90,7 +91,7 @@ def _draw_lowest(view: View, neuron: int) -> None:
     if tied == len(activations):
         st.markdown("Its activation is the same for every test.")
         return
-    st.markdown(f"**Lowest activation**, from {lowest:.2f} up")
+    st.markdown(f"{layout.label('Lowest activation')}, from {lowest:.2f} up")
     layout.gallery(view, view.chosen[least], _EXAMPLES, key="least-active")
     if tied > _EXAMPLES:
         st.caption(
@@ -135,12 +136,7 @@ def _draw_classes(view: View, found: Ranked, neuron: int) -> None:
     """Show a neuron's relevance per class, or per range of the target."""
     values, labels = found.by_class[neuron], found.labels
     what = "class" if view.is_classifier else "target"
-    if np.isfinite(values).any():
-        best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
-        title = f"Neuron {neuron} contributes most to {what} {labels[best]} ({signed(values[best], '+.2g')})"
-        title += f", least to {what} {labels[worst]} ({signed(values[worst], '+.2g')})"
-    else:
-        title = f"Neuron {neuron} has no relevance"
+    title = layout.topic("Mean relevance of neuron {} by {}", neuron, what)
     comparable = view.is_comparable and view.is_classifier
     layout.chart(
         view,

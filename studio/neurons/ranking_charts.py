@@ -10,26 +10,27 @@ from numpy.typing import NDArray
 from idc_core.analysis.overview import shares
 from idc_core.base.statistics import spearman
 from idc_core.figures import neurons as figures
-from idc_core.importance.ranking import Ranking, count_shared
+from idc_core.importance.ranking import Ranking, shared_finding
 from studio.jobs.brushed import brushed
 from studio.jobs.explanations import ONE_PASS
 from studio.jobs.results import View
 from studio.neurons import rankings
 from studio.neurons.neuron import draw_highest, inspected, told
 from studio.neurons.rankings import Ranked
-from studio.neurons.trials import first_neurons
 from studio.shell import pins, tabs
 from studio.state.choices import choose_one, choose_several
 from studio.state.selection import Selection, select, select_tests
-from studio.text import count, lower, percent, plural, signed
+from studio.text import count, lower, percent, plural
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
-_CORRELATED = 0.5
-"""Correlation from which relevance is said to correlate with activation."""
-
 _RULE = "epsilon"
 """The rule by which all training inputs were traced; the other methods run on a sample."""
+
+
+def important(view: View) -> layout.Headline:
+    """Say how many of the layer's neurons are important."""
+    return layout.counted("Important", view.analysis.m, len(view.analysis.importance), "neuron")
 
 
 def carried(view: View) -> str:
@@ -37,11 +38,10 @@ def carried(view: View) -> str:
     analysis = view.analysis
     alone, together = shares(analysis.importance, analysis.important)
     if analysis.m == 1:
-        of = f"Of {count(len(analysis.importance))} neurons, neuron {analysis.important[0]}"
-        return f"{of} carries {percent(alone)} of the positive relevance"
+        return f"Neuron {analysis.important[0]} carries {percent(alone)} of the positive relevance."
     return (
-        f"The {plural(analysis.m, 'important neuron')} of {len(analysis.importance)} carry {percent(together)} of "
-        f"the positive relevance, neuron {analysis.important[0]} alone {percent(alone)}"
+        f"They carry {percent(together)} of the positive relevance, neuron {analysis.important[0]} alone "
+        f"{percent(alone)}."
     )
 
 
@@ -123,13 +123,9 @@ def _take_ranking(view: View, found: Ranked, name: str, instead: str) -> Ranking
 
 def _draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neuron: int) -> None:
     """Show the neurons by one measure, with another one and their activation below."""
-    important, best = view.analysis.important, int(first.order[0])
-    title = f"Neuron {best} ranks first by {lower(first.label)}"
+    m, title = view.analysis.m, layout.topic("Neurons by {}", lower(first.label))
     if other is not first:
-        correlation = spearman(np.stack([first.values, other.values]))[0, 1]
-        title += f"; {lower(other.label)} shares {count_shared(first, other, view.analysis.m)} of "
-        title += first_neurons(view.analysis.m)
-        title += f" (rank correlation {signed(correlation, '.2f')})" if np.isfinite(correlation) else ""
+        title = layout.claim(shared_finding(first, other, m, (lower(first.label), lower(other.label))))
     rows = [figures.Row(ranking.label, "relevance", ranking.values) for ranking in dict.fromkeys((first, other))]
     rows.append(figures.Row("Activation", "mean activation", found.activations))
     read = (
@@ -139,7 +135,7 @@ def _draw_ranking(view: View, found: Ranked, first: Ranking, other: Ranking, neu
     layout.chart(
         view,
         "ranking",
-        lambda dark: figures.ranking(first.order, important, rows, title, selected=neuron, dark=dark),
+        lambda dark: figures.ranking(first.order, view.analysis.important, rows, title, selected=neuron, dark=dark),
         alt=title,
         read=read,
         depends=(first.name, other.name, neuron),
@@ -153,11 +149,7 @@ def _draw_activation_relevance(view: View) -> None:
     analysis, correct = view.analysis, view.correct
     activations, relevance = analysis.test_activations[view.chosen], analysis.test_relevance[view.chosen]
     r = figures.correlations(activations, relevance)
-    known = r[np.isfinite(r)]
-    title = "These neurons are constant over these tests"
-    if len(known):
-        follows = "correlates" if known.min() >= _CORRELATED else "does not always correlate"
-        title = f"Relevance {follows} with activation: r = {signed(known.min(), '.2f')} to {signed(known.max(), '.2f')}"
+    title = layout.topic("Relevance and activation of the important neurons")
     labels = [
         f"{name}, r = {value:.2f}" if np.isfinite(value) else name for name, value in zip(view.neurons, r, strict=True)
     ]
@@ -236,15 +228,7 @@ def _draw_agreement(view: View, found: Ranked, first: Ranking) -> None:
     compared += answers.values()
     matrix = spearman(np.stack([ranking.values for ranking in compared]))
     labels = [ranking.label for ranking in compared]
-    row = matrix[0, 1:]
-    title = "Every neuron has the same relevance: there is no ranking"
-    if np.isfinite(row).any():
-        least = int(np.nanargmin(row))
-        title = (
-            f"{labels[least + 1]} agrees least with {lower(labels[0])}: rank correlation {signed(row[least], '.2f')}, "
-            f"{count_shared(compared[0], compared[least + 1], view.analysis.m)} of "
-            f"{first_neurons(view.analysis.m)} shared"
-        )
+    title = layout.topic("Rank correlation of the rankings of the neurons")
     layout.chart(
         view,
         "agreement",
@@ -261,8 +245,7 @@ def _draw_side(side: View, chosen: Selection, name: str) -> None:
     """Show the ranking of one of two setups."""
     importance = side.analysis.importance / len(side.train)
     order = np.argsort(-importance, kind="stable")
-    alone, together = shares(importance, side.analysis.important)
-    title = f"{plural(side.analysis.m, 'neuron')} carry {percent(together)}, neuron {order[0]} alone {percent(alone)}"
+    title = layout.topic("Neurons by cumulative relevance")
     neuron = chosen.neuron if chosen.neuron is not None and chosen.neuron < len(order) else None
     rows = [figures.Row("Cumulative relevance", "relevance", importance)]
     layout.chart(

@@ -215,7 +215,7 @@ def _choose(view: View, part: str) -> tuple[int, int, bool]:
     return 0 if number == _ALL else int(number), share, scaled
 
 
-def first_neurons(m: int) -> str:
+def _first_neurons(m: int) -> str:
     """Name the first m neurons of a ranking."""
     return "the first neuron" if m == 1 else f"the first {m} neurons"
 
@@ -228,14 +228,14 @@ def _by(ranking: Ranking) -> str:
 def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> Finding:
     """Return the accuracy or error with m neurons silenced, beside that with random ones."""
     measure = "Accuracy" if ablation.task == "classification" else f"RMSE ({unit})" if unit else "RMSE"
-    claim = f"{measure} with {first_neurons(m)}{_by(ranking)} silenced"
+    claim = f"{measure} with {_first_neurons(m)}{_by(ranking)} silenced"
     return ablation.finding(m, claim, "with as many random ones")
 
 
 def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int, number: int) -> None:
     """Show what silencing neurons costs."""
     ablation, drawn = _silence(view, order, number)
-    title = _cost(drawn, m, first, quantity(view.test).unit).sentence.removesuffix(".")
+    title = layout.claim(_cost(drawn, m, first, quantity(view.test).unit))
     layout.chart(
         view,
         "ablation",
@@ -254,9 +254,9 @@ def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int,
 def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool, depends: tuple[int, int]) -> None:
     """Show how far activations move when the most relevant part of the tests is changed."""
     summary = result.summary(scaled)
-    who = f"{first_neurons(len(result.important))}{_by(first)}"
+    who = f"{_first_neurons(len(result.important))}{_by(first)}"
     claim = f"Distance moved by {who} (in deviations) when the most relevant {part} change"
-    title = result.finding(claim, "by as many random ones").sentence.removesuffix(".")
+    title = layout.claim(result.finding(claim, "by as many random ones"))
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
     own, others = summary.important, summary.random

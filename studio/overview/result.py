@@ -20,7 +20,7 @@ from studio.state.selection import Selection, select
 from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import grid_axes
 from studio.widgets.cell_rows import cell_rows
-from studio.widgets.layout import grid_chart, is_dark
+from studio.widgets.layout import Headline, claim, counted, grid_chart, is_dark, lead
 
 _SMALL = 1024
 """Tiles of the small grid at most."""
@@ -75,8 +75,18 @@ def draw_pinned(view: View) -> None:
 
 def _headline(result: Overview) -> str:
     """Say how many combinations are within reach and untested, beside chance, and how many are covered."""
-    first, second = sentences.headline(result), sentences.reach(result)
-    return f"**{literal(first)}**" + (f" {literal(second)}" if second != first else "")
+    return lead(headline(result), literal(sentences.reach(result)))
+
+
+def headline(result: Overview) -> Headline:
+    """Say how many combinations are within reach and untested, beside chance; else how many are covered."""
+    untested = sentences.found(result, sentences.UNTESTED)
+    return covered(result) if untested is None else claim(untested)
+
+
+def covered(result: Overview) -> Headline:
+    """Say how many cells the tests cover."""
+    return counted("Covered", result.table.covered, result.table.total, "cell")
 
 
 def _findings(result: Overview) -> list[_Finding]:
@@ -128,7 +138,7 @@ def _draw_grid(
     result: Overview, grid: Grid, line: str, clicked: Callable[[int], None] | None, name: str = "grid"
 ) -> None:
     table, errors = result.table, result.accuracy is not None
-    title = f"{count(table.covered)} of {plural(table.total, 'cell')} are covered"
+    title = covered(result)
     option = figures.coverage_grid(
         grid,
         table,
@@ -149,8 +159,7 @@ def _draw_grid(
     if clicked is not None:
         read += " Click one to open it in Coverage."
     height = min(420, figures.grid_height(grid))
-    alt = f"Grid of combinations: {title}"
-    grid_chart(f"overview-{name}", option, height, alt, read, line, clicked, name, cell_rows(table, result.reach()))
+    grid_chart(f"overview-{name}", option, height, title, read, line, clicked, name, cell_rows(table, result.reach()))
 
 
 def _open(grid: Grid, view: View | None, tile: int) -> None:

@@ -11,7 +11,7 @@ from studio.jobs.wording import input_parts, is_series, tests_name
 from studio.state import address
 from studio.state.choices import choose_one
 from studio.state.selection import select
-from studio.text import literal, plural
+from studio.text import literal
 from studio.widgets import layout
 from studio.widgets.stepping import draw_steps
 
@@ -71,7 +71,7 @@ def choose_test(view: View) -> tuple[int, str, NDArray[np.int64]]:
 
 def draw(view: View, which: str, order: NDArray[np.int64]) -> None:
     """Show the tests to step through, each with its heatmap."""
-    st.markdown(f"**{which.capitalize()}: {len(order):,} of {plural(len(view.chosen), 'test')}.**")
+    st.markdown(layout.lead(layout.counted(which.capitalize(), len(order), len(view.chosen), "test")))
     layout.gallery(view, order, _SHOWN, heatmaps(view, order[:_SHOWN], None) if len(order) else None)
     layout.how_to_read(
         "Each test is shown with its relevance for (red) and against (blue) the predicted class, by the epsilon rule. "

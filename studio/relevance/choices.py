@@ -108,7 +108,7 @@ def choose_class(view: View) -> str | None:
 
 def choose_method() -> str:
     """Choose the method that explains."""
-    lines = [f"**{entry.label}**: {entry.help}" for entry in METHODS.values()]
+    lines = [f"{layout.label(entry.label)}: {entry.help}" for entry in METHODS.values()]
     return choose_one(
         st.selectbox,
         "Method",

@@ -57,7 +57,7 @@ def _draw_compared(view: View, position: int) -> None:
     explanations = _by_methods(view, position, target, neuron, list(dict.fromkeys((method, *names))))
     if not explanations:
         return
-    st.markdown(f"**{_sums(view, position, score, explanations)}**")
+    st.markdown(_sums(view, position, score, explanations))
     display = Display(view, position, explanations, scale, scheme)
     if view.has_pictures:
         relevance_view.draw_pictures([display.image, *display.heatmaps])
@@ -119,13 +119,7 @@ def _draw_agreement(view: View, position: int, found: list[Explanation]) -> None
     """Show how far the methods agree on which parts of the input are relevant."""
     labels, units = [explanation.label for explanation in found], input_parts(view.test)
     matrix = spearman(np.stack([_parts(view, position, explanation) for explanation in found]))
-    title = f"The methods cannot be compared: none ranks the {units}"
-    if np.isfinite(matrix[0, 1:]).any():
-        least = 1 + int(np.nanargmin(matrix[0, 1:]))
-        title = (
-            f"{labels[least]} agrees least with {labels[0]} on this test: rank correlation of the {units} "
-            f"{signed(matrix[0, least], '.2f')}"
-        )
+    title = layout.topic("Rank correlation of the methods, over the {} of this test", units)
     layout.chart(
         view,
         "methods-agreement",

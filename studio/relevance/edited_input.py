@@ -142,7 +142,7 @@ def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32
     number = view.test.ids[position]
     before_cell, cell = tuple(view.analysis.assignments[position].tolist()), _cell_of(edited)
     if np.array_equal(edited.test.inputs[0], view.test.inputs[position]):
-        return f"**Test {number} is unchanged. Change it, and prediction, cell and relevance follow.**"
+        return f"{layout.label(f'Test {number}')} is unchanged. Change it, and prediction, cell and relevance follow."
     if view.is_classifier:
         names = [literal(name) for name in view.train.class_names]
         predictions = predictions_of(score[None], edited.test.targets, edited.test.task)
@@ -155,7 +155,7 @@ def _sentence(view: View, edited: View, position: int, score: NDArray[np.float32
     covered = bool((view.table.cells == np.array(cell)).all(axis=1).any())
     where = "the same cell" if cell == before_cell else f"cell {cell_name(cell)} (before: {cell_name(before_cell)})"
     fresh = "" if covered else ", which no test reaches"
-    return f"**Test {number}, changed, is {answer}. It falls into {where}{fresh}.**"
+    return f"{layout.label(f'Test {number}')}, changed, is {answer}. It falls into {where}{fresh}."
 
 
 def _relevance(edited: View, found: Explanation) -> None:

@@ -10,27 +10,28 @@ from studio.jobs.explanations import INPUT, Explanation, baseline_activation, ba
 from studio.jobs.results import View
 from studio.jobs.wording import amount, quantity
 from studio.text import count, literal, percent, plural, signed
+from studio.widgets.layout import label
 
 _MUCH = 0.25
 """Share of the score by which a heatmap's sum misses it where the page says so first."""
 
 
 def opening(view: View, position: int) -> str:
-    """Say what the network predicts for a test."""
-    number = view.test.ids[position]
+    """Say what the network predicts for a test, beside what is true of it, as Markdown without a full stop."""
+    number = label(f"Test {view.test.ids[position]}")
     predicted = int(view.analysis.predictions[position])
     if not view.is_classifier:
         angle, true = float(view.analysis.confidence[position]), float(view.test.targets[position])
         if quantity(view.test).signed:
-            return f"Test {number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
-        return f"Test {number}: the network predicts {amount(view.test, angle)} (true: {amount(view.test, true)})"
+            return f"{number}: the network steers {_steer(angle)} (the driver: {_steer(true)})"
+        return f"{number}: the network predicts {amount(view.test, angle)} (true: {amount(view.test, true)})"
     name = literal(view.train.class_names[predicted])
     if view.correct is not None and not view.correct[position]:
         true_class = literal(view.test.class_names[view.test.targets[position]])
-        return f"Test {number} is classified as {name} (true class: {true_class})"
+        return f"{number} is classified as {name} (true class: {true_class})"
     rightly = "correctly " if view.correct is not None else ""
     confidence = percent(float(view.analysis.confidence[position]))
-    return f"Test {number} is {rightly}classified as {name} with {confidence} confidence"
+    return f"{number} is {rightly}classified as {name} with {confidence} confidence"
 
 
 def activation(view: View, position: int, first: Explanation) -> float:
@@ -102,12 +103,12 @@ def unexplained(view: View, position: int, scores: NDArray[np.float32], first: E
 
 
 def conserved(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[str, float, str]:
-    """Return the finding about the sums of all layers, the expected sum, and its name."""
+    """Return what the sums of all layers are beside the expected sum, as a sentence, the expected sum, and its name."""
     sums = list(first.sums.values())
     expected, called = _expected_sum(view, position, scores, first)
     if np.allclose(sums, expected, rtol=1e-3, atol=1e-6):
-        return f"Relevance is conserved: every layer sums to the {called}, {expected:.2f}", expected, called
-    title = f"The input's relevance sums to {sums[-1]:.2f}, the {called} is {expected:.2f}"
+        return f"Relevance is conserved: every layer sums to the {called}, {expected:.2f}.", expected, called
+    said = f"The input's relevance sums to {sums[-1]:.2f}, the {called} is {expected:.2f}"
     if first.settings.get("bias") == "absorb":
-        title += f"; {abs(sums[-1] - expected):.2g} of the {called} is absorbed by biases and not explained"
-    return title, expected, called
+        said += f"; {abs(sums[-1] - expected):.2g} of the {called} is absorbed by biases and not explained"
+    return f"{said}.", expected, called

@@ -106,7 +106,7 @@ def _draw_test(one: _Explained) -> None:
         if view.has_pictures:
             strength = _choose_strength()
     seen = [each.seen_at(looked_at, view.test, position) for each in one.explanations]
-    st.markdown(f"**{sentence(view, position, one.score, seen[0], tokens, input_parts(view.test))}**")
+    st.markdown(sentence(view, position, one.score, seen[0], tokens, input_parts(view.test)))
     _say_unexplained(one)
     display = Display(view, position, seen, scale, scheme)
     pictures = display.pictures(strength) if view.has_pictures else []
@@ -213,7 +213,9 @@ def _draw_layers(one: _Explained) -> None:
     view, first = one.view, one.explanations[0]
     second = one.explanations[1] if len(one.explanations) > 1 else None
     display = Display(view, one.position, one.explanations, scale, scheme)
-    title, expected, expected_label = conserved(view, one.position, one.score, first)
+    said, expected, expected_label = conserved(view, one.position, one.score, first)
+    title = layout.topic("Relevance of every layer, and the {}", expected_label)
+    st.markdown(said)
     layout.chart(
         view,
         "layer-sums",

@@ -61,13 +61,16 @@ def sentence(run: RQ6Run) -> str:
         return _before_first_result(run)
     seeds = len(result.finished(*ADDITIONS))
     if seeds < 2:
-        done = f"{len(result.networks)} of {run.total} networks are retrained"
-        return f"**No result yet: {done}.** Significance needs two finished seeds."
+        return layout.lead(_done(run), "There is no result yet: significance needs two finished seeds.")
     significant = _significant(run, result.difference(RAISING, RANDOM))
-    places = f" Significant differences: {significant}." if " test sets" in significant else ""
-    return (
-        f"**{_finding(run, RANDOM).sentence}**{places} {seeds} seeds; {len(result.tests)} test sets, corrected (Holm)."
-    )
+    places = f"Significant differences: {significant}." if " test sets" in significant else ""
+    looks = f"{seeds} seeds; {len(result.tests)} test sets, corrected (Holm)."
+    return layout.lead(layout.claim(_finding(run, RANDOM)), places, looks)
+
+
+def _done(run: RQ6Run) -> layout.Headline:
+    """Say how many networks are retrained."""
+    return layout.counted("Retrained", len(run.result.networks), run.total, "network")
 
 
 def _finding(run: RQ6Run, against: str) -> Finding:
@@ -128,13 +131,9 @@ def draw_added(run: RQ6Run) -> None:
         layout.take_away({}, _files(run))
 
 
-def _curves_title(run: RQ6Run) -> str:
+def _curves_title(run: RQ6Run) -> layout.Headline:
     """Say how inputs that raise IDC compare with nothing added."""
-    result = run.result
-    seeds = len(result.finished(RAISING, NONE))
-    if seeds < 2:
-        return f"{len(result.networks)} of {run.total} networks are retrained"
-    return _finding(run, NONE).sentence.removesuffix(".")
+    return _done(run) if len(run.result.finished(RAISING, NONE)) < 2 else layout.claim(_finding(run, NONE))
 
 
 def _draw_curves(run: RQ6Run, key: str) -> None:
@@ -162,9 +161,9 @@ def _draw_intervals(run: RQ6Run) -> None:
             st.caption("Differences appear when the first seed is finished.")
         return
     pairs = [result.difference(*pair) for pair in _PAIRS]
-    title = "Confidence intervals need a second seed"
+    title = layout.topic("Confidence intervals need a second seed")
     if seeds > 1:
-        title = _finding(run, RANDOM).sentence.removesuffix(".")
+        title = layout.claim(_finding(run, RANDOM))
     layout.chart(
         run.view,
         "differences",
@@ -220,7 +219,7 @@ def _draw_table(table: pd.DataFrame, alt: str) -> None:
 def _before_first_result(run: RQ6Run) -> str:
     """Say what is done, or would be, where nothing is finished yet."""
     if run.going:
-        return f"**{run.total} networks are being retrained; none is finished yet.** Significance needs two seeds."
+        return layout.lead(_done(run), "Significance needs two seeds.")
     epochs, view = plural(run.settings.epochs, "epoch"), run.view
     is_quick = view.train.inputs.size * run.settings.epochs * run.total <= _QUICK
     duration = "roughly a minute or two" if is_quick else "minutes to hours"

@@ -32,7 +32,7 @@ def sentence(runs: Sequence[Run]) -> str:
     pinned = sum(run.pinned for run in runs)
     kept = f" {plural(pinned, 'pinned run')}." if pinned else ""
     return (
-        f"**{plural(len(runs), 'run')} of {plural(networks, 'network')}.** The newest: {newest.kind.lower()} of "
+        f"{plural(len(runs), 'run')} of {plural(networks, 'network')}. The newest: {newest.kind.lower()} of "
         f"{literal(newest.network)}, {literal(main_text(newest))}.{kept}"
     )
 

@@ -11,7 +11,7 @@ from idc_core.figures.runs import over_versions
 from idc_core.runs import RUN_KINDS, VERSION, Run, Score, VersionLine, figure_text, versions
 from studio.jobs.runs import ADDRESS
 from studio.state.choices import choose_one
-from studio.text import literal, plural
+from studio.text import literal
 from studio.widgets import layout
 
 _MOST = 6
@@ -25,28 +25,24 @@ def draw(runs: Sequence[Run]) -> None:
     lines = [line for line in versions(chosen, [ADDRESS]) if _drawn(line, score)]
     several = [line for line in lines if len(line.runs) > 1]
     if not several:
-        st.markdown(f"**Only one version of {literal(chosen[0].network)} was measured with the same settings.**")
+        st.markdown(f"Only one version of {literal(chosen[0].network)} was measured with the same settings.")
         st.caption(
             "A version is a state of the weights. Train the network further, save it to the same file, read it again "
             "in the library, and open the same page: the next version appears here."
         )
         return
-    first, last = several[0].runs[0].facts.scores[score.name], several[0].runs[-1].facts.scores[score.name]
-    finding = (
-        f"{score.label} of {chosen[0].network}: {figure_text(score, first)} in the first of "
-        f"{plural(len(several[0].runs), 'version')}, {figure_text(score, last)} in the last"
-    )
+    title = layout.topic("{} of {}, by version", score.label, chosen[0].network)
     shown = several[:_MOST]
     figure = over_versions(
         [[run.facts.scores[score.name] for run in line.runs] for line in shown],
         [[f"{run.facts.made[:10]} {run.said(VERSION)[:6]}" for run in line.runs] for line in shown],
         [line.label or "all runs" for line in shown],
         score.label,
-        finding,
+        title,
         share=score.form == "share",
         dark=layout.is_dark(),
     )
-    layout.plot("over-versions", figure, finding, "Each point is the newest run of one version of the weights.")
+    layout.plot("over-versions", figure, title, "Each point is the newest run of one version of the weights.")
     st.dataframe(_table(shown, score), hide_index=True, key="versions-table")
 
 

@@ -16,7 +16,8 @@ from studio.jobs.runs import ADDRESS
 from studio.runs.one_run import title, words, written
 from studio.state import address
 from studio.state.choices import choose_one, choose_several
-from studio.text import cell_name, literal, plural
+from studio.text import cell_name, count, literal, plural
+from studio.widgets import layout
 
 COMPARED = "compared-runs"
 """Name in the address: the runs that are compared."""
@@ -73,7 +74,7 @@ def _draw_compared(runs: Sequence[Run]) -> None:
     letters = dict(zip(ascii_uppercase, runs, strict=False))
     settings = differing_settings(runs, [ADDRESS])
     st.markdown(_sentence(letters, settings))
-    st.caption("  \n".join(f"**{letter}**: {literal(title(run))}" for letter, run in letters.items()))
+    st.caption("  \n".join(f"{layout.label(letter)}: {literal(title(run))}" for letter, run in letters.items()))
     st.header("Settings that differ", anchor=False)
     if settings:
         rows = {words(name): [written(value) for value in values] for name, values in settings.items()}
@@ -92,7 +93,7 @@ def _sentence(letters: dict[str, Run], settings: dict[str, list[object]]) -> str
     names = [words(name) for name in settings if not name.endswith(("_label", "_inputs"))]
     some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     named = "; ".join(f"{letter}: {main_text(run)}" for letter, run in letters.items())
-    return f"**{literal(named)}.** " + (f"They differ in {literal(some)}." if names else "Their settings are the same.")
+    return f"{literal(named)}. " + (f"They differ in {literal(some)}." if names else "Their settings are the same.")
 
 
 def _frame(rows: dict[str, list[str]], letters: dict[str, Run], first: str) -> pd.DataFrame:
@@ -117,13 +118,16 @@ def _draw_cells(letter: str, first: Run, other: Run) -> None:
     try:
         change = cell_change(first, other)
     except IdcError as error:
-        st.caption(f"**{letter} against A**: {literal(error)}")
+        st.caption(f"{layout.label(f'{letter} against A')}: {literal(error)}")
         return
     neurons = ", ".join(map(str, change.neurons))
+    either = change.both + len(change.gained) + len(change.lost)
     st.markdown(
-        f"**{letter} reaches {plural(len(change.gained), 'cell')} that A does not, and misses "
-        f"{plural(len(change.lost), 'cell')} of A.** {plural(change.both, 'cell')} are reached by both. "
-        f"Compared over neurons {neurons}."
+        layout.lead(
+            layout.counted(f"Reached by A and {letter}", change.both, either, "cell"),
+            f"{letter} alone reaches {count(len(change.gained))}, A alone {count(len(change.lost))}. Compared over "
+            f"neurons {neurons}.",
+        )
     )
     gained, lost = (change.gained, change.gained_tests), (change.lost, change.lost_tests)
     table = pd.concat([_cells("gained", *gained), _cells("lost", *lost)])

@@ -14,6 +14,7 @@ from studio.state import address, selection, setup, visitor
 from studio.state.selection import Selection
 from studio.state.setup import Setup
 from studio.text import literal, plural
+from studio.widgets.headlines import label
 
 _TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
 """In the session: the text that is being written, what it is about, and why something failed."""
@@ -106,7 +107,7 @@ def _keep(chosen: Setup, offered: dict[str, str]) -> None:
 def _draw_note(note: Note) -> None:
     """Show a note as plain text, with what it is about."""
     with st.container(border=True, gap="xsmall"):
-        st.caption(f"**{literal(note.subject)}** · {literal(note.setup)} · {literal(note.written[:10])}")
+        st.caption(f"{label(note.subject)} · {literal(note.setup)} · {literal(note.written[:10])}")
         st.text(note.text)
         with st.container(horizontal=True, gap="xsmall"):
             st.button(

@@ -113,7 +113,7 @@ def unmet(name: str, setup: Setup | None) -> Need | None:
 def stop_if_unmet(name: str, setup: Setup, finding: DeltaGenerator) -> None:
     """End a page that does not apply to a setup: its finding says why, and a link leads on."""
     if need := unmet(name, setup):
-        finding.markdown(f"**{need.reason}** {need.more}")
+        finding.markdown(f"{need.reason} {need.more}")
         draw_link(need.instead)
         st.stop()
 

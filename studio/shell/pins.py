@@ -17,6 +17,7 @@ from studio.state import address, selection, setup
 from studio.state.selection import Selection
 from studio.state.setup import Setup
 from studio.text import count, literal, percent, plural, signed
+from studio.widgets.headlines import label
 
 PIN = "pin"
 """Name in the address: the pinned setup and selection, written as an address themselves."""
@@ -100,7 +101,7 @@ def beside(
     sides = {"This setup": _Pinned(view, selection.selected()), "Pinned": kept}
     for column, (name, side) in zip(st.columns(2, gap="medium"), sides.items(), strict=True):
         with column:
-            st.caption(f"**{name}**: {side.line}")
+            st.caption(f"{label(name)}: {side.line}")
             draw(side.view, side.selection, name.partition(" ")[0].lower())
 
 

@@ -12,6 +12,7 @@ from studio.jobs.results import View
 from studio.state.selection import change_setup, selected
 from studio.state.setup import ANSWERS, FILTER, WITHOUT, Setup, take
 from studio.text import cell_name, count, plural
+from studio.widgets.headlines import counted, lead
 
 _KEY = "test-filter"
 Places = tuple[PopoverContainer, DeltaGenerator]
@@ -64,7 +65,7 @@ def tell_suspects(view: View) -> None:
     kinds = ", ".join(WITHOUT[name] for name in view.setup.without)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(
-            f"**{plural(number, 'suspect')} {'is' if number == 1 else 'are'} left out of all findings:** {kinds}.",
+            lead(counted("Left out of all findings", number, len(view.judged), "test"), f"Suspects: {kinds}."),
             width="content",
             help="Only misclassified tests are suspects, so accuracy without them is an upper bound.",
         )

@@ -20,6 +20,7 @@ from studio.state.selection import Selection, select, selected
 from studio.state.setup import DEFAULT
 from studio.widgets import grid_axes
 from studio.widgets.charts import ASSETS, component
+from studio.widgets.layout import label, topic
 
 STEP = "tour"
 """Name in the address: the number of the step, from 1."""
@@ -140,18 +141,18 @@ def _arrive(now: int, wanted: Selection) -> None:
 
 def _panel(now: int, step: Step, words: Words, wanted: Selection) -> None:
     with st.container(border=True, key="tour-panel"):
-        st.header(f"Tour, step {now} of {len(STEPS)}: {step.title}", anchor=False)
+        st.header(topic("Tour, step {} of {}: {}", now, len(STEPS), step.title), anchor=False)
         if now == 1:
             st.caption("The tour uses the default setup, which is now in the sidebar.")
         titles = ("What you see", "Try this", "What it means here")
         for column, title, text in zip(st.columns([5, 4, 6], gap="medium"), titles, words, strict=True):
-            column.markdown(f"**{title}.** {text}")
+            column.markdown(f"{label(title)}: {text}")
         with st.container(horizontal=True, gap="small"):
             if now > 1:
                 st.button("Back", key="tour-back", on_click=_go, args=(now - 1,))
             if now < len(STEPS):
-                label = f"Next: {PAGES[STEPS[now].page].title}"
-                st.button(label, key="tour-next", type="primary", on_click=_go, args=(now + 1,))
+                text = f"Next: {PAGES[STEPS[now].page].title}"
+                st.button(text, key="tour-next", type="primary", on_click=_go, args=(now + 1,))
                 _skip()
             else:
                 st.button("Finish", key="tour-finish", type="primary", on_click=_end, args=("finished",))

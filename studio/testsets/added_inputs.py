@@ -102,11 +102,10 @@ def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
         return
     adding = len(cells.adding)
     some = f", {len(positions)} of {len(cells.added):,}" if len(positions) < len(cells.added) else ""
-    st.markdown(
-        f"**{plural(adding, 'input')} of {label} {'lies' if adding == 1 else 'lie'} in "
-        f"{plural(len(cells.added), 'cell')} that no original test reaches.** "
-        f"{seeds.findings(found, {}, m)[number].sentence}"
-    )
+    lie = "lies" if adding == 1 else "lie"
+    where = f"{plural(len(cells.added), 'cell')} that no original test reaches"
+    finding = layout.claim(seeds.findings(found, {}, m)[number])
+    st.markdown(layout.lead(finding, f"{plural(adding, 'input')} of {label} {lie} in {where}."))
     place = _picked(view, suite, positions)
     tiles = [gallery.Tile(int(row), _caption(found, number, int(row))) for row in positions]
     gallery.choices(
@@ -204,7 +203,7 @@ def _change_sentence(found: ComparedSuites, number: int, m: int, position: int, 
     cells = found.results[number].cells[m]
     reached = cell_name(found.comparison.cell(cells.codes[position], m))
     others = int((cells.codes == cells.codes[position]).sum()) - 1
-    text = f"**It reaches cell {reached}, which no original test reaches.** "
+    text = f"It reaches cell {reached}, which no original test reaches. "
     if others:
         text += f"{plural(others, 'other input')} of this suite {'is' if others == 1 else 'are'} in this cell. "
     if source < 0:

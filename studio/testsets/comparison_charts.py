@@ -37,10 +37,10 @@ def headline(found: ComparedSuites, gains: Gains | None = None) -> str:
     if len(found.results) < 2:
         return "**Only the original tests are shown.** Choose suites above to see which cells they add."
     if not found.additions:
-        return f"**{_covered_by_parts(found)}** A part of the tests adds no cells: choose other suites above."
-    first, *others = [finding.sentence for finding in seeds.findings(found, gains or {}, found.m).values()]
-    sentences = [f"**{first}**", *others, _accuracies(found, gains or {}), _covered_by_parts(found)]
-    return " ".join(sentence for sentence in sentences if sentence)
+        return f"{_covered_by_parts(found)} A part of the tests adds no cells: choose other suites above."
+    first, *others = seeds.findings(found, gains or {}, found.m).values()
+    more = [literal(finding.sentence) for finding in others]
+    return layout.lead(layout.claim(first), *more, _accuracies(found, gains or {}), _covered_by_parts(found))
 
 
 def _accuracies(found: ComparedSuites, gains: Gains) -> str:
@@ -117,7 +117,7 @@ def _draw_gains(found: ComparedSuites, key: str = "gains") -> None:
     ms = found.comparison.ms
     scores = np.array([[suite.cells[m].score for suite in found.results] for m in ms])
     added = np.array([found.added(m) for m in ms])
-    title = _gains_title(found)
+    title = layout.topic("Coverage (IDC) of the original tests, and with each suite")
 
     def clicked(points: Sequence[Point]) -> None:
         number, m = carried(points[0])
@@ -221,8 +221,9 @@ def _beside(finding: Finding) -> str:
 def _draw_shared(found: ComparedSuites) -> None:
     """Draw how many cells every two suites share."""
     counts = found.comparison.shared[found.m]
-    common = len(set.intersection(*(set(result.cells[found.m].codes.tolist()) for result in found.results)))
-    title = f"All {len(found.results)} suites share {plural(common, 'cell')} (m = {found.m})"
+    cells = [set(result.cells[found.m].codes.tolist()) for result in found.results]
+    common, reached = len(set.intersection(*cells)), len(set.union(*cells))
+    title = layout.counted(f"Reached by all {len(found.results)} suites (m = {found.m})", common, reached, "cell")
     layout.chart(
         found.view,
         "shared",
@@ -287,22 +288,15 @@ def _difference(found: ComparedSuites, names: list[str], here: View, there: View
     sentences = []
     for view, where in ((here, "Here"), (there, "On the pinned setup")):
         suites = _same_suites(found, names, view)
-        said = [finding.sentence for finding in seeds.findings(suites, {}, suites.m).values()]
+        said = [literal(finding.sentence) for finding in seeds.findings(suites, {}, suites.m).values()]
         sentences.append(f"{where}: {said[0][0].lower()}{said[0][1:]}" if said else f"{where}: no suite adds inputs.")
     return " ".join(sentences)
 
 
-def _gains_title(found: ComparedSuites) -> str:
-    """Name what is drawn; of parts of the tests, say what they cover."""
-    if len(found.results) > 1 and not found.additions:
-        return _covered_by_parts(found).removesuffix(".")
-    return "Coverage (IDC) of the original tests, and with each suite" if found.additions else "Coverage (IDC)"
-
-
-def _cumulative_title(found: ComparedSuites, gain: int) -> str:
+def _cumulative_title(found: ComparedSuites, gain: int) -> layout.Headline:
     """State what the suites add together, beside what as many natural inputs would."""
     inputs = sum(found.results[place].extra for place in found.additions)
-    claim = f"New cells at m = {found.m} from all suites together"
     if not inputs:
-        return f"{claim}: they add no inputs"
-    return addition(claim, [gain], seeds.natural(found, found.m, inputs)).sentence.removesuffix(".")
+        return layout.topic("All suites together add no inputs")
+    claim = f"New cells at m = {found.m} from all suites together"
+    return layout.claim(addition(claim, [gain], *seeds.counts(found, found.m), inputs))

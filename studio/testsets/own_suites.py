@@ -39,7 +39,7 @@ def _draw_saved(view: View, names: list[str]) -> None:
     who = visitor.person()
     saved, damaged = saved_suites(view.test, who), {} if who else SAVED.damaged()
     st.markdown(
-        f"**{plural(len(saved), 'saved suite')} can be compared with these tests.** They are kept on this computer."
+        f"{plural(len(saved), 'saved suite')} can be compared with these tests. They are kept on this computer."
         if saved
         else "**No suite is saved that fits these tests.** Upload one here, or keep inputs that add cells."
     )

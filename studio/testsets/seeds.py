@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError
-from idc_core.evidence.additions import NaturalGain, addition, natural_gain
+from idc_core.evidence.additions import addition
 from idc_core.evidence.finding import Finding
 from idc_core.suites import SUITES
 from studio.jobs import suite_addresses, suite_catalog
 from studio.jobs.jobs import HALTED, JobKind, Waiting, shelf
 from studio.testsets.suite_comparison import ComparedSuites
-from studio.text import count, literal, lower, plural
+from studio.text import count, lower, plural
 
 if TYPE_CHECKING:
     from idc_core.suites.seeds import SeedGains
@@ -111,10 +112,10 @@ def _job(
     return (*view.key, view.setup, tuple(suite.fingerprint for suite in suites), ms), work
 
 
-def natural(found: ComparedSuites, m: int, inputs: int) -> NaturalGain:
-    """Return how many cells as many natural inputs would add to the tests."""
+def counts(found: ComparedSuites, m: int) -> tuple[NDArray[np.int64], int]:
+    """Return how many original tests each reached cell holds, and how many cells there are."""
     cells = found.results[0].cells[m]
-    return natural_gain(np.unique(cells.codes, return_counts=True)[1], cells.total, inputs)
+    return np.unique(cells.codes, return_counts=True)[1], cells.total
 
 
 def added(found: ComparedSuites, gains: Gains, place: int, m: int) -> list[int]:
@@ -142,11 +143,10 @@ def findings(found: ComparedSuites, gains: Gains, m: int, looks: int = 0) -> dic
 def _finding(found: ComparedSuites, gains: Gains, place: int, m: int, looks: int) -> Finding:
     """Return what one addition adds, beside natural inputs."""
     result, numbers = found.results[place], added(found, gains, place, m)
-    label = literal(lower(found.options[place].label))
+    label = lower(found.options[place].label)
     several = f"; mean of {len(numbers)} seeds, {count(min(numbers))} to {count(max(numbers))}"
     several = several if min(numbers) < max(numbers) else f"; {len(numbers)} seeds"
     who = f"{label} ({plural(result.extra, 'input')}{several if len(numbers) > 1 else ''})"
     where = (("suite", found.options[place].name),)
-    return addition(
-        f"New cells at m = {m} from {who}", numbers, natural(found, m, result.extra), looks=looks, where=where
-    )
+    claim = f"New cells at m = {m} from {who}"
+    return addition(claim, numbers, *counts(found, m), result.extra, looks=looks, where=where)

@@ -19,7 +19,7 @@ from studio.jobs.results import View
 from studio.state import address
 from studio.state.selection import selected
 from studio.text import cell_name, literal, plural, times
-from studio.widgets import gallery
+from studio.widgets import gallery, headlines
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def offer(view: View, cell: tuple[int, ...]) -> None:
 def draw(view: View, cell: tuple[int, ...]) -> None:
     """Show the inputs made for a cell, where that was asked for."""
     if address.read(_MAKE) == cell_name(cell):
-        st.header(f"Inputs generated for cell {cell_name(cell)}", anchor=False)
+        st.header(headlines.topic("Inputs generated for cell {}", cell_name(cell)), anchor=False)
         _draw_made(view, cell)
 
 
@@ -135,17 +135,19 @@ def _make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> _Mad
 def _sentence(made: _Made, epsilon: float) -> str:
     """Say how many tests led to the cell, or that none did."""
     reached, name = made.reached, cell_name(made.reached.cell)
+    what = f"Led to cell {name} by changes of at most {epsilon:g}"
+    led = headlines.counted(what, len(reached), len(made.positions), "test")
     if not len(reached):
-        return (
-            f"**None of {plural(len(made.positions), 'test')} reached cell {name} with changes of at most "
-            f"{epsilon:g}.** The closest picture is {reached.closest.min():.2g} gaps between centroids away. Allow "
-            "larger changes or start from more tests. It may be that no picture close to these tests lies there."
+        return headlines.lead(
+            led,
+            f"The closest picture is {reached.closest.min():.2g} gaps between centroids away. Allow larger changes or "
+            "start from more tests. It may be that no picture close to these tests lies there.",
         )
     same = int((reached.predictions == reached.seed_predictions[reached.seed_index]).sum())
-    return (
-        f"**{len(reached)} of {plural(len(made.positions), 'test')} led to an input in cell {name}, changed by at most "
-        f"{epsilon:g}; the first after {plural(int(reached.iterations.min()), 'step')}.** For {same} of "
-        "them the network predicts the same class as for the test."
+    return headlines.lead(
+        led,
+        f"The first after {plural(int(reached.iterations.min()), 'step')}. For {same} of them the network predicts the "
+        "same class as for the test.",
     )
 
 

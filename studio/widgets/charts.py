@@ -15,6 +15,7 @@ from studio.state import address, visitor
 from studio.state.choices import choose_one
 from studio.state.selection import Point
 from studio.state.setup import Setup
+from studio.widgets.headlines import Headline
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,18 +58,20 @@ def chart(
     view: View,
     key: str,
     build: Callable[..., go.Figure],
-    alt: str,
+    alt: Headline,
     read: str = "",
     depends: Hashable = (),
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
     table: _Table | None = None,
     scale: str = "",
+    more: str = "",
 ) -> None:
     """Draw a plotly figure with the sentence on how to read it and buttons that save it.
 
     `key` names the figure on its page; `build` makes it, called with whether the ground is dark, from the view and
-    `depends`. `alt` is the finding, for who cannot see the figure. `read` is empty where title, axes and legend say it.
+    `depends`. `alt` is its title, for who cannot see the figure, with `more` behind it. `read` is empty where title,
+    axes and legend say it.
     `table` is the data behind the figure, to be saved as CSV; a function where it takes long to put together.
     `clicked` is called with the points that were clicked or selected (in one of `modes`), as plotly gives them: `x`,
     `y`, `customdata`, `curve_number`, `point_index`. It runs before the page is drawn again, and never without a point:
@@ -79,7 +82,7 @@ def chart(
     clickable = clicked is not None
     if not scale:
         figure, drawn = _figure(key, view.setup, depends, is_dark(), clickable, build)
-        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table)
+        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table, more)
         return
     # The switch is among the buttons below the chart, and read before the chart is built.
     place = st.container()
@@ -88,7 +91,7 @@ def chart(
     figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
     built.append(figure)
     with place:
-        _draw(key, drawn, alt, clicked, modes)
+        _draw(key, drawn, alt, clicked, modes, more)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -105,21 +108,23 @@ def _figure(
 def plot(
     key: str,
     figure: go.Figure,
-    alt: str,
+    alt: Headline,
     read: str = "",
     lines: tuple[str, ...] = (),
     clicked: _Clicked | None = None,
     modes: _Modes = ("points",),
     drawn: go.Figure | None = None,
     table: _Table | None = None,
+    more: str = "",
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
-    _draw(key, figure if drawn is None else drawn, alt, clicked, modes)
+    _draw(key, figure if drawn is None else drawn, alt, clicked, modes, more)
     _save_row(key, key, alt, read, lambda: figure, lines, table)
 
 
-def _draw(key: str, figure: go.Figure, alt: str, clicked: _Clicked | None, modes: _Modes) -> None:
+def _draw(key: str, figure: go.Figure, alt: str, clicked: _Clicked | None, modes: _Modes, more: str) -> None:
     # The figures bring their own colours for either ground; the theme would replace some of them.
+    alt = f"{alt}. {more}" if more else str(alt)
     settings: dict[str, Any] = {"key": key, "alt": alt, "config": {"displaylogo": False}, "theme": None}
     if clicked is not None:
         settings |= {"on_select": lambda: _tell(key, clicked), "selection_mode": modes}
@@ -136,7 +141,7 @@ def grid_chart(
     key: str,
     option: _Option,
     height: int,
-    alt: str,
+    alt: Headline,
     read: str,
     line: str,
     clicked: Callable[[int], None] | None = None,
@@ -150,7 +155,7 @@ def grid_chart(
     """
     drawn = {**option, "series": [series for series in option["series"] if series["name"] != "selected"]}
     # Drawn as SVG, not on a canvas: that is what is saved.
-    st.echarts_chart(drawn, height=height, key=key, alt=alt, renderer="svg")
+    st.echarts_chart(drawn, height=height, key=key, alt=f"Grid of combinations. {alt}", renderer="svg")
     for series in option["series"][len(drawn["series"]) :]:
         _frame(key, option, series)
     dark = is_dark()

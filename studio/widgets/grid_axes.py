@@ -17,8 +17,8 @@ from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
 from studio.jobs.results import View
 from studio.state import address
-from studio.text import cell_name, cluster_name, count, plural
-from studio.widgets.layout import settings
+from studio.text import cell_name, cluster_name, plural
+from studio.widgets.layout import Headline, counted, label, settings
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
 """Names in the address."""
@@ -124,7 +124,7 @@ def crumbs(view: View, zoom: Zoom) -> None:
             name = f"{view.neurons[rank].removeprefix('neuron ')}: {cluster}"
             if len(held) == len(zoom.fixed):
                 left = math.prod(size for i, size in enumerate(view.sizes) if i not in zoom.fixed)
-                st.markdown(f"**{name}** ({plural(left, 'cell')})")
+                st.markdown(f"{label(name)} ({plural(left, 'cell')})")
                 break
             st.button(
                 name,
@@ -214,12 +214,7 @@ def reading(view: View, grid: Grid, colouring: str) -> str:
     )
 
 
-def finding(view: View, grid: Grid) -> str:
+def finding(view: View, grid: Grid) -> Headline:
     """State what the grid shows, as its title."""
-    covered = int((grid.tile >= 0).sum())
     inside = f" with {_words(view, grid.fixed)}" if grid.fixed else ""
-    tiles = ""
-    if grid.folded:
-        reached = len(set(grid.tile[grid.tile >= 0].tolist()))
-        tiles = f", in {count(reached)} of {plural(grid.tiles, 'tile')}"
-    return f"{count(covered)} of {plural(grid.total, 'combination')} of clusters{inside} are reached{tiles}"
+    return counted(f"Covered{inside}", int((grid.tile >= 0).sum()), grid.total, "cell")

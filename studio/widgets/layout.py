@@ -16,6 +16,7 @@ from studio.text import lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery, neuron_heatmaps
+from studio.widgets.headlines import Headline, claim, counted, estimated, label, lead, topic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,16 +26,22 @@ if TYPE_CHECKING:
     from idc_core.datasets import Dataset
 
 __all__ = [
+    "Headline",
     "answer",
     "ask",
     "chart",
+    "claim",
     "computed",
+    "counted",
+    "estimated",
     "explain",
     "explain_criteria",
     "gallery",
     "grid_chart",
     "how_to_read",
     "is_dark",
+    "label",
+    "lead",
     "names",
     "neuron_heatmaps",
     "npz",
@@ -44,6 +51,7 @@ __all__ = [
     "settings",
     "take_away",
     "take_inputs",
+    "topic",
 ]
 
 _V = TypeVar("_V")
@@ -115,7 +123,7 @@ def explain_criteria() -> None:
     from idc_core.coverage import CRITERIA
 
     cards = {name.upper(): kind.card for name, kind in CRITERIA.items()}
-    lines = [f"* **{n}**, {lower(card.label)}: {lower(card.help)} {card.citation}" for n, card in cards.items()]
+    lines = [f"* {label(n)}, {lower(card.label)}: {lower(card.help)} {card.citation}" for n, card in cards.items()]
     with st.expander("Criteria explained"):
         st.markdown("\n".join(lines))
 

@@ -143,7 +143,7 @@ def draw_words(display: Display, tokens: Sequence[str]) -> None:
     columns = st.columns(len(display.explanations), gap="large")
     for column, explanation, limit in zip(columns, display.explanations, display.limits, strict=True):
         with column:
-            st.markdown(f"**{explanation.label}**: {_scale_text(explanation, limit[INPUT])}")
+            st.markdown(f"{layout.label(explanation.label)}: {_scale_text(explanation, limit[INPUT])}")
             st.html(_written(display, tokens, explanation.layers[INPUT], limit[INPUT]))
             beyond = float(explanation.layers[INPUT][len(tokens) :].sum())
             if abs(beyond) >= 0.005:
@@ -169,7 +169,7 @@ def draw_vector(display: Display, key: str, table: pd.DataFrame | None = None) -
     """
     view, test = display.view, display.view.test.inputs[display.position]
     explained = [(each.label, each.parts.reshape(-1)) for each in display.explanations]
-    title = f"Test {view.test.ids[display.position]}: {layout.answer(view, display.position)}"
+    title = layout.topic("Test {}: {}", view.test.ids[display.position], layout.answer(view, display.position))
     supports, against = SCHEMES[display.scheme].supports, SCHEMES[display.scheme].against
     bars = f"{supports.capitalize()} bars are relevance for, hatched {against} ones against the prediction or class."
 

@@ -9,6 +9,7 @@ from sklearn.decomposition import PCA
 
 from idc_core.analysis.projection import alike, principal_components, sample, umap
 from idc_core.errors import CancelledError, SettingError
+from idc_core.evidence.finding import Verdict
 
 
 def clumps(n=120, m=6, seed=0):
@@ -93,10 +94,19 @@ def test_refused_activations(project, values, reason):
 
 def test_share_of_points_beside_their_like():
     points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0], [5.0, 6.0]])
-    assert alike(points, np.array([0, 0, 1, 1, 1])) == 1
-    assert alike(points, np.array([0, 1, 1, 1, 1])) == 3 / 5
-    assert alike(points, np.array([0, 0, 1, 0, 1])) == 2 / 5 or alike(points, np.array([0, 0, 1, 0, 1])) == 3 / 5
-    assert np.isnan(alike(points[:1], np.array([0])))
+    shares = [alike(points, np.array(groups), "Alike").number for groups in ([0, 0, 1, 1, 1], [0, 1, 1, 1, 1])]
+    assert shares == [1, 3 / 5]
+    assert alike(points, np.array([0, 0, 1, 0, 1]), "Alike").number in (2 / 5, 3 / 5)
+    assert alike(points[:1], np.array([0]), "Alike") is None
+
+
+def test_neighbours_of_one_group_are_compared_with_mixed_groups():
+    places = np.random.default_rng(0).normal(size=(200, 2))
+    sides = (places[:, 0] > 0).astype(np.int64)
+    apart = alike(places, sides, "Alike")
+    assert apart.verdict is Verdict.STANDS_OUT
+    assert 0.4 < apart.control.low < 0.5 < apart.control.high < 0.6
+    assert alike(places, np.random.default_rng(1).permutation(sides), "Alike").verdict is Verdict.AS_EXPECTED
 
 
 def test_sample():

@@ -35,7 +35,7 @@ def selected(visitor, first, second):
 @pytest.mark.slow
 def test_a_click_on_a_square_selects_its_pair(visitor):
     visitor.open("classes?tab=pairs")
-    squares = figure(visitor, "activate the neurons most similarly").locator(".scatterlayer .trace").first
+    squares = figure(visitor, "Distances of the classes").locator(".scatterlayer .trace").first
     assert squares.locator(".points path").count() == 90
     click(visitor, squares.locator(".points path").nth(3))
     first, second = re.search(r"pair=(\d)-(\d)", visitor.page.url).groups()
@@ -45,7 +45,7 @@ def test_a_click_on_a_square_selects_its_pair(visitor):
     visitor.settle()
     expect(selected(visitor, first, second)).to_be_visible()
     visitor.page.get_by_role("button", name="Open this pair").click()
-    figure(visitor, f"inputs classified as {first} and").wait_for()
+    figure(visitor, f"Inputs classified as {first} and").wait_for()
     assert visitor.faults() == []
 
 
@@ -57,7 +57,7 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
     assert min(map(rows.count, rows)) > 1, "a picture is alone in its row"
     visitor.page.get_by_role("tab", name="Bias").click()
     visitor.settle()
-    bars = figure(visitor, "is most biased").locator(".bars .point path")
+    bars = figure(visitor, "Bias of third classes").locator(".bars .point path")
     assert bars.count() == 3
     click(visitor, bars.nth(1))
     third = re.search(r"third=(\d)", visitor.page.url)[1]
@@ -67,7 +67,7 @@ def test_a_click_on_a_third_class_shows_its_pictures(visitor):
 @pytest.mark.rare
 def test_the_threshold_is_counted_again_at_once(visitor):
     visitor.open("classes?tab=pairs")
-    before = figure(visitor, "activate the neurons most similarly").text_content()
+    before = figure(visitor, "Distances of the classes").text_content()
     visitor.page.get_by_role("button", name="Settings").click()
     slider = visitor.page.get_by_role("slider", name="Activation threshold")
     slider.focus()
@@ -75,7 +75,7 @@ def test_the_threshold_is_counted_again_at_once(visitor):
         slider.press("ArrowLeft")
     visitor.settle()
     assert "activation=0.3" in visitor.page.url
-    after = visitor.page.locator(".js-plotly-plot").filter(has_text="activate the neurons most similarly").first
+    after = visitor.page.locator(".js-plotly-plot").filter(has_text="Distances of the classes").first
     expect(after).not_to_have_text(before)
 
 
@@ -92,8 +92,8 @@ def test_own_predictions_take_the_place_of_the_network(visitor, tmp_path):
     visitor.page.locator("input[type=file]").set_input_files(file)
     expect(visitor.page.get_by_text("These are your own predictions")).to_be_visible()
     visitor.settle()
-    assert re.search("(woman|man|bag|skis) and (woman|man|bag|skis) are the pair most suspected", visitor.text())
+    assert re.search("The most suspected are (woman|man|bag|skis) and (woman|man|bag|skis)", visitor.text())
     visitor.page.get_by_role("textbox", name="Groups of classes").fill("people: woman, man")
     visitor.page.keyboard.press("Control+Enter")
     visitor.settle()
-    assert "people" in figure(visitor, "activate the neurons most similarly").inner_text()
+    assert "people" in figure(visitor, "Distances of the classes").inner_text()

@@ -43,7 +43,7 @@ def test_back_returns_to_a_tab_and_a_click_on_a_cluster_leads_to_its_cells(visit
         visitor.settle()
         assert visitor.page.get_by_role("tab", selected=True).inner_text() == tab
     assert "tab=" not in visitor.page.url
-    histograms = plot(visitor, "The activations of the important neurons")
+    histograms = plot(visitor, "Activations of the important neurons")
     click_mark(visitor, histograms.locator(".scatterlayer .points path").nth(1))
     assert "cluster=1" in visitor.page.url
     neuron = re.search(r"neuron=(\d+)", visitor.page.url)[1]
@@ -62,7 +62,8 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     visitor.open("clusters?tab=cells&clustering=hierarchical")
     assert "· hierarchical ·" in visitor.setup()
     click_mark(
-        visitor, plot(visitor, "These choices make").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2)
+        visitor,
+        plot(visitor, "Cells, and covered cells").locator(".scatterlayer .trace").nth(0).locator(".point").nth(2),
     )
     assert "k=3" in visitor.page.url
     assert "3 clusters each, 729 combinations" in visitor.text()
@@ -77,7 +78,7 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters?tab=map")
     visitor.page.get_by_text("lasso", exact=True).click()
     visitor.settle()
-    figure = plot(visitor, "Two components explain")
+    figure = plot(visitor, "Tests whose nearest neighbour")
     area = figure.locator(".nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
@@ -113,13 +114,13 @@ def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
 @pytest.mark.rare
 def test_a_click_on_a_point_selects_its_test_everywhere(visitor):
     visitor.open("clusters?tab=map")
-    click_mark(visitor, plot(visitor, "Two components explain").locator(".scatterlayer .point").first)
+    click_mark(visitor, plot(visitor, "Tests whose nearest neighbour").locator(".scatterlayer .point").first)
     number = re.search(r"input=(\d+)", visitor.page.url)[1]
-    assert "1 selected test" in visitor.text()
+    assert "1 test in 1 cell" in visitor.text()
     visitor.page.get_by_role("tab", name="Histograms").click()
     visitor.settle()
     assert f"Test {number}: neuron" in visitor.text()
-    expect(plot(visitor, "The activations of the important").locator("text=selected test")).to_be_visible()
+    expect(plot(visitor, "Activations of the important").locator("text=selected test")).to_be_visible()
 
 
 @pytest.mark.rare

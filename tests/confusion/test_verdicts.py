@@ -31,8 +31,6 @@ def test_a_verdict_by_hand():
     assert found.low[0] == pytest.approx(0.04 - np.hypot(0.08 - low[0], 0) / 2)
     assert found.high[0] == pytest.approx(0.04 + np.hypot(high[0] - 0.08, high[1]) / 2)
     assert found.confirmed.tolist() == [True, False]
-    assert found.clear.tolist() == [False, False], "either interval includes the cut-off"
-    assert judge(directional, inputs_behind(true, 3), pairs, 0.2).clear.tolist() == [True, True]
 
 
 @pytest.mark.parametrize(("rates", "sizes"), [((0.02, 0.01), (60, 50)), ((0.2, 0.05), (80, 100))])
@@ -56,7 +54,6 @@ def test_one_direction_stands_alone_and_none_is_undefined():
     assert (found.low[0], found.high[0]) == (pytest.approx(low[0]), pytest.approx(high[0]))
     assert np.isnan([found.rate[1], found.low[1], found.high[1]]).all()
     assert not found.confirmed[1]
-    assert not found.clear[1]
 
 
 def test_several_labels_count_the_inputs_with_one_class_and_without_the_other():

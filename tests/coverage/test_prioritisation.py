@@ -6,9 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from idc_core.coverage.prioritisation import UNCERTAINTIES, _additional_first, apfd, most_first
+from idc_core.coverage.prioritisation import (
+    UNCERTAINTIES,
+    Order,
+    _additional_first,
+    apfd,
+    detect_faults,
+    earliest,
+    most_first,
+)
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Verdict
 
 masks = arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 9)))
 SCORES = np.random.default_rng(0).normal(size=(30, 4)) * 5
@@ -127,3 +136,29 @@ class TestOrders:
         for order in ([0, 1], [0, 0, 1], [0, 1, 3]):
             with pytest.raises(SettingError, match="3 inputs"):
                 apfd(np.array(order), np.ones(3, bool))
+
+
+class TestEarliest:
+    def test_the_best_order_is_one_of_several_looks(self):
+        random, wrong = np.random.default_rng(0), np.arange(300) < 12
+        orders = [Order(str(number), "uncertainty", random.permutation(300)) for number in range(30)]
+        labels = {order.key: f"order {order.name}" for order in orders}
+        found = detect_faults(orders, wrong)
+        chance = earliest(found, wrong, labels)
+        best = max(found.apfd, key=lambda key: found.apfd[key])
+        assert chance.claim.endswith(f"(APFD) by order {best}, the best of 30 orders")
+        assert (chance.number, chance.looks, chance.verdict) == (found.apfd[best], 30, Verdict.AS_EXPECTED)
+        assert chance.control.value == pytest.approx(0.5, abs=0.01)
+        # Places of 12 of 300 at random, drawn without replacement.
+        spread = 1.96 * ((300 - 12) * 301 / (12 * 12)) ** 0.5 / 300
+        assert (chance.control.low, chance.control.high) == pytest.approx((0.5 - spread, 0.5 + spread), abs=0.02)
+        first = Order("first", "uncertainty", np.arange(300))
+        early = earliest(detect_faults([*orders, first], wrong), wrong, labels | {"first": "the first"})
+        assert early.verdict is Verdict.STANDS_OUT
+        assert " by the first, the best of 31 orders: 98.0 %, and 5" in early.sentence
+
+    def test_a_draw_has_the_value_of_its_order(self):
+        wrong = np.zeros(7, bool)
+        wrong[[1, 4]] = True
+        order = np.array([4, 0, 1, 2, 3, 5, 6])
+        assert apfd(order, wrong) == pytest.approx(1 - np.mean([1, 3]) / 7 + 1 / 14)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idc_core.errors import DataError
+from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import decimals
 from idc_core.gate.on_accuracy import Accuracy
 from idc_core.gate.on_confusion import ConfusedPairs
@@ -72,6 +72,13 @@ def test_new_pairs_are_those_that_the_baseline_lacks_in_either_order():
     assert one.sentence.endswith(": 4 and 9.")
     with pytest.raises(DataError, match="no pairs"):
         results(ConfusedPairs(), pairs, 0.5)
+
+
+def test_no_verdict_without_the_limit_that_it_compares_with():
+    for result in ("kept", "broken"):
+        with pytest.raises(SettingError, match="needs the limit"):
+            Verdict("accuracy", "", result, "0.5")
+    assert not Verdict("accuracy", "", "could not run", sentence="Why.").wanted
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.base.statistics import spearman
 from idc_core.datasets.dataset import Dataset
 from idc_core.errors import CancelledError, SettingError, UnsupportedOperationError
+from idc_core.evidence.finding import Verdict
 from idc_core.importance.ranking import (
     _ROWS,
     Ranking,
@@ -22,6 +23,7 @@ from idc_core.importance.ranking import (
     group_inputs,
     group_means,
     sample_inputs,
+    shared_finding,
     spread_evenly,
 )
 
@@ -206,6 +208,21 @@ def test_shared_counts_the_neurons_among_the_first_of_both():
     one = Ranking("a", "a", np.array([5.0, 4.0, 3.0, 2.0]), 1)
     other = Ranking("b", "b", np.array([2.0, 4.0, 3.0, 5.0]), 1)
     assert [count_shared(one, other, m) for m in (1, 2, 3, 4)] == [0, 1, 2, 4]
+
+
+def test_shared_neurons_stand_beside_those_that_random_ones_would_share():
+    random = np.random.default_rng(0)
+    values, other = random.normal(size=(2, 80))
+    one = Ranking("a", "a", values, 1)
+    same = shared_finding(one, Ranking("b", "b", values + 0.01 * other, 1), 6, ("first", "second"))
+    assert same.verdict is Verdict.STANDS_OUT
+    assert same.control.value == pytest.approx(36 / 80)
+    assert same.sentence.startswith("Of the first 6 neurons by first, also among the first 6 by second: ")
+    draws = [shared_finding(one, Ranking("c", "c", random.permutation(values), 1), 6, ("a", "c")) for _ in range(200)]
+    assert np.mean([found.number for found in draws]) == pytest.approx(36 / 80, abs=0.15)
+    assert sum(found.verdict is Verdict.STANDS_OUT for found in draws) <= 16
+    whole = shared_finding(one, Ranking("c", "c", other, 1), 80, ("a", "c"))
+    assert (whole.number, whole.verdict) == (80, Verdict.TOO_FEW)
 
 
 def test_extremes_are_the_ends_of_the_sorted_inputs():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Verdict
 from idc_core.inspection import Hypothesis, inspect
 from idc_core.inspection.result import Grid, compare_importance, grid
 from idc_core.inspection.single_records import behaviour_on_records
@@ -67,12 +68,17 @@ def test_meaning_compares_important_units_with_the_others():
     assert told.others == pytest.approx(0.2)
     # One of the fifteen pairs has such a mean: the pair itself.
     assert told.chance == pytest.approx(1 / 15, abs=0.02)
+    assert told.finding.number == told.important
+    assert told.finding.control.value == pytest.approx(np.mean([0.9, 0.3, 0.8, 0.2, 0.2, 0.1]), abs=0.02)
+    assert told.finding.control.low < told.finding.control.value < told.finding.control.high
+    assert told.finding.p == told.chance
     assert told.correlation == pytest.approx(np.corrcoef([6, 3, 5, 2, 4, 1], [6, 4, 5, 2.5, 2.5, 1])[0, 1])
 
 
 def test_meaning_of_units_all_alike_is_no_more_than_chance():
     told = compare_importance(made(np.ones((1, 4))), np.arange(4.0), np.array([3]), np.ones(4, bool))
     assert told.chance == 1
+    assert told.finding.verdict is Verdict.AS_EXPECTED
     assert np.isnan(told.correlation)
     with pytest.raises(DataError, match="4 units, not of 3"):
         compare_importance(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
@@ -131,4 +137,6 @@ def test_units_that_never_change_count_neither_for_nor_against():
     assert (told.important, told.others, told.still) == (0.5, 0.4, 3)
     assert told.chance == pytest.approx(1 / 2, abs=0.05)
     assert told.correlation == pytest.approx(1)
-    assert np.isnan(compare_importance(table, np.arange(5.0), np.array([0]), np.zeros(5, bool)).important)
+    nothing = compare_importance(table, np.arange(5.0), np.array([0]), np.zeros(5, bool))
+    assert np.isnan(nothing.important)
+    assert nothing.finding is None

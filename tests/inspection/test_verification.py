@@ -8,6 +8,7 @@ import pytest
 from idc_core.datasets import load_dataset
 from idc_core.datasets.sql import WINDOWS, parses, parses_of, sentences
 from idc_core.errors import DataError, SettingError
+from idc_core.evidence.finding import Verdict
 from idc_core.inspection import Hypothesis, library
 from idc_core.inspection.verification import _rewrite_sql, verify
 from tests.inspection.planted import Table, is_letter, noisy_table, texts
@@ -28,6 +29,10 @@ def test_the_planted_unit_separates_and_random_units_do_not():
     assert found.silhouette == pytest.approx(1)
     assert found.random.max() < 0.5
     assert found.p_value == pytest.approx(0.01)
+    said = found.finding("Silhouette")
+    assert (said.number, said.p, said.verdict) == (found.silhouette, found.p_value, Verdict.STANDS_OUT)
+    assert said.control.value == pytest.approx(found.random.mean())
+    assert said.control.low <= said.control.value <= said.control.high
     assert (found.baseline == 0).all()
     assert (found.treatment == -1).all()
 
@@ -36,6 +41,7 @@ def test_other_units_are_no_better_than_random_ones():
     found = verify(network(), "units", [2], DATA, HYPOTHESIS, pairs=100)
     assert found.silhouette < 0.5
     assert found.p_value > 0.02
+    assert (found.finding("Silhouette").verdict is Verdict.STANDS_OUT) == found.confirmed
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import idc_core as idc
 from idc_core.base.files import cache_folder
 from idc_core.errors import SettingError
-from idc_core.evidence.additions import natural_gain
+from idc_core.evidence.discovery import Discovery
 from idc_core.perturbation.attacks import ATTACKS
 from idc_core.suites import attacked as engine
 from idc_core.suites.saved_suites import open_saved, saved_suites
@@ -85,8 +85,8 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
     places, result = attacked(view, plan())
     assert len(places) == 64
     finding = app.markdown[0].value
-    fooled = f"{int(result.success.sum())} of 64 correctly classified tests ({percent(result.success_rate)})"
-    assert fooled in finding
+    fooled = f"{int(result.success.sum())} of 64 correctly classified tests"
+    assert f": {fooled}" in finding
     assert f"{result.linf[result.success].mean():.3g} (L\u221e)" in finding
     assert f"{result.l2[result.success].mean():.2f} (L2)" in finding
     cells = {tuple(cell) for cell in view.analysis.assignments.tolist()}
@@ -95,9 +95,9 @@ def test_opens_on_fgsm_with_the_engines_own_numbers(view):
     found = view.analysis.assign(collect(view.model, result.inputs, ["fc2"]).activations["fc2"])
     new = {tuple(cell) for cell in found.tolist()} - cells
     counts = np.unique(view.analysis.codes, return_counts=True)[1]
-    natural = natural_gain(counts, view.analysis.total, 64)
-    beside = f"{len(new)}, and {natural.expected:.2f} ({natural.low} to {natural.high}) in as many natural inputs."
-    assert f"New cells from the attacked inputs: {beside}**" in finding
+    expected, low, high = Discovery.of_counts(counts, view.analysis.total).new(64)
+    beside = f"{len(new)}, and {expected:.2f} ({low} to {high}) in as many natural inputs."
+    assert f"New cells from the attacked inputs: {beside}" in finding
     accuracy = (result.predictions == result.targets).mean()
     assert f"Accuracy on attacked inputs: {percent(accuracy)}." in finding
     listed = table(opened(tab="cells"), "first test")
@@ -131,7 +131,9 @@ def test_confusion_before_and_after_is_drawn(view):
     most = table(app, "of").iloc[0]
     true, predicted = int(most["true class"]), int(most["predicted class"])
     assert most["inputs"] == (after - np.diag(np.diag(after))).max() == after[true, predicted]
-    assert [one.value for one in app.subheader] == [f"Class {true} as {predicted}: {most['inputs']} inputs"]
+    assert [one.value for one in app.subheader] == [f"Class {true} as {predicted}"]
+    assert spec["layout"]["title"]["text"].startswith("Tests of class ")
+    assert "at equal rates for all pairs" in spec["layout"]["title"]["text"].replace("<br>", " ")
 
 
 def test_every_tab_says_what_the_whole_attack_does_and_draws_its_own_part():
@@ -163,7 +165,7 @@ def test_the_address_chooses_attack_settings_goal_and_tests(view):
     one = plan("pgd", settings={"epsilon": 0.15, "steps": 5}, goal=7, seed=3, numbers=32)
     _, result = attacked(view, one)
     finding = app.markdown[0].value
-    assert f"into class 7 on {int(result.success.sum())} of 32" in finding
+    assert f"into class 7: {int(result.success.sum())} of 32" in finding
     assert "PGD (epsilon 0.15, steps 5)" in finding
 
 
@@ -176,7 +178,7 @@ def test_the_presets_say_which_is_which_and_set_their_values():
     choice.set_value("sensible").run()
     assert not app.exception
     button(app, "Start attack").click().run()
-    assert "Carlini-Wagner L2 (sensible) fools the network on 32 of 32" in app.markdown[0].value
+    assert "Fooled by Carlini-Wagner L2 (sensible): 32 of 32" in app.markdown[0].value
     assert {one.label: one.value for one in app.select_slider}["Learning rate"] == 0.1
     assert app.query_params["cw-learning_rate"] == "0.1"
 

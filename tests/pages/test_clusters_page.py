@@ -124,7 +124,9 @@ class TestSelection:
             view.analysis.test_activations[117].tolist()
         )
         assert f"Test {number}: neuron {view.analysis.important[0]} has the activation" in words(app)
-        assert named(chart(open_page("clusters", tab="map", input=str(number)), "Two comp"), f"selected test {number}")
+        assert named(
+            chart(open_page("clusters", tab="map", input=str(number)), "Tests whose"), f"selected test {number}"
+        )
 
     def test_a_button_selects_a_cluster_and_takes_it_back(self, open_page, view):
         app = open_page("clusters")
@@ -191,7 +193,7 @@ class TestChoices:
 
 class TestPlane:
     def test_every_test_is_drawn_once_with_its_class(self, open_page, view):
-        figure = chart(open_page("clusters", tab="map"), "Two components")
+        figure = chart(open_page("clusters", tab="map"), "Tests whose nearest neighbour has the same class: ")
         numbers = np.concatenate([array(trace["customdata"]) for trace in figure["data"]])
         assert sorted(numbers.tolist()) == sorted(view.test.ids.tolist())
         for label, trace in enumerate(figure["data"]):
@@ -207,7 +209,7 @@ class TestPlane:
         app = open_page("clusters", tab="map")
         app.segmented_control(key="plane-colour").set_value(colour).run()
         assert not app.exception
-        figure = chart(app, "Two components")
+        figure = chart(app, "Tests whose nearest neighbour has the same ")
         assert figure["data"][0]["name"].startswith(first)
         assert sum(len(array(trace["customdata"])) for trace in figure["data"]) == 540
         assert len({trace["marker"]["symbol"] for trace in figure["data"]}) == len(figure["data"]) > 1
@@ -217,8 +219,8 @@ class TestPlane:
         numbers = [int(one) for one in view.test.ids[[3, 5, 8]]]
         app.session_state[selection._AROUND] = ("digits", numbers)
         app.run()
-        assert "3 selected tests" in [one.value for one in app.subheader]
-        assert "They fall into" in words(app)
+        assert "Selected tests" in [one.value for one in app.subheader]
+        assert "3 tests in " in words(app)
         assert "Download these 3 tests (npz)" in [button.label for button in app.get("download_button")]
         app.button(key="plane-forget").click().run()
         assert "No test is selected in a chart yet." in words(app)
@@ -239,14 +241,15 @@ class TestPlane:
         app = studio.switch_page("pages/clusters.py").run().run()  # AppTest loses the first choice on a new page
         app.segmented_control(key="plane").set_value("umap").run()
         assert not app.exception
-        figure = chart(app, "The nearest neighbour of 100 % of the tests has the same class")
+        figure = chart(app, "Tests whose nearest neighbour has the same class: 100.0 %, and 100.0 %")
         assert "variance" not in json.dumps(figure["layout"]["xaxis"])
 
 
 def test_pinned_setup_is_shown_beside_this_one(open_page):
     app = open_page("clusters", pin="layer=fc1")
     assert not app.exception
-    assert [one.proto.alt.partition(" has ")[0] for one in app.get("plotly_chart")][1:] == ["Neuron 18", "Neuron 19"]
+    shown = [one.proto.alt.partition(",")[0] for one in app.get("plotly_chart")][1:]
+    assert shown == ["Activations of neuron 18", "Activations of neuron 19"]
     assert "The cells are not comparable" in words(app)
 
 
@@ -254,7 +257,7 @@ def test_pinned_setup_is_shown_beside_this_one(open_page):
 def test_one_neuron(open_page, way):
     app = open_page("clusters", m="1", clustering=way)
     assert not app.exception
-    assert "**The important neuron has" in words(app)
+    assert "The important neuron has" in words(app)
     assert "1 states" not in words(app)
 
 

@@ -100,7 +100,7 @@ def test_holding_a_neuron_shows_only_its_cells_and_stays_in_the_address(open_pag
     assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
     left = view.table.total // (view.sizes[0] * view.sizes[1])
     where = f"neurons {first}, {second} in clusters 0-1"
-    assert title(app) == f"{len(inside)} of {left} combinations of clusters with {where} are reached"
+    assert title(app) == f"Covered with {where}: {len(inside)} of {left} cells ({percent(len(inside) / left)})"
     again = open_page("coverage", zoom=parameter(app, "zoom"))
     assert title(again) == title(app)
     app.button(key="crumb-0").click().run()
@@ -149,8 +149,7 @@ def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
     assert huge.table.total == 4**12
     assert shape(app) == (64, 64)
     assert "Each tile is 4,096 cells" in words(app)
-    tiles = {tuple(cell[:6]) for cell in huge.table.cells.tolist()}
-    assert f"are reached, in {len(tiles)} of 4,096 tiles" in title(app)
+    assert title(app).startswith(f"Covered: {huge.table.covered} of 16.8 M cells (")
     assert app.button(key="zoom-to-cell")
     cell = huge.table.cells[huge.errors_only[0]].tolist()
     assert cell_heading(app) == f"Cell {cell_name(cell)}"
@@ -208,8 +207,9 @@ def test_a_covered_cell_is_not_filled(open_page, view):
 
 def test_growth_says_how_much_is_left_beside_what_one_half_says_of_the_other(open_page, view):
     app = open_page("coverage", tab="growth")
-    assert "**The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 %" in words(app)
-    assert "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached." in words(app)
+    chance = "Chance that the next test like these reaches a new cell: 5.0 % (2.2 % to 7.8 %, 95 % interval)"
+    assert f"**{chance}.**" in words(app)
+    assert "540 more would reach about 15 new cells (5 to 30). At least 92 cells can be reached." in words(app)
     codes = view.analysis.codes
     found = len(set(codes[270:].tolist()) - set(codes[:270].tolist()))
     assert f"New cells in the second half of the tests: {found}, and " in words(app)
@@ -224,6 +224,7 @@ def test_growth_of_few_tests_and_of_whole_coverage(open_page):
     assert not whole.exception
     assert "Every cell is covered." in words(whole)
     assert "reaches a new cell" not in words(whole)
+    assert "Left: " not in words(whole)
 
 
 def test_what_is_left_is_counted_by_cluster(open_page, view):
@@ -293,9 +294,10 @@ def test_the_selected_cluster_is_offered_for_a_closer_look(open_page, view):
 def test_the_smallest_set_is_said_with_its_share(open_page, view):
     covered, tests = view.table.covered, len(view.chosen)
     app = open_page("coverage", tab="smallest")
-    assert f"**{covered} tests of {tests} ({100 * covered / tests:.1f} %) reach every cell" in words(app)
+    said = f"**Fewest that reach every covered cell: {covered} of {tests} tests ({100 * covered / tests:.1f} %).**"
+    assert said in words(app)
     app.toggle(key="prefer").set_value(True).run()
-    assert f"**{covered} tests of {tests}" in words(app)
+    assert said in words(app)
 
 
 def test_a_pinned_setup_with_the_same_cells_is_told_cell_by_cell(open_page, view):
@@ -323,7 +325,7 @@ def test_misclassified_tests_are_listed_with_what_they_most_likely_are(open_page
     app = open_page("coverage", tab="mistakes")
     said = words(app)
     wrong = np.flatnonzero(~view.correct)
-    assert f"**{len(wrong)} misclassified tests: most likely" in said
+    assert f"**Misclassified: {len(wrong)} of 540 tests ({percent(len(wrong) / 540)}).** Most likely" in said
     assert "by chance if all labels were right" in said
     [listed] = [frame.value for frame in app.dataframe if "most likely" in frame.value.columns]
     assert listed["test"].tolist() == view.test.ids[wrong].tolist()

@@ -66,7 +66,8 @@ def test_opens_on_the_disagreements_of_three_networks_as_the_engine_finds_them(o
     ]
     votes = majority(found.predictions)
     assert table["majority"].tolist() == [shown._NONE if one < 0 else names[one] for one in votes]
-    assert f"disagree on pictures from {len(found)} of 50 seeds" in app.markdown[0].value
+    steps = found.settings["iterations"]
+    assert f"**Disagreements within {steps} steps: {len(found)} of 50 seeds" in app.markdown[0].value
     assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
     progress = open_page("differential", tab="steps")
     assert figure(progress)["data"][0]["customdata"][-1] == len(found)
@@ -133,7 +134,7 @@ def test_models_that_agree_everywhere_are_told_in_a_sentence(open_page, monkeypa
     app = open_page("differential", **SMALL, **{"search-seed": "77"})
     assert not app.exception
     assert not app.error
-    assert "**No disagreement found: LeNet-5, LeNet-1 and LeNet-4 agree on every picture" in app.markdown[0].value
+    assert ": 0 of 12 seeds.** Between LeNet-5, LeNet-1 and LeNet-4." in app.markdown[0].value
     assert "There is no disagreement to show." in text(app)
     assert not any("majority" in frame.value for frame in app.dataframe)
     progress = open_page("differential", **SMALL, tab="steps", **{"search-seed": "77"})
@@ -268,11 +269,11 @@ def test_a_rectangle_outside_the_picture_is_a_sentence(open_page):
 def test_one_model_alone_is_searched_for_a_cell(open_page):
     app = open_page("differential", against="lenet5-digits")
     assert not app.exception
-    assert "LeNet-5 alone cannot disagree" in app.markdown[0].value
-    assert "led to an input in cell" not in text(app)
+    assert "**LeNet-5** alone cannot disagree" in app.markdown[0].value
+    assert "Led to cell" not in text(app)
     app.button(key="make-inputs").click().run()
     assert not app.exception
-    assert "led to an input in cell" in text(app)
+    assert "**Led to cell " in text(app)
 
 
 def test_a_long_search_waits_for_a_click_and_is_found_again(open_page):
@@ -332,7 +333,7 @@ def test_coverage_page_says_plainly_when_no_input_was_reached(open_page):
     settings = {"make-epsilon": "0.02", "make-seeds": "1"}
     app = open_page("coverage", cell="1-1-0-1-0-0", make="1-1-0-1-0-0", **settings)
     assert not app.exception
-    assert "**None of 1 test reached cell 1-1-0-1-0-0 with changes of at most 0.02.**" in text(app)
+    assert "**Led to cell 1-1-0-1-0-0 by changes of at most 0.02: 0 of 1 test.**" in text(app)
 
 
 def test_texts_get_no_button(small_data, open_page):
@@ -360,7 +361,9 @@ def test_retraining_is_begun_by_a_button_and_drawn(open_page, view, monkeypatch,
     assert not app.error
     spec = figure(app)
     assert {line["name"] for line in spec["data"] if line.get("showlegend")} == set(ADDITIONS.values())
-    assert "Trained with disagreements" in spec["layout"]["title"]["text"].replace("<br>", " ")
+    title = spec["layout"]["title"]["text"].replace("<br>", " ")
+    assert title.startswith("Accuracy on new disagreements with disagreements added: ")
+    assert "with nothing added" in title
     assert "Held-out tests, disagreements against nothing added" in text(app)
     assert open_page("differential", **SMALL, constraint="L2 ball", retrain="1").get("plotly_chart")
 

@@ -20,7 +20,7 @@ def test_a_test_is_unchanged_at_first(view):
     number = int(view.test.ids[3])
     app = open_page("relevance", tab="edit", input=str(number))
     assert not app.exception
-    assert f"Test {number} is unchanged." in text(app)
+    assert f"**Test {number}** is unchanged." in text(app)
 
 
 def test_what_was_painted_is_what_the_network_sees(view, monkeypatch):
@@ -37,7 +37,7 @@ def test_what_was_painted_is_what_the_network_sees(view, monkeypatch):
     found = collect(view.model, image[None], ["fc2"])
     cell = view.analysis.assign(found.activations["fc2"])[0]
     predicted = view.train.class_names[int(found.scores[0].argmax())]
-    assert f"Test {number}, changed, is classified as {predicted} with " in text(app)
+    assert f"**Test {number}**, changed, is classified as {predicted} with " in text(app)
     same = (cell == view.analysis.assignments[position]).all()
     assert ("It falls into the same cell" if same else f"It falls into cell {cell_name(cell)} (before: ") in text(app)
 
@@ -57,4 +57,4 @@ def test_words_are_changed_in_a_field_of_text(small_data):
     assert not app.exception
     app.text_area(key=f"edit-{number}").set_value("the goalie saved the puck in the hockey game").run()
     assert not app.exception
-    assert f"Test {number}, changed, is classified as " in text(app)
+    assert f"**Test {number}**, changed, is classified as " in text(app)

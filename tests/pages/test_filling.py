@@ -58,7 +58,7 @@ def test_stopped_it_offers_to_go_on_and_is_there_without_a_click_once_made(open_
     assert "Stopped: nothing was tried to its end." in text(app)
     app.button(key="fill-all-resume").click().run()
     assert not app.exception
-    assert "Valid generated inputs reach" in text(app)
+    assert "Reached by valid generated inputs" in text(app)
     app = open_page("coverage", tab="fill")
     assert "Valid generated inputs reach" in text(app)
     monkeypatch.setattr(page, "FillSettings", partial(FEW, seed=2))
@@ -71,7 +71,7 @@ def test_the_page_says_what_was_reached_beside_what_is_accepted_of_bad_inputs(op
     view, filling = found()
     valid, reached = filling.reached_validly.sum(), filling.reached.sum()
     empty = view.table.total - view.table.covered
-    assert f"**Valid generated inputs reach {valid} of {empty} empty cells.**" in text(app)
+    assert f"**Reached by valid generated inputs: {valid} of {empty} empty cells" in text(app)
     assert f"reach {reached - valid} more; nothing within the budget reaches {empty - reached}." in text(app)
     assert "of known-bad inputs" in next(one.value for one in app.markdown if "accepted as valid" in one.value)
     table = next(frame.value for frame in app.dataframe if "reached by" in frame.value.columns)

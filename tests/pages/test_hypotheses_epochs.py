@@ -3,7 +3,6 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -47,7 +46,7 @@ def charts(app) -> dict[str, dict]:
 
 
 def by_epoch(app) -> dict:
-    return next(spec for title, spec in charts(app).items() if "gained most in training" in title)
+    return charts(app)["Strongest score of every hypothesis in fc2, by epoch"]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +66,8 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
     first = int(found.most_gained()[0])
     better = int((found.clear & (found.gain > 0)).sum())
     said = text(app)
-    assert f"Training raises the strongest score of {better} of 10 hypotheses clearly" in said
-    assert f"“{found.names[first]}” gained most, from {found.strongest[0, first]:.2f}" in said
+    assert f"**Clearly raised by training: {better} of 10 strongest scores" in said
+    assert f"Of “{found.names[first]}” it went from {found.strongest[0, first]:.2f}" in said
     spec = by_epoch(app)
     lines = {line["name"]: line for line in spec["data"] if "name" in line}
     line = lines[found.names[first]]
@@ -84,10 +83,9 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
 def test_the_unit_that_is_looked_at_is_followed(found):
     unit = int(found.unit[-1, 3])
     app = opened(neuron=str(unit), hypothesis="class 3")
-    title = next(title for title in charts(app) if "before training" in title)
-    strength = np.nan_to_num(np.abs(found.score[-1, :, unit]))
-    assert title.startswith(f"Unit {unit} of fc2 correlates")
-    assert f"({strength.max():.2f})" in title
+    spec = charts(app)[f"Scores of unit {unit} of fc2, by epoch"]
+    line = next(line for line in spec["data"] if line.get("name") == found.names[3])
+    assert line["y"] == pytest.approx(found.score[:, 3, unit].tolist(), abs=1e-6)
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
@@ -95,7 +93,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
     app = opened(**{"over-epochs": "false"}, tab="epochs")
     assert not shelf()._jobs["epochs"]
     assert "When does a unit come to respond" in text(app)
-    assert not any("in training" in title for title in charts(app))
+    assert not any("by epoch" in title for title in charts(app))
 
 
 @pytest.mark.usefixtures("none_shipped")
@@ -143,7 +141,7 @@ def test_damaged_checkpoints_are_an_error_in_words():
     (folder / "epoch-001.json").write_text("{", encoding="utf-8")
     app = opened()
     assert "epoch-001.json cannot be read" in app.error[0].value
-    assert app.main.markdown[0].value.startswith("**Unit "), "the rest of the page is there"
+    assert app.main.markdown[0].value.startswith("**Significant "), "the rest of the page is there"
 
 
 def test_stopping_shows_the_epochs_that_were_looked_at(monkeypatch):

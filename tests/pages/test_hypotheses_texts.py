@@ -68,7 +68,7 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
         "hypothesis": "is a digit",
         "tab": "unit",
     }
-    assert not [title for title in titles(opened(**asked)) if title.startswith("Swaps that make")], (
+    assert not [title for title in titles(opened(**asked)) if title.startswith("Silhouette of the changes")], (
         "only where asked for"
     )
     app = opened(**asked, verify="true", **{"verified-units": "5"})
@@ -78,12 +78,13 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     scores = inspect(opened_view.model, opened_view.test.sample(256), [digit], ["pearson"], ["lstm"])
     units = grid(scores, "pearson", opened_view.card.name, "lstm").units_of(0)[:5].tolist()
     found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
-    beaten = int((found.random < found.silhouette).sum())
-    said = next(one for one in text(app).splitlines() if one.startswith("**Swaps that make “is a digit” false"))
-    assert f"change the 5 units with the highest scores more distinctly than {beaten} of 99 random sets of 5" in said
-    assert f"(silhouette {signed(found.silhouette, '.2f')}, random mean {signed(found.random.mean(), '.2f')})" in said
-    assert (": confirmed.**" in said) == (found.p_value <= 0.05)
-    dots, _, diamond = chart(app, "Swaps that make")["data"]
+    claim = "Silhouette of the changes of the 5 units with the highest scores when swaps make “is a digit” false: "
+    said = next(one for one in text(app).splitlines() if one.startswith(f"**{claim}"))
+    low, high = np.quantile(found.random, [0.025, 0.975])
+    beside = [signed(value, ".2f") for value in (found.silhouette, found.random.mean(), low, high)]
+    assert "{}, and {} ({} to {}) of random sets of units".format(*beside) in said
+    assert (" Confirmed: " in said) == (found.p_value <= 0.05)
+    dots, _, diamond = chart(app, "Silhouette of the changes")["data"]
     assert sorted(dots["x"]) == pytest.approx(sorted(found.random))
     assert diamond["x"] == pytest.approx([found.silhouette])
     assert any(button.key == "data-verification" for button in app.get("download_button"))

@@ -56,12 +56,11 @@ def test_finding_compares_chances_of_a_new_cell_and_says_where_nothing_stands_ou
         at_m = table(app)[table(app)["m"] == int(m)].sort_values("new cell (%)", ascending=False)
         first, second = at_m.iloc[0], at_m.iloc[1]
         apart = first["from (%)"] > second["to (%)"]
-        headline = f"At m = {m} one layer stands out." if apart else f"Nothing stands out at m = {m}: no layer's chance"
-        assert f"**{headline}" in text(app)
-        assert f"The chance of a new cell is highest in layer {first['layer']}: {first['new cell (%)']:.1f} %, and" in (
-            text(app)
-        )
-        assert f"in layer {second['layer']}" in text(app)
+        highest = f"The chance of a new cell is highest in layer {first['layer']}: {first['new cell (%)']:.1f} %, and"
+        (said,) = [one for one in text(app).splitlines() if one.startswith(f"**{highest}")]
+        assert f" in layer {second['layer']}" in said
+        assert (", as expected.**" in said) == (not apart)
+        assert app.get("plotly_chart")[0].proto.alt.startswith(highest)
         assert not any(word in text(app) for word in ("weakest", "covered best"))
     shown = at_m.set_index("layer")
     alone = idc.discovery(idc.IDC(view.model, "fc1", 8).fit(view.train).update(view.test))
@@ -107,9 +106,6 @@ def test_other_test_sets_get_a_panel_and_rows_of_their_own(open_page, data_folde
     titles = [note["text"] for note in figure(app)["layout"]["annotations"]]
     assert [title.partition(":")[0] for title in titles] == ["Handwritten digits (scikit-learn)", "MNIST"]
     assert set(table(app)["tests"]) == {"digits", "mnist"}
-    cells = table(app)[table(app)["m"] == 6].pivot(index="layer", columns="tests", values="covered")
-    digits, mnist = (int((cells[a] > cells[b]).sum()) for a, b in (("digits", "mnist"), ("mnist", "digits")))
-    assert f"Handwritten digits (scikit-learn) in {digits} and MNIST in {mnist}." in text(app)
 
 
 def test_class_filter_counts_only_its_tests(open_page):
@@ -131,7 +127,6 @@ def test_stop_keeps_what_was_finished_and_can_be_taken_up_again(open_page):
     app.run()
     assert not app.exception
     assert "Finished before the stop: 5 layers of 7." in text(app)
-    assert "Of the 5 layers finished so far:" in text(app)
     assert table(app)["layer"].unique().tolist() == LAYERS[:5]
     next(button for button in app.button if button.label == "Start again").click().run()
     assert "Stopped" not in text(app)

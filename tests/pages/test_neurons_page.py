@@ -1,5 +1,6 @@
 """The Neurons page: its rankings, the neuron it looks at, and the trials of whether neurons really decide."""
 
+import base64
 import json
 
 import numpy as np
@@ -17,6 +18,7 @@ from studio.jobs.results import open_view
 from studio.neurons import ranking_charts, rankings, trials
 from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
+from studio.text import percent
 from tests.pages.reading import forget_all
 
 
@@ -47,6 +49,13 @@ def chart(app, start: str) -> dict:
     return json.loads(found[0].proto.spec)
 
 
+def array(values) -> list[float]:
+    """Read numbers as plotly writes them."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+    return values
+
+
 def alternatives(app) -> list[str]:
     """The findings of the charts."""
     return [one.proto.alt for one in app.get("plotly_chart")]
@@ -54,15 +63,15 @@ def alternatives(app) -> list[str]:
 
 def first_column(app) -> str:
     """The leftmost neuron of the ranking."""
-    return chart(app, "ranks first by")["layout"]["xaxis"]["categoryarray"][0]
+    return json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["categoryarray"][0]
 
 
 def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_changes(open_page, view):
     app = open_page("neurons", tab="decide")
     importance = view.analysis.importance
     share = importance[view.analysis.important].sum() / importance[importance > 0].sum()
-    carried = f"The 6 important neurons of 84 carry {100 * share:.1f} % of the positive relevance"
-    assert carried in app.markdown[0].value
+    said = app.markdown[0].value
+    assert said.startswith(f"**Important: 6 of 84 neurons ({percent(6 / 84)}).** They carry {100 * share:.1f} % of the")
     finding = alternatives(app)[0]
     places = np.linspace(0, 539, trials._USUAL).astype(int)
     inputs, targets = view.test.inputs[places], view.test.targets[places]
@@ -81,7 +90,8 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
     app = open_page("neurons")
-    drawn = chart(app, "ranks first by cumulative relevance; absolute relevance shares")
+    drawn = chart(app, "Of the first 6 neurons by cumulative relevance, also among the first 6 by absolute relevance: ")
+    assert "of as many random neurons" in alternatives(app)[0]
     assert first_column(app) == str(view.analysis.important[0])
     titles = [note["text"] for note in drawn["layout"]["annotations"]]
     assert titles[:3] == ["Cumulative relevance", "Absolute relevance", "Activation"]
@@ -97,7 +107,7 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
 def test_address_opens_the_same_rankings(open_page):
     app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
     assert not app.exception
-    assert "ranks first by class 3; gradient times input shares" in alternatives(app)[0]
+    assert "by class 3, also among the first 6 by gradient times input: " in alternatives(app)[0]
     assert "Neuron 7, highest activation" in words(app)
     app.button(key="neuron-detail").click().run()
     assert app.query_params["tab"] == "neuron"
@@ -136,7 +146,7 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
     said = "LRP-gamma is left out. It cannot pass through a teapot."
     assert app.error[0].value == f"{said} Shown instead: Cumulative relevance."
     assert app.warning[0].value == said
-    assert chart(app, "agrees least")["data"][0]["x"] == [
+    assert chart(app, "Rank correlation of the rankings")["data"][0]["x"] == [
         "Cumulative relevance",
         "Absolute relevance",
         "LRP-0 (z)",
@@ -172,8 +182,9 @@ def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
     assert not app.exception
     assert app.query_params["neuron"] in ("30", ["30"])
     means = [view.train_traces.relevance["fc2"][view.train.targets == one, 30].mean() for one in range(10)]
-    bars = chart(app, "Neuron 30 contributes most to class")
-    assert f"class {int(np.argmax(means))} (" in bars["layout"]["title"]["text"].replace("<br>", " ")
+    traces = chart(app, "Mean relevance of neuron 30 by class")["data"]
+    drawn = {number: height for trace in traces for number, height in zip(trace["x"], array(trace["y"]), strict=True)}
+    assert [drawn[number] for number in sorted(drawn)] == pytest.approx(means, rel=1e-5)
     assert "neuron 30 is not one of them" in words(app)
 
 
@@ -186,7 +197,9 @@ def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
 def test_selected_input_is_marked_among_the_tests(open_page, view):
     value = view.test_traces.activations["fc2"][417, 18]
     assert f"; test 417 activates it at {value:.2f}" in words(open_page("neurons", input="417"))
-    marks = chart(open_page("neurons", tab="agreement", input="417"), "Relevance correlates with activation: r =")
+    marks = chart(
+        open_page("neurons", tab="agreement", input="417"), "Relevance and activation of the important neurons"
+    )
     assert "test 417" in {trace["name"] for trace in marks["data"]}
 
 
@@ -215,21 +228,21 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
 @pytest.mark.parametrize("tab", ["ranking", "decide"])
 def test_one_neuron_is_written_as_one(open_page, tab):
     app = open_page("neurons", tab=tab, m="1")
-    assert "Of 84 neurons, neuron 18 carries" in app.markdown[0].value
+    assert app.markdown[0].value.startswith("**Important: 1 of 84 neurons (1.2 %).** Neuron 18 carries ")
     assert tab == "ranking" or "Accuracy with the first neuron silenced: " in alternatives(app)[0]
-    assert not any("1 neuron" in one for one in alternatives(app))
+    assert not any("1 neuron" in one.replace("first 1 neuron", "") for one in alternatives(app))
 
 
 def test_classes_are_compared_when_asked_for(open_page):
     app = open_page("neurons", **{"agreement-classes": "true"})
-    labels = chart(app, "agrees least")["data"][0]["x"]
+    labels = chart(app, "Rank correlation of the rankings")["data"][0]["x"]
     assert [label for label in labels if label.startswith("Class ")] == [f"Class {name}" for name in range(10)]
 
 
 def test_pinned_setup_stands_beside(open_page):
     app = open_page("neurons", pin="layer=fc1")
     assert not app.exception
-    assert len([one for one in alternatives(app) if "neurons carry" in one]) == 2
+    assert alternatives(app).count("Neurons by cumulative relevance") == 2
     assert "the 6 pinned ones" in words(app)
 
 

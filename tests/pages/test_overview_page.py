@@ -60,7 +60,8 @@ def test_tests_chosen_by_their_predictions_are_like_no_training_inputs():
     result = summarise(open_view(parse({"predicted": "3"})))
     assert result.training is None
     assert {one.subject for one in result.findings} <= {"errors-only"}
-    assert _headline(result).startswith("**The tests cover ")
+    table = result.table
+    assert _headline(result).startswith(f"**Covered: {table.covered} of {table.total} cells (")
 
 
 def test_where_nothing_stands_out_the_page_says_so(view):

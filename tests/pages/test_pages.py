@@ -1,5 +1,6 @@
 """Every page opens on a finished result and survives whatever its address says."""
 
+import html
 import itertools
 import json
 
@@ -183,7 +184,16 @@ def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
     assert snapshot() is None
 
 
-def test_charts_state_their_finding_and_name_their_axes():
+@pytest.mark.parametrize(("name", "tab"), TABS, ids=str)
+def test_what_is_drawn_as_a_title_is_the_headline_of_the_chart(name, tab):
+    """Its source is looked at by `tests/test_headlines.py`."""
+    for chart in read_page(name, **tab).get("plotly_chart"):
+        drawn = html.unescape(json.loads(chart.proto.spec)["layout"]["title"]["text"].replace("<br>", " "))
+        assert drawn
+        assert typeset(chart.proto.alt).startswith(drawn)
+
+
+def test_charts_have_titles_and_name_their_axes():
     for name, tab in TABS:
         if name not in EXPLORE:
             continue

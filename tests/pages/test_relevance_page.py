@@ -13,6 +13,7 @@ from idc_core.base.statistics import spearman
 from studio.jobs.explanations import INPUT, ONE_PASS, baseline_scores, explain, read_tokens, scores
 from studio.jobs.results import open_view, pick
 from studio.state.setup import DEFAULT, Setup
+from studio.text import percent
 from studio.widgets.relevance_view import Display
 
 TEXT = "Text CNN on 20 Newsgroups"
@@ -57,9 +58,9 @@ def test_opens_on_a_misclassified_test(open_page, view, wrong):
     assert not app.exception
     said = view.train.class_names[view.analysis.predictions[wrong]]
     true = view.test.class_names[view.test.targets[wrong]]
-    assert finding(app) == f"**Test {view.test.ids[wrong]} is classified as {said} (true class: {true}).**"
+    assert finding(app) == f"**Test {view.test.ids[wrong]}** is classified as {said} (true class: {true})."
     score = scores(view, wrong).max()
-    assert headline(app).startswith(f"**Class {said} has the score {score:.2f}. Half of the positive relevance is in")
+    assert headline(app).startswith(f"Class {said} has the score {score:.2f}. Half of the positive relevance is in")
     heat = [text for text in captions(app) if "LRP-epsilon: sum" in text]
     assert [text.partition(",")[0] for text in heat] == [f"Class {said}", f"Class {true}"]
     assert any(text.startswith("Difference") for text in captions(app))
@@ -112,7 +113,7 @@ def test_a_neuron_is_explained_instead_of_the_prediction(open_page, view, wrong)
     assert not app.exception
     assert not app.error
     activation = view.test_traces.activations["fc2"][wrong, 6]
-    assert headline(app).startswith(f"**Neuron 6 of fc2 has the activation {activation:+.2f}".replace("+", ""))
+    assert headline(app).startswith(f"Neuron 6 of fc2 has the activation {activation:+.2f}".replace("+", ""))
     heat = [text for text in captions(app) if ": sum" in text]
     assert [text.partition(":")[0] for text in heat] == ["Neuron 6, LRP-epsilon", "Neuron 6, Gradient times input"]
     one = view.test.inputs[wrong : wrong + 1]
@@ -121,7 +122,7 @@ def test_a_neuron_is_explained_instead_of_the_prediction(open_page, view, wrong)
     assert "activates the neuron" in "\n".join(caption.value for caption in app.caption)
     app.segmented_control(key="of").set_value("score").run()
     assert "of" not in app.query_params
-    assert headline(app).startswith("**Class")
+    assert headline(app).startswith("Class")
 
 
 def test_a_neuron_stands_beside_the_prediction_and_its_layers_end_there(open_page, view, wrong):
@@ -130,7 +131,8 @@ def test_a_neuron_stands_beside_the_prediction_and_its_layers_end_there(open_pag
     neuron = int(view.analysis.important[0])
     assert app.selectbox(key="explained-neuron").value == neuron
     activation = view.test_traces.activations["fc2"][wrong, neuron]
-    assert f"every layer sums to the activation, {activation:.2f}" in app.get("plotly_chart")[0].proto.alt
+    assert headline(app) == f"Relevance is conserved: every layer sums to the activation, {activation:.2f}."
+    assert app.get("plotly_chart")[0].proto.alt == "Relevance of every layer, and the activation"
     of_layers = [text for text in captions(app) if ": sum" in text]
     assert [text.partition(",")[0] for text in of_layers] == ["fc2", "fc1", "pool2", "conv2", "pool1", "conv1", "input"]
     app.selectbox(key="explained-neuron").set_value(6).run()
@@ -147,7 +149,8 @@ def test_methods_are_compared_on_a_neuron(open_page, view, wrong):
 def test_layers_are_drawn_in_their_tab(open_page, view):
     app = open_page("relevance", tab="layers", input="17", method="LRP-gamma", bias="redistribute", explain="3")
     assert not app.exception
-    assert "every layer sums to the score" in sums(app)["layout"]["title"]["text"]
+    assert "every layer sums to the score" in headline(app)
+    assert sums(app)["layout"]["title"]["text"] == "Relevance of every layer, and the score"
     layers = [text.partition(",")[0] for text in captions(app)]
     assert layers == [*reversed(view.card.layers), INPUT]
     assert all(text.count("|") == 1 for text in captions(app)), "one sum for each of the two explanations"
@@ -178,7 +181,7 @@ def test_methods_are_compared_in_their_tab(open_page, view, wrong):
     drawn = json.loads(chart.spec)["data"][0]
     assert drawn["x"] == labels
     assert array(drawn["z"])[0, 1] == pytest.approx(correlation, abs=1e-3)
-    assert "agrees least with LRP-alpha-beta" in chart.alt
+    assert chart.alt == "Rank correlation of the methods, over the pixels of this test"
 
 
 @pytest.mark.slow
@@ -217,18 +220,18 @@ def test_buttons_step_through_the_misclassified_tests(open_page, view):
     wrong = view.test.ids[pick(view, "misclassified")]
     app = open_page("relevance")
     app.button(key="step-Next").click().run()
-    assert f"Test {wrong[1]} " in finding(app)
+    assert f"Test {wrong[1]}** " in finding(app)
     assert app.query_params["input"] == str(wrong[1])
     app.button(key="step-Previous").click().run()
     app.button(key="step-Previous").click().run()
-    assert f"Test {wrong[-1]} " in finding(app)
+    assert f"Test {wrong[-1]}** " in finding(app)
     assert [app.button(key=f"step-{label}").proto.shortcut for label in ("Previous", "Next")] == ["left", "right"]
 
 
 def test_all_tests_to_step_through_have_a_tab(open_page, view):
     wrong = view.test.ids[pick(view, "misclassified")]
     app = open_page("relevance", tab="tests", input=str(wrong[-1]))
-    assert headline(app) == f"**Misclassified: {len(wrong)} of 540 tests.**"
+    assert headline(app) == f"**Misclassified: {len(wrong)} of 540 tests ({percent(len(wrong) / 540)}).**"
     offered = next(json.loads(sent.proto.json) for sent in app.get("bidi_component") if "tiles" in sent.proto.json)
     assert [tile["test"] for tile in offered["tiles"]] == wrong[:20].tolist()
     assert offered["selected"] == wrong[-1]

@@ -108,10 +108,10 @@ def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
     assert button(app, "retraining-continue").label == "Start"
     started(app)
     assert begun == ["retrained-tests"]
-    assert "6 networks are being retrained" in text(app)
+    assert "**Retrained: 0 of 6 networks.** Significance needs two seeds." in text(app)
     assert "How this was computed" in [one.label for one in app.expander]
     button(app, "retraining-stop").click().run()
-    assert "being retrained" not in text(app)
+    assert "Significance needs two seeds" not in text(app)
     assert "No network is retrained yet" in text(app)
     assert len(begun) == 1
 

@@ -49,10 +49,10 @@ def test_one_switch_recomputes_every_finding_and_is_taken_back(view, mistakes, k
         app.query_params.clear()
         app.switch_page(PAGES[name].file).run()
         assert not app.exception
-        assert f"**{len(out)} suspects are left out of all findings:**" in text(app)
+        assert f"**Left out of all findings: {len(out)} of 540 tests (" in text(app)
     app.button(key="suspects-back").click().run()
     assert "without" not in app.query_params
-    assert "left out of all findings" not in text(app)
+    assert "Left out of all findings" not in text(app)
     assert "540 tests" in app.main.caption[0].value
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import idc_core as idc
-from idc_core.evidence.additions import addition, natural_gain
+from idc_core.evidence.additions import addition
+from idc_core.evidence.discovery import Discovery
 from idc_core.suites import (
     compare_suites,
     make_suite,
@@ -89,18 +90,19 @@ def by_seed(view):
 
 def test_what_each_adds_stands_beside_natural_inputs(open_page, view, by_seed):
     app = open_page("testsets")
-    natural = natural_gain(np.unique(view.analysis.codes, return_counts=True)[1], view.analysis.total, 540)
-    beside = f"{natural.expected:.1f} ({natural.low} to {natural.high}) in as many natural inputs"
+    counts, total = np.unique(view.analysis.codes, return_counts=True)[1], view.analysis.total
+    expected, low, high = Discovery.of_counts(counts, total).new(540)
+    beside = f"{expected:.1f} ({low} to {high}) in as many natural inputs"
     for name, label in (("noise", "random noise"), ("guided", "relevance-guided noise")):
         added, accuracy = by_seed[name]
         spread = f"540 inputs; mean of 10 seeds, {min(added)} to {max(added)}"
-        finding = addition("x", added, natural, looks=2)
+        finding = addition("x", added, counts, total, 540, looks=2)
         number, verdict = finding.write(np.mean(added)), finding.verdict
         ending = "." if verdict == "stands out" else f", {verdict}."
         assert f"New cells at m = 6 from {label} ({spread}): {number}, and {beside}{ending}" in text(app)
         assert f"{label} {100 * accuracy:.1f} %" in text(app)
         cell = app.dataframe[2].value.set_index("suite").loc[label.capitalize(), "m = 6"]
-        assert cell.startswith(f"{number} / {natural.expected:.1f} ({natural.low} to {natural.high})")
+        assert cell.startswith(f"{number} / {expected:.1f} ({low} to {high})")
 
 
 def test_without_further_seeds_the_page_tells_of_one(open_page, monkeypatch):
@@ -202,7 +204,8 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
     assert shown.loc[label, "added inputs"] == "0"
     assert shown.loc["Misclassified tests", f"IDC, m = {view.analysis.m}"].endswith(" %"), "nothing in brackets"
     title = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["title"]["text"].replace("<br>", " ")
-    assert title.startswith(f"Of the {view.table.covered} cells covered at m = 6, misclassified tests")
+    assert title == "Coverage (IDC) of the original tests, and with each suite"
+    assert f"Of the {view.table.covered} cells covered at m = 6, misclassified tests" in text(app)
 
 
 def test_every_kind_of_suite_is_offered(view):

@@ -101,9 +101,8 @@ def test_empty_cells_are_listed_with_what_is_beside_them(open_page, view):
         len(rows) - len(training)
     )
     empty = view.table.total - len(covered)
-    assert f"**{empty} of {view.table.total} cells are empty; training inputs reach {len(training)} of them.**" in text(
-        app
-    )
+    assert f"**Empty: {empty} of {view.table.total} cells (" in text(app)
+    assert f" Training inputs reach {len(training)} of them." in text(app)
     assert closest_to(app) == table["empty cell"][0]
 
 
@@ -129,7 +128,7 @@ def test_the_list_is_ranked_and_filtered_and_the_address_says_how(open_page, vie
 def test_what_training_inputs_say_nothing_of_is_not_said(open_page):
     app = open_page("coverage", tab="fill", answers="right")
     assert not app.exception
-    assert "cells are empty.**" in text(app)
+    assert "**Empty: " in text(app)
     assert not {"reached by", "training inputs"} & set(listed(app).columns)
     assert [one for one in app.button_group if one.key == "gaps-reached"] == []
 
@@ -159,9 +158,9 @@ def test_accepted_rejected_and_relabelled_inputs_are_found_at_a_second_visit(und
     assert said[third] == "later"
     assert set(said.values()) == {"accepted", "later", ""}
     again.text_input(key="cell").set_value(second).run()
-    assert f"Decision: **accepted as {other}**. {len(digests[second])} made for it, 0 rejected." in text(again)
+    assert f"Decision: accepted as {other}. {len(digests[second])} made for it, 0 rejected." in text(again)
     again.button(key="gap-undo").click().run()
-    assert "Decision: **undecided**." in text(again)
+    assert "Decision: undecided." in text(again)
     only = opened(**{"gaps-decided": "accepted"})
     assert listed(only)["empty cell"].tolist() == [first]
     held = kept(view)

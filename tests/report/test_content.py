@@ -15,11 +15,15 @@ from idc_core.analysis.filtering import Conditions
 from idc_core.clustering.kmeans import sketch_sentence
 from idc_core.clustering.sketched import SketchedPartitions
 from idc_core.coverage import CRITERIA
+from idc_core.coverage.discovery import second_half
 from idc_core.errors import CancelledError, SettingError
+from idc_core.evidence.finding import Control, Finding, Verdict, counted_together
 from idc_core.report import bounds
 from idc_core.report.charts import grid_chart, histogram_chart
+from idc_core.report.content import Statement
 from idc_core.report.making import make_report
 from idc_core.report.remarks import notes_on
+from idc_core.report.sentences import nothing, reach
 from idc_core.report.writing import _write_page, make_files
 from idc_core.store.notes import Note
 from tests.report.reading import SCHEMA, gathered
@@ -65,25 +69,49 @@ def test_how_much_is_left_is_that_of_the_tests_looked_at(material, some, report)
     found = report.left
     assert (found.chance, found.low, found.high, found.at_least) == (left.chance, left.low, left.high, left.at_least)
     assert (found.more, found.expected, found.expected_low, found.expected_high) == (540, *left.new(540))
-    first, second, third = found.sentences
-    assert (
-        first == "The next test like these reaches a new cell with a chance of 5.0 % (2.2 % to 7.8 %, 95 % interval)."
-    )
-    assert second == "540 more would reach about 15 new cells (7 to 33). At least 92 cells can be reached."
-    assert third.startswith("New cells in the second half of the tests: ")
+    first, second = found.sentences
+    chance = "Chance that the next test like these reaches a new cell"
+    assert first == f"{chance}: 5.0 % (2.2 % to 7.8 %, 95 % interval)."
+    assert second == "540 more would reach about 15 new cells (5 to 30). At least 92 cells can be reached."
+    assert found.halves == Statement.of(second_half(material.analysis.codes))
+    assert found.halves.sentence.startswith("New cells in the second half of the tests: ")
     alone = np.unique(some.analysis.codes[some.chosen], return_counts=True)[1] == 1
     assert make_report(some, date=DATE).left.chance == alone.sum() / len(some.chosen)
 
 
-def test_the_finding_is_sentences_with_these_numbers(report):
+def test_the_summary_is_sentences_with_these_numbers(report):
     found = report.coverage
-    first, second, third = report.finding
+    first, second, third = report.summary
     assert first.startswith(f"Untested combinations that training inputs reach: {report.uncovered.in_training}, and ")
     assert second.startswith(f"The tests cover {found.covered} of {found.total} combinations")
     assert second.endswith(f"of the {found.covered + report.uncovered.in_training} within reach.")
     assert found.reachable == found.covered + report.uncovered.in_training
     assert third.startswith("Nothing stands out among ")
-    assert all(one.endswith(".") and len(one.split()) <= 25 for one in report.finding)
+    assert all(one.endswith(".") and len(one.split()) <= 25 for one in report.summary)
+
+
+def test_findings_are_all_of_them_with_their_controls_and_the_headline_first(material, report):
+    of_tests = {one.subject: one for one in counted_together(material.overview.findings)}
+    assert {one.subject for one in report.findings} == set(of_tests)
+    for one in (*report.findings, report.class_errors.finding, report.left.halves):
+        assert one.control
+        assert one.expected_low <= one.expected <= one.expected_high
+        assert one.low <= one.high
+        assert one.verdict in set(Verdict)
+        assert f" {one.control}" in one.sentence
+        assert one.sentence.startswith(one.claim)
+    told = {one.sentence for one in report.findings} | {reach(material.overview), nothing(material.overview)}
+    assert set(report.summary) <= told
+    first = report.findings[0]
+    assert first.sentence == report.summary[0]
+    own = of_tests[first.subject]
+    assert (first.number, first.expected, first.p, first.looks) == (own.number, own.control.value, own.p, own.looks)
+    assert [one.p for one in report.findings[1:]] == sorted(one.p for one in report.findings[1:])
+
+
+def test_class_names_of_any_length_leave_a_statement_readable():
+    long = Finding("pair", "x" * 900, 5, Control("by chance", 0.4, 0, 2), 3.0, 5.0, 0.4)
+    assert len(Statement.of(long).sentence) == len(Statement.of(long).claim) == 2 * bounds.LONGEST_TEXT
 
 
 def test_uncovered_cells_hold_no_test_and_their_closest_tests_are_closest(material, report):
@@ -139,7 +167,7 @@ def test_class_errors_are_those_of_the_tests(which, request):
         is_certain = sum(ways) / math.comb(total, wrong) * 45 <= 0.05
         assert pair.verdict == ("truly confused" if is_certain and pair.rate > found.cutoff else "as expected")
     assert found.certain == 0
-    assert found.finding.endswith("at the rate of the other pairs, as expected.")
+    assert found.finding.sentence.endswith("at the rate of the other pairs, as expected.")
     assert [pair.rate for pair in found.pairs] == sorted(values[values > 0], reverse=True)[: bounds.PAIRS]
     for one in found.least_accurate:
         of_class = true == int(one.name)
@@ -164,7 +192,7 @@ def test_the_file_follows_the_schema_and_names_what_it_was_made_of(material, rep
     assert document["training"]["fingerprint"] == material.train.fingerprint
     assert document["tests"]["fingerprint"] == material.test.fingerprint
     assert {"IDC Studio", "Python", "torch", "NumPy"} == set(document["versions"])
-    for wrong in ({"coverage": document["coverage"] | {"idc": 2}}, {"extra": 1}, {"finding": []}):
+    for wrong in ({"coverage": document["coverage"] | {"idc": 2}}, {"extra": 1}, {"summary": []}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(document | wrong, SCHEMA)
 
@@ -221,5 +249,6 @@ def test_unknown_classes_are_refused_and_stop_stops(material):
 def test_pages_say_what_the_file_says(files, report):
     page = files.page.decode()
     text = re.sub(r"<[^>]+>|\s+", " ", page[page.index("<main>") : page.index("</main>")])
-    for one in (*report.finding, report.network.fingerprint, *(cell.cell for cell in report.uncovered.listed)):
+    sentences = (*report.summary, report.left.halves.sentence)
+    for one in (*sentences, report.network.fingerprint, *(cell.cell for cell in report.uncovered.listed)):
         assert " ".join(one.split()) in " ".join(text.split()).replace("&#39;", "'")
