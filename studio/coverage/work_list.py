@@ -72,8 +72,8 @@ def _sentence(view: View, found: WorkList) -> str:
     if _is_compared(view):
         training = sum(state is CellState.TRAINING for state in found.states)
         said += f"; training inputs reach {count(training)} of them"
-    left = f" {count(found.unlisted)} that nothing reaches, and that border on no covered cell, are not listed."
-    return f"{said}.**{left * bool(found.unlisted)}"
+    listed = f" Listed are the {count(len(found.cells))} that something reaches, or that border on a covered cell."
+    return f"{said}.**{listed * bool(found.unlisted)}"
 
 
 def _is_compared(view: View) -> bool:
