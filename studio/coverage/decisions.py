@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -26,8 +26,9 @@ def read(view: View) -> Decisions:
     return decided(_grid(view), visitor.owner())
 
 
-def keep(view: View, decisions: Decisions) -> None:
-    """Keep all decisions on a setup's cells; for callbacks."""
+def change(view: View, how: Callable[[Decisions], Decisions]) -> None:
+    """Change what was decided on a setup's cells, by now perhaps in another window, too; for callbacks."""
+    decisions = how(read(view))
     if _only_here():
         st.session_state.setdefault(_HERE, {})[_grid(view)] = decisions
         return
