@@ -60,8 +60,8 @@ def _accept_all(view: View, filling: Filling, held: Decisions) -> None:
     st.button(
         f"Accept the best input of {plural(len(best), 'undecided cell')}",
         key="accept-all",
-        on_click=decisions.keep,
-        args=(view, held.on_inputs(best)),
+        on_click=decisions.change,
+        args=(view, lambda now: now.on_inputs(best)),
         help="Of each undecided cell, the valid input with the highest p-value, with the class of the vote.",
     )
 

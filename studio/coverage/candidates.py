@@ -76,11 +76,11 @@ def _decide_on_input(
         )
 
     def accept() -> None:
-        decisions.keep(view, held.on_cell(cell, None).on_inputs({digest: label}))
+        decisions.change(view, lambda now: now.on_cell(cell, None).on_inputs({digest: label}))
         step(1)
 
     def reject() -> None:
-        decisions.keep(view, held.on_inputs({digest: None}))
+        decisions.change(view, lambda now: now.on_inputs({digest: None}))
 
     place = f"input {int(np.flatnonzero(rows == row)[0]) + 1}"
     st.button(f"Accept {place}", key="made-accept", shortcut="a", on_click=accept)
@@ -93,14 +93,14 @@ def _decide_on_cell(
     """Draw the buttons that decide on the cell itself, and those that open the one before and behind it."""
 
     def decide(verdict: Verdict) -> None:
-        decisions.keep(view, held.forget(cell, digests).on_cell(cell, verdict))
+        decisions.change(view, lambda now: now.forget(cell, digests).on_cell(cell, verdict))
         step(1)
 
     st.button("Not needed", key="gap-not-needed", on_click=decide, args=("not needed",))
     st.button("Later", key="gap-later", on_click=decide, args=("later",))
     untouched = cell not in held.cells and not any(digest in held.inputs for digest in digests)
-    undone = held.forget(cell, digests)
-    st.button("Undo", key="gap-undo", on_click=decisions.keep, args=(view, undone), disabled=untouched)
+    undo = (view, lambda now: now.forget(cell, digests))
+    st.button("Undo", key="gap-undo", on_click=decisions.change, args=undo, disabled=untouched)
     st.button("Back", key="gap-back", shortcut="b", on_click=step, args=(-1,))
     st.button("Next", key="gap-next", shortcut="n", on_click=step, args=(1,))
 

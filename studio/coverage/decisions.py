@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -19,15 +19,20 @@ _HERE, _FAILED = "decisions", "decision-failed"
 
 
 def read(view: View) -> Decisions:
-    """Return what was decided on a setup's cells, whatever its filter."""
+    """Return what was decided on a setup's cells, whatever its filter; labels that are no class are left out."""
     if _only_here():
         held: Decisions = st.session_state.get(_HERE, {}).get(_grid(view), Decisions())
         return held
-    return decided(_grid(view), visitor.owner())
+    held, classes = decided(_grid(view), visitor.owner()), range(len(view.test.class_names))
+    if not view.is_classifier:
+        return held
+    known = {name: label for name, label in held.inputs.items() if label is None or label in classes}
+    return Decisions(held.cells, known)
 
 
-def keep(view: View, decisions: Decisions) -> None:
-    """Keep all decisions on a setup's cells; for callbacks."""
+def change(view: View, how: Callable[[Decisions], Decisions]) -> None:
+    """Change what was decided on a setup's cells, by now perhaps in another window, too; for callbacks."""
+    decisions = how(read(view))
     if _only_here():
         st.session_state.setdefault(_HERE, {})[_grid(view)] = decisions
         return

@@ -307,10 +307,12 @@ def _on_additions(run: RQ6Run) -> str:
     passing = view.setup.filter_words
     some = f" Tests are those {passing}; training inputs are not filtered." if passing else ""
     if run.suite is not None:
+        blended = any(step.recipe == "blend" for step in run.suite.provenance)
         return (
-            f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels; tests that they "
-            "were made of are left out of all measures. As many random ones are drawn from training inputs perturbed "
-            f"by {kinds} ({noise}).{some}"
+            f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels. Tests that they "
+            f"were made of are left out of all measures{', but for the second test of a blend' * blended}. As many "
+            f"random ones are training inputs perturbed by {kinds} ({noise}); those of the suite can be made of other "
+            f"inputs.{some}"
         )
     return (
         f"Candidates: up to 10,000 training inputs per seed, each perturbed once by {kinds} ({noise}). A candidate "

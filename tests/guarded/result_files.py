@@ -10,6 +10,7 @@ from idc_core.errors import DataError
 from idc_core.guarded import open_sealed_text, seal_text
 from idc_core.runs.importing import import_runs
 from idc_core.store import documents, result_file
+from idc_core.store.decisions import Decisions, decide, decided
 from idc_core.tracing.traces import Traces
 from tests.guarded import crafted_binaries, crafted_texts, damage
 from tests.guarded.reader import AbsentError, Reader
@@ -88,8 +89,22 @@ def marks(path):
     return found[ID].name, found[ID].pinned
 
 
+def decision(folder):
+    """Decisions on a cell and on two inputs."""
+    decide(ID, Decisions().on_cell("0-1", "later").on_inputs({"a" * 16: 3, "b" * 16: None}))
+    return folder / "home" / "decisions" / f"{ID}.json"
+
+
+def decisions(path):
+    """What was decided."""
+    documents._read.cache_clear()
+    if (found := decided(ID)) == Decisions():
+        raise AbsentError("Damaged decisions are as if nothing was decided.")
+    return found.cells, found.inputs
+
+
 def inner(content, random):
-    """A mark with other values under a right checksum."""
+    """A document with other values under a right checksum."""
     return seal_text(crafted_texts.json_text(open_sealed_text(content, ""), random).decode(errors="replace"))
 
 
@@ -121,6 +136,17 @@ RESULT_FILES = (
         ("idc_core.store.marks",),
         mark,
         marks,
+        {"text": crafted_texts.json_text, "values under a new checksum": inner},
+        {"values under a new checksum": FORGED},
+        damage.all_of,
+        tries=300,
+        flips=100,
+    ),
+    Reader(
+        "decisions on cells",
+        ("idc_core.store.decisions",),
+        decision,
+        decisions,
         {"text": crafted_texts.json_text, "values under a new checksum": inner},
         {"values under a new checksum": FORGED},
         damage.all_of,
