@@ -137,7 +137,7 @@ def test_card_without_a_field_is_refused(copied):
         ({"metrics": {"test_accuracy": 7}}, "expected accuracies from 0 to 1"),
         ({"metrics": {"test_rmse": 0.1}}, "expected no 'test_rmse' of a classification"),
         ({"task": "regression"}, "expected no 'test_accuracy' of a regression"),
-        ({"task": "regression", "metrics": {}}, "says regression, but its data digits are for classification"),
+        ({"task": "regression", "metrics": {}}, "says regression, but lenet1-digits is for classification"),
         ({"fingerprint": "x"}, "16 hexadecimal digits"),
         ({"more": 1}, "must have the fields"),
     ],
