@@ -106,10 +106,8 @@ class ModelCard:
             return f"expected no {unfit[:60]!r} of a {self.task}"
         return "" if _FINGERPRINT.fullmatch(self.fingerprint) else "expected a fingerprint of 16 hexadecimal digits"
 
-    def check_network(self, network: Network, source: str, task: Task) -> None:
-        """Raise ModelError unless the network has the card's layers and number of parameters, and this is its task."""
-        if task != self.task:
-            raise ModelError(f"The card {source} says {self.task}, but {self.name} is for {task}.")
+    def check_network(self, network: Network, source: str) -> None:
+        """Raise ModelError unless the network has the card's layers and number of parameters."""
         modules = {name for name, _ in network.named_modules()}
         unknown = sorted(layer for layer in self.layers if split_layer(layer)[0] not in modules)
         count = sum(parameter.numel() for parameter in network.parameters())

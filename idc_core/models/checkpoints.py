@@ -136,8 +136,7 @@ class Series:
             network, card = self._begun(checkpoint)
         else:
             network, card = self._read(checkpoint), checkpoint.card
-        where = f"of {self.model} at epoch {epoch} in {self.folder}"
-        card.check_network(network, where, find_entry(self.model).task)
+        card.check_network(network, f"of {self.model} at epoch {epoch} in {self.folder}")
         network.card = card
         return network.eval()
 

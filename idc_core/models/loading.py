@@ -118,6 +118,8 @@ def _load_trained(entry: ModelEntry, weights: Path | None) -> Network:
             f"The card {description} is of {card.name} with fingerprint {card.fingerprint}, but "
             f"the weights beside it are {entry.name} with {computed}: the two files do not belong together."
         )
-    card.check_network(network, str(description), entry.task)
+    if card.task != entry.task:
+        raise ModelError(f"The card {description} says {card.task}, but {entry.name} is for {entry.task}.")
+    card.check_network(network, str(description))
     network.card = card
     return network

@@ -105,8 +105,8 @@ def special(path, content):
     path.write_bytes(content)
     os.truncate(path, 48 << 20)
     yield "48 MB of zeros behind it"
-    os.truncate(path, 3 << 30)  # of which the disk holds nothing
-    yield "3 GB of zeros behind it"
+    os.truncate(path, 1100 << 20)  # of which the disk holds nothing
+    yield "1.1 GB of zeros behind it"
     os.truncate(path, len(content))
 
 
