@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 import queue
+import sys
 import threading
 import time
 import traceback
@@ -57,6 +58,7 @@ def main() -> None:
     from studio.jobs.results import prepare_process
 
     prepare_process()
+    process.say("ready", time.time() - float(sys.argv[2]))
     for name in _LATER:
         while (task := _soon(work)) is not None:
             process.do(*task)
@@ -117,9 +119,9 @@ class _Process:
         except BaseException as error:  # the one who asked gets it
             answer = ("failed", _failure(error))
         if (left := self._told[1]) is not None:
-            self._say("told", *left)
+            self.say("told", *left)
         self._told = 0.0, None
-        self._say(*answer)
+        self.say(*answer)
 
     def _answer(
         self, task: Task, value: object, problems: list[DataError], opened: dict[int, tuple[int, object]], whole: bool
@@ -147,7 +149,7 @@ class _Process:
 
     def _report(self, done: int, total: int, label: str) -> bool:
         if time.monotonic() - self._said >= _PAUSE_S:
-            self._say("progress", done, total, label)
+            self.say("progress", done, total, label)
             self._said = time.monotonic()
         return self.stopped != self._number
 
@@ -157,9 +159,10 @@ class _Process:
             self._told = last, (key, value)
         else:
             self._told = time.monotonic(), None
-            self._say("told", key, value)
+            self.say("told", key, value)
 
-    def _say(self, *message: object) -> None:
+    def say(self, *message: object) -> None:
+        """Tell the server."""
         with self._writing:
             pickle.dump(message, self._answers)
             self._answers.flush()
