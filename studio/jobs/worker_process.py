@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -58,6 +59,7 @@ def main() -> None:
     from studio.jobs.results import prepare_process
 
     prepare_process()
+    gc.enable()
     process.say("ready", time.time() - float(sys.argv[2]))
     for name in _LATER:
         while (task := _soon(work)) is not None:
