@@ -18,6 +18,7 @@ from torch import Tensor
 from idc_core.base.parameters import Parameter
 from idc_core.base.registry import Registry
 from idc_core.errors import DataError
+from idc_core.lrp.affine import pull_back
 
 LEVELS = 255
 """Steps between black and white in a picture of 8 bits."""
@@ -63,7 +64,7 @@ class Constraint(ABC):
         """Return the state one step up a gradient (n, C, H, W), inside the constraint."""
         with torch.enable_grad():
             moving = state.detach().requires_grad_()
-            up = torch.autograd.grad(self.render(seeds, moving), moving, gradient)[0]
+            (up,) = pull_back(self.render(seeds, moving), (moving,), gradient)
         return self.inside(seeds, state + step / LEVELS * normalised(up))
 
     def inside(self, seeds: Tensor, state: Tensor) -> Tensor:

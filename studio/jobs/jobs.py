@@ -171,7 +171,7 @@ class Shelf:
         self._workers = [Worker(self._named) for _ in range(processes)]
         # Without processes one at a time: torch already uses the cores, and hooks on one model must not meet.
         places: list[_Place] = [*self._workers] or [Task.run]
-        self._engine: Turns[_Place] = Turns(places, max(1, processes - 1), _is_ready)
+        self._engine = Turns(places, max(1, processes - 1), workers.is_ready, lambda: workers.start_s(self._workers))
         self._beside: dict[str, ThreadPoolExecutor] = {}
         # What is kept waits for no work of others.
         self._reading = ThreadPoolExecutor(2, thread_name_prefix="reading")
@@ -308,10 +308,6 @@ def shelf() -> Shelf:
     """Return the one shelf that all sessions of this server share, once what killed runs left is gone."""
     store.clean()
     return Shelf(workers.number())
-
-
-def _is_ready(place: _Place) -> bool:
-    return not isinstance(place, Worker) or place.runs
 
 
 def _here() -> Shelf:

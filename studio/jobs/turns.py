@@ -16,10 +16,6 @@ from typing import Generic, TypeVar
 
 _Place = TypeVar("_Place")
 
-_PATIENCE_S = 2.0
-"""Seconds that work waits for a place that is ready before it takes another: a process takes about as long to start,
-and what it loads slows down the ones that work."""
-
 
 @dataclass(eq=False)
 class _Waiting(Generic[_Place]):
@@ -42,13 +38,19 @@ class Turns(Generic[_Place]):
         Places that long work takes at most.
     is_ready : callable
         Whether a place can do work at once; by default each can.
+    patience : callable
+        Seconds that work waits for a place that is ready before it takes another: as long as the other takes to start.
     """
 
     def __init__(
-        self, places: Sequence[_Place], most_long: int, is_ready: Callable[[_Place], bool] = lambda place: True
+        self,
+        places: Sequence[_Place],
+        most_long: int,
+        is_ready: Callable[[_Place], bool] = lambda place: True,
+        patience: Callable[[], float] = float,
     ) -> None:
         self._free = list(places)
-        self._count, self._is_ready = len(places), is_ready
+        self._count, self._is_ready, self._patience = len(places), is_ready, patience
         self._long_left, self._most_long = most_long, most_long
         self._lock = threading.Lock()
         self._freed = threading.Condition(self._lock)
@@ -79,7 +81,7 @@ class Turns(Generic[_Place]):
     def _serve(self) -> None:
         """Do what is next; nothing where all that waits is long and enough of that is done."""
         with self._lock:
-            self._freed.wait_for(self._should_begin, _PATIENCE_S)
+            self._freed.wait_for(self._should_begin, self._patience())
             chosen = self._next()
             if chosen is None:
                 return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import logging
 import os
 import pickle
 import queue
+import sys
 import threading
 import time
 import traceback
@@ -22,6 +25,9 @@ from studio.jobs.tasks import DiffersError, RemovedError, Task
 
 _log = logging.getLogger("idc_core")
 
+_Asked = tuple[int, bytes, bool]
+"""Number and content of a task, and whether its whole result is sent."""
+
 _HELD = 4
 """Opened results of each kind that stay in memory."""
 
@@ -31,24 +37,43 @@ _PAUSE_S = 0.05
 _TOLD_S = 0.25
 """The same of what there is of a result so far."""
 
+_LATER = ("scipy.special", "scipy.ndimage", "scipy.spatial", "scipy.optimize", "scipy.stats")
+"""What work of some pages needs that takes long to load, in pieces."""
+
+_QUIET_S = 0.5
+"""Seconds without work before another library is loaded."""
+
 _GENTLY = 5
 """How far work steps back behind the pages where the cores do not suffice, as `nice` counts."""
 
 
 def main() -> None:
-    """Do what comes over standard input until it ends, as it does with the server."""
+    """Do what comes over standard input until it ends, as it does with the server; in between, load libraries."""
     commands, answers = _pipes()
     with suppress(AttributeError, OSError):  # not on Windows
         os.nice(_GENTLY)
     logging.getLogger("streamlit").setLevel(logging.ERROR)  # it misses its server, which is not needed here
-    work: queue.SimpleQueue[tuple[int, bytes, bool]] = queue.SimpleQueue()
+    work: queue.SimpleQueue[_Asked] = queue.SimpleQueue()
     process = _Process(answers)
     threading.Thread(target=_listen, args=(commands, work, process), daemon=True).start()
     from studio.jobs.results import prepare_process
 
     prepare_process()
+    gc.enable()
+    process.say("ready", time.time() - float(sys.argv[2]))
+    for name in _LATER:
+        while (task := _soon(work)) is not None:
+            process.do(*task)
+        importlib.import_module(name)
     while True:
         process.do(*work.get())
+
+
+def _soon(work: queue.SimpleQueue[_Asked]) -> _Asked | None:
+    """Return work that comes before another library is to be loaded."""
+    with suppress(queue.Empty):
+        return work.get(timeout=_QUIET_S)
+    return None
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -59,7 +84,7 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     return commands, answers
 
 
-def _listen(commands: BinaryIO, work: queue.SimpleQueue[tuple[int, bytes, bool]], process: _Process) -> None:
+def _listen(commands: BinaryIO, work: queue.SimpleQueue[_Asked], process: _Process) -> None:
     """Take commands as they come: work in its order, a stop at once."""
     while True:
         try:
@@ -96,9 +121,9 @@ class _Process:
         except BaseException as error:  # the one who asked gets it
             answer = ("failed", _failure(error))
         if (left := self._told[1]) is not None:
-            self._say("told", *left)
+            self.say("told", *left)
         self._told = 0.0, None
-        self._say(*answer)
+        self.say(*answer)
 
     def _answer(
         self, task: Task, value: object, problems: list[DataError], opened: dict[int, tuple[int, object]], whole: bool
@@ -126,7 +151,7 @@ class _Process:
 
     def _report(self, done: int, total: int, label: str) -> bool:
         if time.monotonic() - self._said >= _PAUSE_S:
-            self._say("progress", done, total, label)
+            self.say("progress", done, total, label)
             self._said = time.monotonic()
         return self.stopped != self._number
 
@@ -136,9 +161,10 @@ class _Process:
             self._told = last, (key, value)
         else:
             self._told = time.monotonic(), None
-            self._say("told", key, value)
+            self.say("told", key, value)
 
-    def _say(self, *message: object) -> None:
+    def say(self, *message: object) -> None:
+        """Tell the server."""
         with self._writing:
             pickle.dump(message, self._answers)
             self._answers.flush()

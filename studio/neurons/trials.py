@@ -1,8 +1,7 @@
-"""Two experiments on the important neurons: silence them, and change the most relevant pixels."""
+"""What two experiments on the important neurons show: silencing them, and changing the most relevant pixels."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -11,24 +10,20 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.base.progress import Progress
 from idc_core.errors import IdcError
 from idc_core.evidence.finding import Finding
 from idc_core.figures import experiments
-from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
+from studio.neurons.trial_runs import CURVE_DRAWS, DRAWS, comparable, move, silence
 from studio.state.choices import choose_one
 from studio.text import count, literal, lower
 from studio.widgets import layout
 
 if TYPE_CHECKING:
-    from idc_core.datasets import Dataset
     from idc_core.experiments.ablation import Ablation
-    from idc_core.experiments.rq1 import RQ1, Changes
+    from idc_core.experiments.rq1 import RQ1
     from idc_core.importance.ranking import Ranking
-
-_TRIALS = JobKind("trials", is_long=True)
 
 _TESTS, _ALL = (100, 500, 2000), "all"
 """Numbers of tests that can be chosen, besides all."""
@@ -38,12 +33,6 @@ _USUAL = 500
 
 _SHARES = (1, 2, 5, 10)
 """Percentages of an input that can be changed; the paper's are 1 and 2."""
-
-_STEPS = 12
-"""Numbers of silenced neurons measured, besides none."""
-
-_CURVE_DRAWS, _DRAWS = 5, 39
-"""Draws of random neurons for the curve, and for the number that is compared: fewer could not stand out."""
 
 _WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
@@ -65,96 +54,14 @@ def draw(view: View, first: Ranking) -> None:
         view,
         "Silencing sets a neuron to zero after its activation function."
         + (moved if part in ("pixels", "words", "characters") else "")
-        + f" Random neurons are drawn from the others, each draw another set: {_DRAWS} where there are as many. What "
+        + f" Random neurons are drawn from the others, each draw another set: {DRAWS} where there are as many. What "
         "stands out lies beyond 95 % of them.",
     )
 
 
-def _comparable(m: int, neurons: int) -> int:
-    """Return how many neurons of a layer can be compared with as many others; 0 where none can."""
-    return min(m, neurons // 2)
-
-
-def _some_tests(view: View, number: int) -> Dataset:
-    """Return so many of the chosen tests, at even distances; 0 for all of them."""
-    from idc_core.importance.ranking import spread_evenly
-
-    places = view.chosen[spread_evenly(len(view.chosen), number or len(view.chosen))]
-    test = view.test
-    return replace(
-        test,
-        inputs=test.inputs[places],
-        targets=test.targets[places],
-        ids=test.ids[places],
-        texts=tuple(test.texts[place] for place in places) if test.texts else (),
-    )
-
-
-def _silence(view: View, order: NDArray[np.int64], number: int) -> tuple[Ablation, Ablation]:
-    """Measure the network with the first neurons of a ranking silenced, and with random ones.
-
-    `order` has all neurons, the first one to be silenced first; `number` is how many tests, 0 for all. The first result
-    reaches up to half of the layer, the second one has many draws of as many random neurons as are important.
-    """
-    from idc_core.experiments.random_neurons import seeds_of_draws
-
-    m, most = _comparable(view.analysis.m, len(order)), len(order) // 2
-    counts = np.union1d(np.linspace(0, most, min(most, _STEPS) + 1).round().astype(np.int64), [m])
-    waiting = Waiting(2)
-    curve = _ablate(waiting, view, order[:most], number, tuple(counts.tolist()), tuple(range(_CURVE_DRAWS)))
-    return curve, _ablate(waiting, view, order[:m], number, (m,), seeds_of_draws(order[:m], len(order), _DRAWS))
-
-
-def _ablate(
-    waiting: Waiting, view: View, order: NDArray[np.int64], number: int, counts: tuple[int, ...], seeds: tuple[int, ...]
-) -> Ablation:
-    """Measure the network with some numbers of the first neurons silenced, and with draws of random ones."""
-
-    def work(report: Progress) -> Ablation:
-        from idc_core.experiments.ablation import ablate
-
-        tests = _some_tests(view, number)
-        return ablate(
-            view.model,
-            tests.inputs,
-            tests.targets,
-            view.setup.layer,
-            order,
-            counts,
-            seeds,
-            task=tests.task,
-            on_progress=report,
-        )
-
-    key = ("ablation", *_key(view, number), tuple(order.tolist()), counts, seeds)
-    return waiting.get(_TRIALS, key, "silencing neurons", work)
-
-
-def _move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
-    """Change the most relevant part of tests, and compare how far the first neurons of a ranking and others move.
-
-    `share` is the per cent of an input that are changed; `order` and `number` are as in `_silence`.
-    """
-    from idc_core.experiments.random_neurons import seeds_of_draws
-    from idc_core.experiments.rq1 import compare_neurons
-
-    def work(report: Progress) -> Changes:
-        from idc_core.experiments.rq1 import measure
-
-        return measure(view.model, _some_tests(view, number), view.setup.layer, share=share / 100, on_progress=report)
-
-    changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
-    first = order[: _comparable(view.analysis.m, len(order))]
-    return compare_neurons(changes, first, seeds_of_draws(first, len(order), _DRAWS))
-
-
-def _key(view: View, number: int) -> tuple[object, ...]:
-    return *view.key, view.setup.layer, view.chosen_key, number
-
-
 def _draw_trials(view: View, first: Ranking) -> None:
     """Silence the first neurons of a ranking, change the most relevant pixels, and show both results."""
-    layer, m, neurons = view.analysis.layer, _comparable(view.analysis.m, len(first.values)), len(first.values)
+    layer, m, neurons = view.analysis.layer, comparable(view.analysis.m, len(first.values)), len(first.values)
     if not m:
         st.caption(f"Layer {layer} has only one neuron, so there is none to compare it with.")
         return
@@ -163,7 +70,7 @@ def _draw_trials(view: View, first: Ranking) -> None:
     if m < view.analysis.m:
         st.caption(f"Layer {layer} has {neurons} neurons, so {m} of them are compared with {m} others.")
     possible = comb(neurons - m, m)
-    if possible < _DRAWS:
+    if possible < DRAWS:
         draws = f"is only 1 draw of {m}" if possible == 1 else f"are only {possible} draws of {m}"
         st.caption(f"There {draws} among the other neurons: too few to tell whether a difference is chance.")
     left, right = st.columns(2, gap="medium")
@@ -176,7 +83,7 @@ def _draw_trials(view: View, first: Ranking) -> None:
         if part in ("features", "steps"):
             st.caption(f"Changing the most relevant part of an input is defined for pixels and words, not for {part}.")
         else:
-            result = _move(view, first.order, number, share)
+            result = move(view, first.order, number, share)
             _draw_moved(view, result, first, part, scaled, (number, share))
 
 
@@ -234,7 +141,7 @@ def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> Finding:
 
 def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int, number: int) -> None:
     """Show what silencing neurons costs."""
-    ablation, drawn = _silence(view, order, number)
+    ablation, drawn = silence(view, order, number)
     title = layout.claim(_cost(drawn, m, first, quantity(view.test).unit))
     layout.chart(
         view,
@@ -242,7 +149,7 @@ def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int,
         lambda dark: experiments.ablation_curve(ablation, title, wrap=_WRAP, dark=dark),
         alt=title,
         read=f"Each point is one number of silenced neurons, the first by {lower(first.label)}. The band shows "
-        f"{_CURVE_DRAWS} draws of random neurons, the title the mean and range of {_DRAWS}.",
+        f"{CURVE_DRAWS} draws of random neurons, the title the mean and range of {DRAWS}.",
         depends=(first.name, number),
         table=pd.DataFrame(
             {"silenced": ablation.counts, f"{ablation.unit}_ranked": ablation.important}

@@ -15,7 +15,7 @@ from idc_core.importance.ranking import extremes, sample_inputs
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
-from studio.neurons import ranking_charts, rankings, trials
+from studio.neurons import ranking_charts, rankings, trial_runs, trials
 from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
 from studio.text import percent
@@ -222,7 +222,7 @@ def test_layers_with_few_neurons_are_compared_as_far_as_there_are_others(open_pa
     assert "Layer conv1 has 4 neurons, so 2 of them are compared with 2 others." in words(app)
     assert "There is only 1 draw of 2 among the other neurons: too few to tell" in words(app)
     assert all("too few to tell" in one for one in alternatives(app))
-    assert trials._comparable(1, 1) == 0
+    assert trial_runs.comparable(1, 1) == 0
 
 
 @pytest.mark.parametrize("tab", ["ranking", "decide"])
@@ -261,13 +261,13 @@ def test_a_stopped_trial_can_be_started_again(open_page):
 
 def test_trials_take_chosen_tests_at_even_distances():
     view = open_view(Setup("lenet5-digits", "digits", "fc2", 6, ("3",)))
-    tests = trials._some_tests(view, 10)
+    tests = trial_runs._some_tests(view, 10)
     assert tests.ids.tolist() == [
         view.test.ids[view.chosen[place]] for place in np.linspace(0, len(view.chosen) - 1, 10).astype(int)
     ]
     assert set(tests.targets.tolist()) == {3}
     assert np.array_equal(tests.inputs, view.test.inputs[tests.ids])
-    assert len(trials._some_tests(view, 0)) == len(view.chosen)
+    assert len(trial_runs._some_tests(view, 0)) == len(view.chosen)
 
 
 def test_a_neuron_is_shown_with_what_activates_it_and_opened_on_the_relevance_page(open_page, view):

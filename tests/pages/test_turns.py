@@ -2,7 +2,6 @@
 
 import threading
 
-from studio.jobs import turns as turns_module
 from studio.jobs.turns import Turns
 
 
@@ -57,17 +56,16 @@ def test_a_mistake_frees_its_place():
     assert turns.submit("a", True, lambda place: place).result(20) == "one"
 
 
-def test_a_place_that_is_not_ready_is_used_where_the_others_do_not_suffice(monkeypatch):
-    monkeypatch.setattr(turns_module, "_PATIENCE_S", 60.0)
-    held, begun = threading.Event(), threading.Event()
-    turns = Turns(["one", "two"], 1, {"one"}.__contains__)
+def test_a_place_that_is_not_ready_is_used_where_the_others_do_not_suffice():
+    held, begun, patience = threading.Event(), threading.Event(), [60.0]
+    turns = Turns(["one", "two"], 1, {"one"}.__contains__, lambda: patience[0])
     first = turns.submit("a", False, lambda place: (begun.set(), held.wait(20), place))
     begun.wait(20)
     later = turns.submit("a", False, lambda place: place)
     held.set()
     assert first.result(20)[-1] == "one"
     assert later.result(20) == "one", "it waited for a place that is ready"
-    monkeypatch.setattr(turns_module, "_PATIENCE_S", 0.01)
+    patience[0] = 0.01
     held.clear()
     begun.clear()
     first = turns.submit("a", False, lambda place: (begun.set(), held.wait(20), place))
@@ -77,10 +75,9 @@ def test_a_place_that_is_not_ready_is_used_where_the_others_do_not_suffice(monke
     assert {other, first.result(20)[-1]} == {"one", "two"}
 
 
-def test_work_does_not_wait_for_what_takes_long(monkeypatch):
-    monkeypatch.setattr(turns_module, "_PATIENCE_S", 60.0)
+def test_work_does_not_wait_for_what_takes_long():
     held, begun = threading.Event(), threading.Event()
-    turns = Turns(["one", "two"], 1, {"two"}.__contains__)
+    turns = Turns(["one", "two"], 1, {"two"}.__contains__, lambda: 60.0)
     training = turns.submit("a", True, lambda place: (begun.set(), held.wait(60)))
     begun.wait(20)
     assert turns.submit("b", False, lambda place: place).result(20) == "one"
