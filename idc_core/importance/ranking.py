@@ -161,7 +161,7 @@ def shared_finding(first: Ranking, second: Ranking, m: int, labels: tuple[str, s
     p, fewest, most = (2 * min(random.cdf(shared), random.sf(shared - 1)) for shared in looked)
     return Finding(
         "shared neurons",
-        f"Of the first {m} neurons by {labels[0]}, also among the first {m} by {labels[1]}",
+        f"Of the first {m} neurons by {labels[0]}, also first by {labels[1]}",
         number,
         Control("of as many random neurons", float(random.mean()), low, high),
         number - high,

@@ -11,7 +11,6 @@ import pandas as pd
 import streamlit as st
 
 from idc_core.figures import hypotheses as figures
-from idc_core.inspection import MEASURES
 from idc_core.inspection.hypothesis import Hypothesis
 from idc_core.inspection.measures import PAIR_MEASURES
 from idc_core.inspection.result import Grid
@@ -249,14 +248,6 @@ def _draw_probes(measured: Measured) -> None:
         return
     table = measured.found.frame()[whole]
     st.subheader("Probes on whole layers", anchor=False)
-    baseline = np.array([MEASURES[name].is_baseline for name in table["measure"]])
-    best = table[~baseline].sort_values("score", ascending=False)
-    if len(best):
-        first = best.iloc[0]
-        st.markdown(
-            f"A {MEASURES[first['measure']].label.lower()} on all units of {first['layer']} predicts "
-            f"{quoted(literal(first['hypothesis']))} best: {first['score']:.2f} on held-out records."
-        )
     wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
     st.dataframe(wide, hide_index=True, height=320, alt="Scores of probes on whole layers, one row per hypothesis")
     st.caption(

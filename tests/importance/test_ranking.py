@@ -217,7 +217,7 @@ def test_shared_neurons_stand_beside_those_that_random_ones_would_share():
     same = shared_finding(one, Ranking("b", "b", values + 0.01 * other, 1), 6, ("first", "second"))
     assert same.verdict is Verdict.STANDS_OUT
     assert same.control.value == pytest.approx(36 / 80)
-    assert same.sentence.startswith("Of the first 6 neurons by first, also among the first 6 by second: ")
+    assert same.sentence.startswith("Of the first 6 neurons by first, also first by second: ")
     draws = [shared_finding(one, Ranking("c", "c", random.permutation(values), 1), 6, ("a", "c")) for _ in range(200)]
     assert np.mean([found.number for found in draws]) == pytest.approx(36 / 80, abs=0.15)
     assert sum(found.verdict is Verdict.STANDS_OUT for found in draws) <= 16

@@ -320,7 +320,7 @@ def test_coverage_page_makes_an_input_for_an_uncovered_cell(open_page, view, mon
     made = cell_search._make(view, tuple(map(int, cell.split("-"))), 0.3, 24)
     found = reach_cell(view.model, view.analysis, cell, view.test.inputs[made.positions])
     np.testing.assert_array_equal(made.reached.inputs, found.inputs)
-    assert f"**{len(found)} of 24 tests led to an input in cell {cell}" in text(app)
+    assert f"**Led to cell {cell} by changes of at most 0.3: {len(found)} of 24 tests" in text(app)
     app.button(key="keep-made").click().run()
     (one,) = saved_suites(view.test).values()
     suite = open_saved(one.name)

@@ -40,13 +40,7 @@ def test_text_is_drawn_symbol_by_symbol_with_the_hypothesis_under_it(few_strings
         model="charlstm-sql", words="engine", families="words", records="256", hypothesis="word “engine”", tab="unit"
     )
     assert not app.error
-    trace = chart(app, "Over test ")
-    line, bars = trace["data"]
-    holds = np.array(bars["y"]) > 0
-    inside, outside = (np.array(line["y"])[mask].mean() for mask in (holds, ~holds))
-    said_so = trace["layout"]["title"]["text"].replace("<br>", " ")
-    told = [signed(value, ".2f") for value in (inside, outside)]
-    assert f"is {told[0]} on average where word “engine” holds, {told[1]} elsewhere" in said_so
+    line, bars = chart(app, " over test ")["data"]
     symbols = "".join(line["text"])
     at = symbols.index("engine")
     assert [bars["y"][at + place] for place in range(6)] == [1] * 6

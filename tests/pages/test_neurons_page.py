@@ -90,7 +90,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
     app = open_page("neurons")
-    drawn = chart(app, "Of the first 6 neurons by cumulative relevance, also among the first 6 by absolute relevance: ")
+    drawn = chart(app, "Of the first 6 neurons by cumulative relevance, also first by absolute relevance: ")
     assert "of as many random neurons" in alternatives(app)[0]
     assert first_column(app) == str(view.analysis.important[0])
     titles = [note["text"] for note in drawn["layout"]["annotations"]]
@@ -107,7 +107,7 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
 def test_address_opens_the_same_rankings(open_page):
     app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
     assert not app.exception
-    assert "by class 3, also among the first 6 by gradient times input: " in alternatives(app)[0]
+    assert "by class 3, also first by gradient times input: " in alternatives(app)[0]
     assert "Neuron 7, highest activation" in words(app)
     app.button(key="neuron-detail").click().run()
     assert app.query_params["tab"] == "neuron"

@@ -128,7 +128,8 @@ def test_settings_come_first_then_figures_then_cells():
     assert rows(app, "setting")["setting"].tolist() == ["m"]
     assert "IDC" in rows(app, "figure")["figure"].tolist()
     # The first six neurons are the same, and so are the tests: no cell over them is gained or lost.
-    assert "reaches 0 cells that A does not, and misses 0 cells of A" in text(app)
+    assert "**Reached by A and B: " in text(app)
+    assert "B alone reaches 0, A alone 0. Compared over" in text(app)
     other = next(run for run in runs(kind="analysis") if parameters_of(run).get("k") == "2")
     third = next(run for run in runs(kind="analysis") if run.facts.settings["m"] == 3 and run.id != other.id)
     app = open_page("runs", tab="compare", **{"compared-runs": f"{third.id},{other.id}"})

@@ -168,4 +168,4 @@ def test_orders_by_passes_with_dropout(small_layers):
         assert orders[measure.label] == pytest.approx(apfd(most_first(measure(scores)), wrong))
     assert {"Softmax confidence", "NC, most coverage"} <= set(orders.index)
     assert "CC, most coverage" not in orders.index  # every test is in one cluster
-    assert any(one.value.startswith("First 6 tests by MC-dropout, mutual information") for one in app.header)
+    assert "First tests by MC-dropout, mutual information" in [one.value for one in app.header]
