@@ -50,7 +50,7 @@ def test_where_digits_are_lost_and_which_rule_holds_there():
         idc.relevance(network.to(kind), ONE, layers, rule, bias="redistribute")
         for kind, rule in ((torch.float32, "epsilon"), (torch.float32, "gamma"), (torch.float64, "epsilon"))
     )
-    score = float(network(ONE.double()).max())
+    score = float(network(ONE.double()).detach().max())
     sums = {layer: float(values.sum(dtype=np.float64)) for layer, values in lost.items()}
     size = {layer: float(np.abs(values).sum(dtype=np.float64)) for layer, values in lost.items()}
     assert size[str(begins)] > 0.1 / np.finfo(np.float32).eps * score > size[str(begins + 2)] * 0.3

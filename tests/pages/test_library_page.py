@@ -298,7 +298,7 @@ def test_data_are_prepared_anew(home):
     app.text_input(key=f"library-inputs-{entry.id}").input("nothing")
     next(one for one in app.button if one.label == "Read with these settings").click().run()
     assert not app.exception
-    assert "holds the arrays" in app.error[0].value
+    assert "its arrays are 'inputs', 'targets'" in app.error[0].value
     assert only_entry().data_settings.preparation == {"test_share": 0.5}
     app.button(key=f"library-open-{entry.id}").click().run()
     assert "LeNet-5 · some" in text(app) or "· some ·" in text(app)
