@@ -279,10 +279,10 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         dim = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
         own = [1] if dim is None and operation in ("softmax", "log-softmax") else dim
         of_classes = [1], [1 - x.dim()] if x.dim() > 1 else [1]
-        return x.dim() > 1 and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
+        return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
     if operation == "move":
         same = result.numel() == x.numel() or x.numel() == len(x)
-        return x.dim() > 0 and result.shape[0] == x.shape[0] and same
+        return bool(x.dim() > 0 and result.shape[0] == x.shape[0] and same)
     if operation in _OF_TWO and len(given) != 2:
         return False
     return bool(kwargs.get("alpha", 1) == 1 and kwargs.get("rounding_mode") is None)
@@ -308,6 +308,11 @@ def ending_of(output: Tensor) -> tuple[Ending, Tensor] | None:
     if found is None or not isinstance(found[1].value, Tensor):
         return None
     return found[0], found[1].value
+
+
+def is_plain(output: Tensor) -> bool:
+    """Whether an output is what one softmax gave, or one log-softmax."""
+    return _term(output).operation in ("softmax", "log-softmax")
 
 
 def pick_outputs(scores: Tensor, order: Tensor) -> Tensor:

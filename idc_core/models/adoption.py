@@ -72,6 +72,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     # What changes with the network's code, with what of it is explained, and with inputs that are computed.
     code = f"{code_digest(entry.build)}{'' if explain is None else digest_of(explain)}{naming or ''}"
     code += "".join(f" {name} {value}" for name, value in vars(explaining).items() if name != "explain" and value)
+    code += "".join(f" {what}" for what in (getattr(network, "taken", ""), seen.opened if seen else "") if what)
     if seen is not None and entry.dataset:
         done, order = fit_scores(entry, network, seen, where)
         remarks += done

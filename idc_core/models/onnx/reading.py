@@ -61,6 +61,7 @@ class Graph:
     nodes: tuple[RawNode, ...]
     remarks: tuple[str, ...] = ()  # what was left out
     class_names: tuple[str, ...] = ()  # of the scores
+    taken: str = ""  # the value that scores are read from, where that is not plain
 
 
 def _read_bytes(path: Path, where: str, budget: Budget, offset: int = 0, length: int | None = None) -> bytes:
@@ -137,7 +138,8 @@ def _graph_of(
     # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
     weights = {initializer.name for initializer in graph.initializer}
     class_names = names_in(proto) if scores else ()
-    remarks = (*make_dense(graph, where), *keep_scores(graph, scores, class_names, where)) if scores else ()
+    remarks: tuple[str, ...] = make_dense(graph, where) if scores else ()
+    kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
     for initializer in graph.initializer:
@@ -147,7 +149,7 @@ def _graph_of(
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     outputs = tuple(info.name for info in graph.output)
-    result = Graph(where, opset, inputs, outputs, constants, nodes, remarks, class_names)
+    result = Graph(where, opset, inputs, outputs, constants, nodes, (*remarks, *kept), class_names, taken)
     _check_order(result, graph)
     return result
 
