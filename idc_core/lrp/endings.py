@@ -274,7 +274,11 @@ def _is_noted(result: Tensor, maps: bool) -> bool:
 
 def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, result: Tensor) -> bool:
     """Whether an operation is the one of its name in the algebra, as it was called."""
-    x = given[0]
+    x = given[0] if given else None
+    if operation in _OF_TWO:
+        return len(given) == 2 and kwargs.get("alpha", 1) == 1 and kwargs.get("rounding_mode") is None
+    if not isinstance(x, Tensor):
+        return False
     if operation in _OVER_CLASSES:
         dim = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
         own = [1] if dim is None and operation in ("softmax", "log-softmax") else dim
@@ -283,9 +287,7 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
     if operation == "move":
         same = result.numel() == x.numel() or x.numel() == len(x)
         return bool(x.dim() > 0 and result.shape[0] == x.shape[0] and same)
-    if operation in _OF_TWO and len(given) != 2:
-        return False
-    return bool(kwargs.get("alpha", 1) == 1 and kwargs.get("rounding_mode") is None)
+    return True
 
 
 def _term(value: object) -> Term:
