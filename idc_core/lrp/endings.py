@@ -284,10 +284,9 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         own = [1] if dim is None and operation in ("softmax", "log-softmax") else dim
         of_classes = [1], [1 - x.dim()] if x.dim() > 1 else [1]
         return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
-    if operation == "move":
-        same = result.numel() == x.numel() or x.numel() == len(x)
-        return bool(x.dim() > 0 and result.shape[0] == x.shape[0] and same)
-    return True
+    if operation != "move":
+        return True
+    return x.dim() > 0 and len(result) == len(x) and x.numel() in (result.numel(), len(x))
 
 
 def _term(value: object) -> Term:
