@@ -104,8 +104,12 @@ def analyze(
 
 def usual_m(model: nn.Module, train: Dataset, layer: str) -> int:
     """Return how many important neurons `analyze` takes where no number is asked for: 6, or all of fewer."""
-    neurons = int(collect(model, train.inputs[:1], [layer]).activations[layer].shape[1])
-    return min(int(M.default), neurons)
+    return min(int(M.default), count_neurons(model, train, layer))
+
+
+def count_neurons(model: nn.Module, train: Dataset, layer: str) -> int:
+    """Return how many neurons a layer has; one input tells it."""
+    return int(collect(model, train.inputs[:1], [layer]).activations[layer].shape[1])
 
 
 @dataclass(frozen=True, eq=False)

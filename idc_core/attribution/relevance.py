@@ -85,6 +85,8 @@ def relevance(
     -----
     Equation 1 of Gerasimou et al. (ICSE 2020); one backward pass serves all layers and ends at the earliest of them.
     Where a max pooling ties, the winners share equally. A layer that runs several times gets the sum over its uses.
+    In deep networks shares may nearly cancel and grow until no digit counts: `idc_core.attribution.digits.said_lost`
+    tells the layer where that begins, and a rule that holds.
     An output that the network also uses without its activation function is taken before that function. A batch
     normalisation, or a scale and a shift per channel written by hand, directly behind or before a convolution or a
     dense layer is one operation with it, as in the folded network.

@@ -9,6 +9,7 @@ from idc_core.base.ranges import ATTACKED, DRAWS, INPUTS, SHARE, M
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Word
 from idc_core.cli.console import ProgressLine, Subparsers, comma_separated, table, write_whole
 from idc_core.cli.experiments import EXPERIMENTS, Record
+from idc_core.cli.experiments.base import usual_ms
 
 if TYPE_CHECKING:
     from idc_core.base.progress import Progress
@@ -36,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
         for experiment in EXPERIMENTS.values()
         if experiment.ms != (6,)
     )
-    ms = f"numbers of important neurons (6; {others})"
+    ms = f"numbers of important neurons (6; {others}; or all of fewer)"
     add("--m", type=Number(M), action=Distinct, nargs="+", metavar="N", help=ms)
     seeds = "repetitions with other random choices (%(default)s)"
     add("--seeds", type=Number(DRAWS), default=5, metavar="N", help=seeds)
@@ -62,11 +63,12 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment for every network, print the table, write it where asked, and return the exit status."""
     experiment = EXPERIMENTS[arguments.name]
-    arguments.m = arguments.m or list(experiment.ms)
+    given = arguments.m
     models = tuple(arguments.models or experiment.models)
     records: list[Record] = []
     with ProgressLine() as progress:
         for name in models:
+            arguments.m = given or usual_ms(experiment.ms, name)
             records += experiment.run(arguments, name, _named(progress, name))
     heading = tuple(field.upper().replace("_", " ") for field in experiment.shown)
     rows = [tuple(_text(record.get(field)) for field in experiment.shown) for record in records]

@@ -274,18 +274,19 @@ def _is_noted(result: Tensor, maps: bool) -> bool:
 
 def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, result: Tensor) -> bool:
     """Whether an operation is the one of its name in the algebra, as it was called."""
-    x = given[0]
+    x = given[0] if given else None
+    if operation in _OF_TWO:
+        return len(given) == 2 and kwargs.get("alpha", 1) == 1 and kwargs.get("rounding_mode") is None
+    if not isinstance(x, Tensor):
+        return False
     if operation in _OVER_CLASSES:
         dim = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
         own = [1] if dim is None and operation in ("softmax", "log-softmax") else dim
         of_classes = [1], [1 - x.dim()] if x.dim() > 1 else [1]
-        return x.dim() > 1 and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
-    if operation == "move":
-        same = result.numel() == x.numel() or x.numel() == len(x)
-        return bool(x.dim() > 0 and result.shape[0] == x.shape[0] and same)
-    if operation in _OF_TWO and len(given) != 2:
-        return False
-    return bool(kwargs.get("alpha", 1) == 1 and kwargs.get("rounding_mode") is None)
+        return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
+    if operation != "move":
+        return True
+    return x.dim() > 0 and len(result) == len(x) and x.numel() in (result.numel(), len(x))
 
 
 def _term(value: object) -> Term:
@@ -308,6 +309,11 @@ def ending_of(output: Tensor) -> tuple[Ending, Tensor] | None:
     if found is None or not isinstance(found[1].value, Tensor):
         return None
     return found[0], found[1].value
+
+
+def is_plain(output: Tensor) -> bool:
+    """Whether an output is what one softmax gave, or one log-softmax."""
+    return _term(output).operation in ("softmax", "log-softmax")
 
 
 def pick_outputs(scores: Tensor, order: Tensor) -> Tensor:

@@ -72,13 +72,21 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     # What changes with the network's code, with what of it is explained, and with inputs that are computed.
     code = f"{code_digest(entry.build)}{'' if explain is None else digest_of(explain)}{naming or ''}"
     code += "".join(f" {name} {value}" for name, value in vars(explaining).items() if name != "explain" and value)
+    code += "".join(f" {what}" for what in (getattr(network, "taken", ""), seen.opened if seen else "") if what)
     if seen is not None and entry.dataset:
         done, order = fit_scores(entry, network, seen, where)
         remarks += done
         code += "" if order.same(len(order.outputs)) else f" {order.outputs}"
+    found = _found(layers, layer, network, seen, inputs, where)
+    weighted = [name for name, module in network.named_modules() if has_weights(module) and name in found.layers]
+    if seen is not None and weighted == [found.default_layer] and _gives_scores(seen, found.default_layer):
+        remarks += (
+            f"Layer {found.default_layer!r} gives the scores themselves, and none with weights is before it: its "
+            "neurons are the classes.",
+        )
     fixed = cast("Network", network)
     fixed.code, fixed.remarks = code, remarks  # type: ignore[assignment]
-    return fixed, _found(layers, layer, network, seen, inputs, where)
+    return fixed, found
 
 
 def _counts(entry: OwnModel, network: nn.Module) -> tuple[int, ...]:
@@ -195,10 +203,15 @@ def _before_scores(network: nn.Module, seen: Survey | None, inputs: Tensor | Non
         return weighted[max(0, len(weighted) - 2)]
     *before, last = weighted
     for name in reversed(before):
-        shapes = {tuple(shape) for shape in seen.outputs.get(name, ())}
-        if shapes != {tuple(seen.scores.shape)} or _leads(network, inputs, name, last):
+        if not _gives_scores(seen, name) or _leads(network, inputs, name, last):
             return name
     return weighted[-2]
+
+
+def _gives_scores(seen: Survey, layer: str) -> bool:
+    """Whether a layer gives as many numbers per input as there are scores."""
+    sizes = {value.numel() for value in seen.outputs.get(layer, ())}
+    return isinstance(seen.scores, Tensor) and sizes == {seen.scores.numel()}
 
 
 def _leads(network: nn.Module, inputs: Tensor, layer: str, other: str) -> bool:

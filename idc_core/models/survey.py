@@ -15,7 +15,7 @@ from idc_core.base.own_code import is_mistake, said
 from idc_core.errors import IdcError, ModelError
 from idc_core.guarded import Budget
 from idc_core.lrp.calls import Args, Kwargs, Operation
-from idc_core.lrp.endings import Endings, ending_of
+from idc_core.lrp.endings import Endings, ending_of, is_plain, scores_before
 from idc_core.lrp.explained import Explain, Explaining
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.scores import outputs_of, scores_of
@@ -88,6 +88,8 @@ class Survey:
         What `explaining` made of it.
     probability : bool
         Whether `scores` are the result of a sigmoid.
+    opened : str
+        The ending that is left out where relevance starts, if that is not one softmax; "" for none.
     remarks : tuple of str
     """
 
@@ -114,6 +116,7 @@ class Survey:
                 self.explaining = self._chosen(output)
                 self.scores: Any = self.explaining(network, (), self._named, output)
             self.probability = isinstance(self.scores, Tensor) and _ending(self.scores) == "sigmoid"
+            self.opened = _opened(self.scores)
             self.attentions = noted.attentions
         except BaseException as error:
             if not is_mistake(error):
@@ -191,6 +194,12 @@ class Survey:
 
     def _is_leaf(self, name: str) -> bool:
         return next(self._modules[name].children(), None) is None
+
+
+def _opened(scores: object) -> str:
+    if not isinstance(scores, Tensor) or scores_before(scores) is scores or is_plain(scores):
+        return ""
+    return _ending(scores)
 
 
 def _ending(output: Tensor) -> str:

@@ -73,7 +73,7 @@ def _sentence(view: View, found: WorkList) -> str:
         training = sum(state is CellState.TRAINING for state in found.states)
         more.append(f"Training inputs reach {count(training)} of them.")
     if found.unlisted:
-        more.append(f"Listed are the {count(len(found.cells))} that something reaches, or that border on a covered cell.")
+        more.append(f"Listed are {count(len(found.cells))} that something reaches, or that border on a covered cell.")
     return layout.lead(empty, *more)
 
 

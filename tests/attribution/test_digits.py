@@ -50,7 +50,7 @@ def test_where_digits_are_lost_and_which_rule_holds_there():
         idc.relevance(network.to(kind), ONE, layers, rule, bias="redistribute")
         for kind, rule in ((torch.float32, "epsilon"), (torch.float32, "gamma"), (torch.float64, "epsilon"))
     )
-    score = float(network(ONE.double()).max())
+    score = float(network(ONE.double()).detach().max())
     sums = {layer: float(values.sum(dtype=np.float64)) for layer, values in lost.items()}
     size = {layer: float(np.abs(values).sum(dtype=np.float64)) for layer, values in lost.items()}
     assert size[str(begins)] > 0.1 / np.finfo(np.float32).eps * score > size[str(begins + 2)] * 0.3
@@ -74,3 +74,21 @@ def test_a_shallow_network_has_nothing_to_tell():
     for rule in ("epsilon", "alpha-beta", "gamma"):
         for bias in ("absorb", "redistribute"):
             assert said_lost(deep(2), ONE, RelevanceSettings(rule, bias=bias)) == ""
+
+
+def test_the_check_of_a_network_tells_it():
+    from idc_core.analysis.network_check import check_network
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    inputs = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    network = deep(60)
+    with torch.no_grad():
+        targets = network(torch.from_numpy(inputs)).argmax(1).numpy()
+    idc.dataset("deep-data", class_names=("a", "b", "c"))(lambda split: (inputs, targets))
+    idc.network("deep", data="deep-data", layer="118")(lambda: deep(60))
+    try:
+        notes = check_network("deep").notes
+    finally:
+        del MODELS["deep"], DATASETS["deep-data"]
+    assert any("with biases redistributed loses all its digits from layer" in note for note in notes)

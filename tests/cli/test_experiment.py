@@ -2,12 +2,16 @@
 
 import csv
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
 
+import idc_core as idc
 from idc_core.cli import main
 from idc_core.cli.experiment import EXPERIMENTS
 from idc_core.coverage import IDC
-from idc_core.datasets import load_dataset
+from idc_core.datasets import DATASETS, load_dataset
 from idc_core.experiments.ablation import ablate
 from idc_core.experiments.faithfulness import COMPARED, faithfulness
 from idc_core.experiments.rq1 import rq1
@@ -156,3 +160,19 @@ def test_faithfulness_has_a_record_for_every_method(capsys, tmp_path):
     assert "none ran" in refused["note"]
     assert (refused["between"], refused["probability_most_0.500"]) == ("", "")
     assert "attention-rollout" in out
+
+
+def test_layers_of_few_neurons_take_all_of_them(capsys):
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(40, 4)).astype(np.float32)
+    torch.manual_seed(0)
+    small = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    idc.dataset("three-data")(lambda split: (inputs, (inputs[:, 0] > 0).astype(np.int64)))
+    idc.network("three", data="three-data")(lambda: small)
+    try:
+        status, out, err = run(capsys, "ablation", "--models", "three", "--seeds", 2)
+        assert (status, err) == (0, "")
+        assert [line.split()[4] for line in out.splitlines()[1:5]] == ["0", "1", "2", "3"]
+        assert run(capsys, "ablation", "--models", "three", "--m", 6)[0] == 2
+    finally:
+        del MODELS["three"], DATASETS["three-data"]

@@ -207,3 +207,50 @@ def test_the_layer_before_two_heads_is_analysed_first():
     assert idc.load_model("distilled").card.default_layer == "hidden"
     idc.network("narrow", data="faces")(lambda: nn.Sequential(nn.Linear(6, 2), nn.ReLU(), nn.Linear(2, 2)))
     assert idc.load_model("narrow").card.default_layer == "0"
+    assert not any("themselves" in remark for remark in idc.load_model("narrow").remarks)
+    idc.network("logistic", data="faces")(lambda: nn.Sequential(nn.Linear(6, 2)))
+    network = idc.load_model("logistic")
+    assert network.card.default_layer == "0"
+    assert "Layer '0' gives the scores themselves" in network.remarks[-1]
+
+
+# -- what a network takes of numbers in rows and columns
+
+
+def over_rows(path, shape):
+    """A network over 8 x 8 numbers: rows one after the other, or a picture with a channel."""
+    weights = {"w": (64, 5), "v": (5, 2)}
+    arrays = {name: np.random.default_rng(0).normal(size=size).astype(np.float32) for name, size in weights.items()}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Flatten", ["x"], ["f"], "flatten"),
+            helper.make_node("MatMul", ["f", "w"], ["h"], "fc1"),
+            helper.make_node("Relu", ["h"], ["r"], "relu"),
+            helper.make_node("MatMul", ["r", "v"], ["y"], "fc2"),
+        ],
+        "rows",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *shape])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2])],
+        [numpy_helper.from_array(value, name) for name, value in arrays.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(("shape", "highest"), [((8, 8), 16), ((1, 8, 8), 16 / 255)])
+def test_the_network_is_asked_whether_rows_and_columns_are_pictures(tmp_path, shape, highest):
+    numbers = np.random.default_rng(0).integers(0, 17, (40, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "it.npz", x=numbers, y=np.arange(40) % 2)
+    network = idc.load_model(over_rows(tmp_path / "it.onnx", shape), data=tmp_path / "it.npz")
+    data = DATASETS[network.card.dataset].load("train", None, None)
+    assert data.inputs.shape[1:] == shape
+    assert float(data.inputs.max()) == pytest.approx(highest)
+
+
+def test_pictures_come_without_their_channel_where_a_network_takes_rows(tmp_path):
+    pictures = np.random.default_rng(0).random((40, 1, 8, 8)).astype(np.float32)
+    idc.dataset("grey", class_names=("a", "b"))(lambda split: (pictures, np.arange(40) % 2))
+    network = idc.load_model(over_rows(tmp_path / "it.onnx", (8, 8)), data="grey")
+    assert any("rows and columns without a channel, as the network's file asks" in one for one in network.remarks)
+    assert network(torch.from_numpy(pictures)).shape == (40, 2)

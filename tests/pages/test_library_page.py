@@ -100,6 +100,23 @@ def connected(content=None, name="my net.onnx", owner=""):
     return library.connect(library.understand(entry), library.NetworkSettings("digits"))
 
 
+def test_the_names_of_the_outputs_are_said_and_shown_beside_the_classes(home):
+    entry = connected()
+    names = ", ".join(reversed("0123456789"))
+    app = open_page("library", entry=entry.id)
+    app.text_input(key=f"library-output_names-{entry.id}").input(names)
+    app.text_input(key=f"library-output-{entry.id}").input("y")
+    next(one for one in app.button if one.label == "Explain these scores").click().run()
+    assert not app.exception
+    assert not app.error
+    settings = only_entry().network_settings
+    assert (settings.output, settings.output_names) == ("y", tuple(reversed("0123456789")))
+    assert "Outputs and classes of the data by name: 9 '0' is '0', 8 '1' is '1'" in text(app).replace("\\", "")
+    app.text_input(key=f"library-output_names-{entry.id}").input("a, b")
+    next(one for one in app.button if one.label == "Explain these scores").click().run()
+    assert "has 10 outputs, but 2 names are given" in app.error[0].value
+
+
 def test_it_is_there_after_a_restart_with_its_name(home):
     entry = connected()
     app = open_page("library", entry=entry.id)
@@ -298,7 +315,7 @@ def test_data_are_prepared_anew(home):
     app.text_input(key=f"library-inputs-{entry.id}").input("nothing")
     next(one for one in app.button if one.label == "Read with these settings").click().run()
     assert not app.exception
-    assert "holds the arrays" in app.error[0].value
+    assert "its arrays are 'inputs', 'targets'" in app.error[0].value
     assert only_entry().data_settings.preparation == {"test_share": 0.5}
     app.button(key=f"library-open-{entry.id}").click().run()
     assert "LeNet-5 · some" in text(app) or "· some ·" in text(app)

@@ -336,3 +336,16 @@ def test_tokens_end_where_the_text_ends():
     tokens = read_tokens(view.test, 0)
     assert len(tokens) == int((view.test.inputs[0] > 0).sum())
     assert "<padding>" not in tokens
+
+
+def test_lost_digits_are_told_with_the_rule_that_holds(open_page, monkeypatch):
+    from idc_core.attribution import digits
+
+    said = (
+        "Relevance by LRP-epsilon with biases absorbed loses all its digits from layer 'fc1' on. LRP-gamma holds here."
+    )
+    monkeypatch.setattr(digits, "first_lost", lambda layers, score: digits.Lost("fc1", 1e9))
+    monkeypatch.setattr(digits, "said_lost", lambda *given: said)
+    app = open_page("relevance", second="nothing")
+    assert not app.exception
+    assert [one.value for one in app.warning] == [said]

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from idc_core.analysis.checking.detectors import detector, finite_scores, numbers
+from idc_core.analysis.checking.detectors import detector, finite_scores, numbers, varied
 from idc_core.analysis.checking.evidence import RAW, Evidence
 from idc_core.analysis.checking.findings import listed
+from idc_core.attribution.digits import said_lost
 from idc_core.errors import UnsupportedOperationError
+from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, undisturbed
 from idc_core.models import MODELS, load_model
@@ -133,6 +135,16 @@ def _note_gradient(evidence: Evidence) -> Iterator[tuple[str, str]]:
             check_gradient(model, placed(model, evidence.inputs[:1]), lambda given: scores_of(model(given.clone())))
     except UnsupportedOperationError as error:
         evidence.notes.append(str(error))
+    yield from ()
+
+
+@detector("digits", "relevance that loses its digits", finite_scores, varied)
+def _note_digits(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Note a deep network in which relevance loses all its digits, by the usual rule with biases either way."""
+    one = placed(evidence.model, evidence.inputs[:1])
+    for bias in ("absorb", "redistribute"):
+        if said := said_lost(evidence.model, one, RelevanceSettings(bias=bias)):
+            evidence.notes.append(said)
     yield from ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,17 @@ def one_m(arguments: argparse.Namespace) -> int:
     if len(arguments.m) > 1:
         raise SettingError(f"{arguments.name} takes one number of important neurons; got --m {arguments.m}.")
     return int(arguments.m[0])
+
+
+def usual_ms(ms: Sequence[int], name: str) -> list[int]:
+    """Return the numbers of important neurons that an experiment takes of a network: its own, or all of fewer."""
+    from idc_core.analysis.analysis import count_neurons
+    from idc_core.datasets import load_dataset
+    from idc_core.models import load_model
+
+    model = load_model(name)
+    neurons = count_neurons(model, load_dataset(model.card.dataset, "train", 1), model.card.default_layer)
+    return list(dict.fromkeys(min(m, neurons) for m in ms))
 
 
 def load(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[Network, Dataset, Dataset]:

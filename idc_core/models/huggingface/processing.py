@@ -6,6 +6,7 @@ The defaults are those of `BaseImageProcessor` in transformers 5; `save_pretrain
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.configuration import Configuration
@@ -15,6 +16,9 @@ from idc_core.models.scaling import Scaling
 _PROCESSOR = "preprocessor_config.json"
 _RESAMPLES = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Filters of Pillow by their number."""
+
+_BY_SHORTER = ("CLIP", "ChineseCLIP", "Bit", "Levit", "PoolFormer", "MobileViT", "MobileNet", "ConvNext", "TextNet")
+"""Beginnings of the names of processors that take one number as the shorter side; others take it as both."""
 
 _MOST_SIDE = 4_096
 _WARPED = 384
@@ -79,12 +83,31 @@ def _scaling(found: dict[str, object], where: str) -> Scaling:
         raise ModelError(f"{where} says rescale_factor {factor!r:.{MOST_SAID}}; expected a number.")
     mean: tuple[float, ...] = (0.0,)
     deviation: tuple[float, ...] = (1.0,)
-    if found.get("do_normalize", True) and "image_mean" in found:
+    never = _kind(found).startswith("MobileViT")  # whatever its settings say
+    if found.get("do_normalize", True) and "image_mean" in found and not never:
         mean, deviation = (_numbers(found.get(name), name, where) for name in ("image_mean", "image_std"))
+    if found.get("rescale_offset"):  # EfficientNet's pictures are -1..1 before their mean is subtracted
+        mean = tuple(value + 1 for value in mean)
+    if found.get("include_top"):  # and are divided by their deviation once more
+        again = _numbers(found.get("image_std"), "image_std", where)
+        deviation = tuple(
+            one * other for one, other in zip(_wide(deviation, again), _wide(again, deviation), strict=True)
+        )
+    order: Literal["RGB", "BGR"] = "BGR" if found.get("do_flip_channel_order") else "RGB"
     try:
-        return Scaling(mean, deviation, _rounded(255 * factor))
+        return Scaling(mean, deviation, _rounded(255 * factor), order)
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from error
+
+
+def _kind(found: dict[str, object]) -> str:
+    """Return the name of the processor's class; empty where the file does not say it."""
+    return str(found.get("image_processor_type") or found.get("feature_extractor_type") or "")
+
+
+def _wide(values: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    """Return one number per channel where the other has them."""
+    return values * len(other) if len(values) == 1 else values
 
 
 def _rounded(factor: float) -> float:
@@ -103,8 +126,15 @@ def _numbers(given: object, name: str, where: str) -> tuple[float, ...]:
 def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | None, str, int]:
     """Return size, fit and margin."""
     size = found.get("size") if found.get("do_resize", True) else None
+    kind = _kind(found)
     shorter = size.get("shortest_edge") if isinstance(size, dict) else None
-    if "crop_pct" in found and (shorter or isinstance(size, int)) and not found.get("do_center_crop"):
+    if type(size) is int and kind.startswith(_BY_SHORTER):
+        shorter = size
+    if kind.startswith("Levit") and type(shorter) is int:
+        shorter = int(256 / 224 * shorter)
+    if kind.startswith("PoolFormer") and "crop_pct" in found:
+        shorter = _enlarged(shorter if shorter is not None else size, found["crop_pct"], where)
+    elif "crop_pct" in found and (shorter or isinstance(size, int)) and not found.get("do_center_crop"):
         return _convnext(shorter or size, found["crop_pct"], where)
     crop = _sides(found.get("crop_size"), where) if found.get("do_center_crop", False) else None
     if shorter is not None:
@@ -114,6 +144,14 @@ def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | No
     if crop is None or whole is None:
         return crop or whole, "stretch" if crop is None else "crop", 0
     return crop, "stretch", max(0, whole[0] - crop[0])
+
+
+def _enlarged(shorter: object, share: object, where: str) -> int | None:
+    """Return the shorter side that PoolFormer's processor brings pictures to before it cuts off a share."""
+    sides = _sides(shorter, where)
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.1 <= share <= 1:
+        raise ModelError(f"{where} says crop_pct {share!r:.{MOST_SAID}}; expected a number from 0.1 to 1.")
+    return None if sides is None else int(sides[0] / share)
 
 
 def _convnext(shorter: object, share: object, where: str) -> tuple[tuple[int, int] | None, str, int]:

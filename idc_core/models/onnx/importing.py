@@ -67,7 +67,7 @@ def load_onnx(path: Path | str, scores: bool = False, output: str = "", classes:
     batch = None if fixed is None else WrittenBatch(fixed)
     network = build_network(graph, batch)
     check_batches(network, graph.where, batch, graph.budget)
-    network.remarks, network.class_names = graph.remarks, graph.class_names
+    network.remarks, network.class_names, network.taken = graph.remarks, graph.class_names, graph.taken
     return network
 
 

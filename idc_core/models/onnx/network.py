@@ -65,9 +65,12 @@ class OnnxNetwork(Network):
         Name, type and shape of each input.
     class_names : tuple of str
         What the file calls the scores, in their order; empty where it does not say.
+    taken : str
+        The value that scores are read from, where that is neither the first output nor in front of its softmax.
     """
 
     class_names: tuple[str, ...] = ()
+    taken: str = ""
 
     def __init__(
         self,

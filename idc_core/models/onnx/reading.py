@@ -62,6 +62,7 @@ class Graph:
     budget: Budget  # what its constants, and what is computed of it, may hold
     remarks: tuple[str, ...] = ()  # what was left out
     class_names: tuple[str, ...] = ()  # of the scores
+    taken: str = ""  # the value that scores are read from, where that is not plain
 
 
 # The file's content, what the parser makes of it, and the arrays that are taken from that.
@@ -149,7 +150,8 @@ def _graph_of(
     # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
     weights = {initializer.name for initializer in graph.initializer}
     class_names = names_in(proto) if scores else ()
-    remarks = (*make_dense(graph, where), *keep_scores(graph, scores, class_names, where)) if scores else ()
+    remarks: tuple[str, ...] = make_dense(graph, where) if scores else ()
+    kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
     opset = _opset(proto, where)
     constants: dict[str, Tensor] = {}
     for initializer in graph.initializer:
@@ -159,7 +161,7 @@ def _graph_of(
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     outputs = tuple(info.name for info in graph.output)
-    result = Graph(where, opset, inputs, outputs, constants, nodes, held, remarks, class_names)
+    result = Graph(where, opset, inputs, outputs, constants, nodes, held, (*remarks, *kept), class_names, taken)
     _check_order(result, graph)
     return result
 

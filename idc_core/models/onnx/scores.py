@@ -24,8 +24,10 @@ class Asked:
     classes: int = 0
 
 
-def keep_scores(graph: GraphProto, asked: Asked, class_names: Sequence[str], where: str) -> tuple[str, ...]:
-    """Leave of a graph what its scores need; return a sentence for each thing that was left out.
+def keep_scores(graph: GraphProto, asked: Asked, class_names: Sequence[str], where: str) -> tuple[tuple[str, ...], str]:
+    """Leave of a graph what its scores need; return a sentence for each thing that was left out, and what was taken.
+
+    What was taken is told where it is neither the first output nor what a softmax there is computed from.
 
     Of several outputs one of floats is kept; dictionaries made of it (ZipMap of scikit-learn), and a softmax at the
     end, are left out. A graph whose outputs hold no floats stays as it is.
@@ -35,16 +37,17 @@ def keep_scores(graph: GraphProto, asked: Asked, class_names: Sequence[str], whe
     terms = Terms(graph)
     floats = {_before_zip(info.name, terms.makers): info for info in graph.output if _may_be_floats(info, terms.makers)}
     if not floats:
-        return ()
+        return (), ""
     chosen, remarks = _chosen(floats, asked, class_names, terms, where)
-    before, remark = _before_ending(chosen, floats[chosen], terms, graph)
+    before, remark, usual = _before_ending(chosen, floats[chosen], terms)
+    taken = "" if usual and chosen == next(iter(floats)) else before
     output = ValueInfoProto()
     output.CopyFrom(floats[chosen])
     output.name = before
     del graph.output[:]
     graph.output.append(output)
     _prune(graph, before, {name: node for node in graph.node for name in node.output if name})
-    return (*remarks, *remark)
+    return (*remarks, *remark), taken
 
 
 def _chosen(
@@ -93,10 +96,11 @@ def _before_zip(name: str, makers: Mapping[str, NodeProto]) -> str:
     return node.input[0] if node is not None and node.op_type == "ZipMap" and node.input else name
 
 
-def _before_ending(name: str, info: ValueInfoProto, terms: Terms, graph: GraphProto) -> tuple[str, tuple[str, ...]]:
-    """Return the scores that probabilities are made of, and a sentence on what made them; the name itself else.
+def _before_ending(name: str, info: ValueInfoProto, terms: Terms) -> tuple[str, tuple[str, ...], bool]:
+    """Return the scores that probabilities are made of, a sentence on what made them, and whether that is one softmax.
 
-    Where the ending is only moved behind it, as into another shape, the scores are moved instead.
+    Where there are none, they are the name itself, nothing and True. Where the ending is only moved behind it, as into
+    another shape, the scores are moved instead.
     """
     node = terms.makers.get(name)
     seen: set[str] = set()
@@ -104,24 +108,24 @@ def _before_ending(name: str, info: ValueInfoProto, terms: Terms, graph: GraphPr
         seen.add(node.output[0])
         node = terms.makers.get(node.input[0])
     if node is None or not node.input:
-        return name, ()
+        return name, (), True
     score = _before_two_probabilities(node, terms)
     if score:
-        return score, ("The sigmoid at its end is left out: the score before it is analysed.",)
+        return score, ("The sigmoid at its end is left out: the score before it is analysed.",), True
     found = before(terms(node.output[0]))
     shape = _shape(info)
     one_score = shape is None or len(shape) < 2 or (len(shape) == 2 and shape[1] in (1, None))
     if found is None or not isinstance(found[1].value, str) or (found[0] == "sigmoid" and one_score):
-        return name, ()  # what a single score is the result of, the network tells when it runs
+        return name, (), True  # what a single score is the result of, the network tells when it runs
     kind, scores = found[0], found[1].value
     remark = (f"The {kind} at its end is left out: scores before it are analysed.",)
     if all(terms.makers[one].op_type in ("Identity", "Cast") for one in seen):
-        return scores, remark
+        return scores, remark, node.op_type in ("Softmax", "LogSoftmax")
     del node.input[:]
     node.input.append(scores)
     node.op_type = "Identity"
     del node.attribute[:]
-    return name, remark
+    return name, remark, False
 
 
 def _before_two_probabilities(node: NodeProto, terms: Terms) -> str:

@@ -5,8 +5,14 @@ import torch
 import transformers
 from PIL import Image
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers.models.bit.image_processing_pil_bit import BitImageProcessorPil
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 from transformers.models.deit.image_processing_pil_deit import DeiTImageProcessorPil
+from transformers.models.efficientnet.image_processing_pil_efficientnet import EfficientNetImageProcessorPil
+from transformers.models.levit.image_processing_pil_levit import LevitImageProcessorPil
+from transformers.models.mobilevit.image_processing_pil_mobilevit import MobileViTImageProcessorPil
+from transformers.models.poolformer.image_processing_pil_poolformer import PoolFormerImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 TEXTS = (
@@ -176,6 +182,24 @@ PICTURED = {
         transformers.BeitForImageClassification,
         ViTImageProcessorPil(size={"height": 32, "width": 32}),
     ),
+}
+_SIDES = {"size": {"shortest_edge": 32}, "crop_size": {"height": 32, "width": 32}}
+PICTURED |= {
+    f"vit, processor of {name}": (*PICTURED["vit"][:2], processor)
+    for name, processor in (
+        ("PoolFormer", PoolFormerImageProcessorPil(**_SIDES, crop_pct=0.9)),
+        ("LeViT", LevitImageProcessorPil(**_SIDES)),
+        ("MobileViT", MobileViTImageProcessorPil(size={"shortest_edge": 36}, crop_size=_SIDES["crop_size"])),
+        ("CLIP", CLIPImageProcessorPil(**_SIDES)),
+        ("BiT", BitImageProcessorPil(size={"shortest_edge": 40}, crop_size=_SIDES["crop_size"])),
+        ("EfficientNet", EfficientNetImageProcessorPil(size={"height": 32, "width": 32}, rescale_offset=True)),
+        (
+            "EfficientNet without top",
+            EfficientNetImageProcessorPil(
+                size={"height": 32, "width": 32}, include_top=False, rescale_factor=1 / 127.5
+            ),
+        ),
+    )
 }
 
 

@@ -19,6 +19,7 @@ import idc_core
 from idc_core.models.onnx import load_onnx
 from idc_core.models.onnx.operators import normalisation
 from idc_core.models.onnx.reading import read_graph
+from idc_core.models.onnx.scores import Asked
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
@@ -200,7 +201,7 @@ def test_published_architectures(file, tmp_path):
         proto.graph.node.remove(node)
     path = tmp_path / "a.onnx"
     onnx.save(proto, path)
-    assert [len(read_graph(path, scores).inputs) for scores in (False, True)] == [1, 1]
+    assert [len(read_graph(path, scores).inputs) for scores in (None, Asked())] == [1, 1]
     x = torch.rand(2, 3, 224, 224)
     expected = np.concatenate([runtime(path, one[None].numpy())[0] for one in x])
     found = predictions(load_onnx(path), x).numpy()

@@ -53,7 +53,7 @@ def test_ids_alone_are_enough_and_the_padding_is_that_of_the_data(tmp_path):
     expected = onnxruntime.InferenceSession(path).run(None, given)[0]
     with torch.no_grad():
         np.testing.assert_allclose(network(torch.tensor(IDS)), expected, atol=1e-5)
-    assert network.remarks[-1] == (
+    assert network.remarks[-2] == (
         "Inputs beside 'input_ids': attention_mask is 1 where the main input is not 3, the id of padding; "
         "token_type_ids is 0."
     )
