@@ -5,8 +5,11 @@ from collections import Counter
 
 import pytest
 
+from idc_core.coverage.work_list import RankedBy, work_list
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
+from idc_core.store.decisions import Decisions, decide
+from studio.coverage.decisions import _grid
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
@@ -95,3 +98,30 @@ def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
     # One often the page was drawn anew.
     assert listeners(page) == before
     assert visitor.faults() == []
+
+
+@pytest.mark.slow
+def test_decisions_on_empty_cells_are_made_by_buttons_and_keys_and_found_by_another_visit(visitor, stranger):
+    first = listed_cells()
+    visitor.open("coverage?tab=fill")
+    page = visitor.page
+    try:
+        page.get_by_role("button", name="Later").click()
+        expect(page).to_have_url(re.compile(f"cell={first[1]}(&|$)"))
+        expect(page.get_by_text("Decision: undecided.")).to_be_visible()
+        page.keyboard.press("b")
+        expect(page).to_have_url(re.compile(f"cell={first[0]}(&|$)"))
+        expect(page.get_by_text("Decision: later.")).to_be_visible()
+        stranger.open(f"coverage?tab=fill&cell={first[0]}&gaps-decided=later")
+        expect(stranger.page.get_by_text("Decision: later.")).to_be_visible()
+    finally:
+        decide(_grid(open_view(DEFAULT)), Decisions())
+    visitor.page.reload()
+    expect(page.get_by_text("Decision: undecided.")).to_be_visible()
+
+
+def listed_cells():
+    """The first two empty cells of the list."""
+    view = open_view(DEFAULT)
+    found = work_list(view.table, summarise(view).reach())
+    return [cell_name(cell) for cell in found.cells[found.ranked(RankedBy.REACH)[:2]].tolist()]
