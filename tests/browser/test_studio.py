@@ -141,7 +141,7 @@ WATCH = """() => {
         const parts = [
             text(main.querySelector('[data-testid="stCaptionContainer"]')).match(/m = (\\d+)/),
             text(main.querySelector('[data-testid="stMarkdown"]:has(strong)')).match(/of (\\d+) combinations/),
-            text(main.querySelector('[data-testid="stEChartsChart"] svg')).match(/of (\\d+) combinations/),
+            text(main.querySelector('[data-testid="stEChartsChart"] svg')).match(/of (\\d+) cells/),
         ];
         seen.add(parts.map(part => part ? part[1] : '').join());
         requestAnimationFrame(look);

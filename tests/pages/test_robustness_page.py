@@ -200,7 +200,7 @@ def test_stop_keeps_what_is_finished_and_continue_goes_on(open_page, view):
     assert 1 <= len(held) < 6
     assert len(app.get("plotly_chart")) >= 1
     if ("raising", 1) not in held:
-        assert "No result yet" in text(app)
+        assert "There is no result yet" in text(app)
     assert button(app, "retraining-continue").label == "Continue"
     until_finished(started(app))
     whole = retraining.rq6_run(view, settings, (0, 1)).result

@@ -23,7 +23,7 @@ def test_only_the_open_tab_is_drawn():
 
 def test_the_address_opens_a_tab_and_it_stays_open():
     app = open_page("clusters", tab="map")
-    assert ["Two components" in alt for alt in alternatives(app)] == [True]
+    assert ["Tests whose nearest neighbour" in alt for alt in alternatives(app)] == [True]
     app.run()
     assert app.query_params[tabs.TAB] == "map"
 
