@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.wording import typeset
 from studio.jobs.jobs import STOPPED
-from studio.jobs.overview import SNAPSHOT, snapshot, summarise
+from studio.jobs.overview import SNAPSHOT, compare, snapshot
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
@@ -161,7 +161,7 @@ def test_cell_that_does_not_fit_gets_a_sentence(open_page):
 
 
 def test_overview_file_equals_the_live_result(default_view):
-    live = json.loads(summarise(default_view).to_json())
+    live = json.loads(compare(default_view).to_json())
     kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     for name in ("first_share", "together_share", "accuracy"):
         assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
