@@ -19,10 +19,13 @@ def of(name):
 
 
 def test_images_are_named_by_a_version():
-    for words in of("FROM"):
-        image = words.split()[0]
-        assert re.search(r":\d+\.\d+", image), image
-        assert not image.endswith("latest")
+    """Of both stages the same, which an owner may name by its digest."""
+    (base,) = of("ARG")
+    name, image = base.split("=")
+    assert re.search(r":\d+\.\d+", image), image
+    assert not image.endswith("latest")
+    assert {words.split()[0] for words in of("FROM")} == {f"${{{name}}}"}
+    assert f"--build-arg {name}=" in (ROOT / "docs" / "SERVER.md").read_text(encoding="utf-8")
 
 
 def test_it_does_not_run_as_root():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -14,6 +16,30 @@ from torch.utils._pytree import tree_leaves, tree_map
 from idc_core.base.config import config_file
 from idc_core.errors import ModelError
 from idc_core.guarded import Budget
+
+_ALIKE = {
+    "_log_softmax",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_softmax",
+    "_prelu_kernel",
+    "adaptive_avg_pool2d",
+    "all",
+    "any",
+    "cat",
+    "cumsum",
+    "hardswish",
+    "mean",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
+    "stack",
+    "tril",
+    "triu",
+}
+"""Operations that make at most as much as they are given: to ask for their form, as for that of operations number by
+number, PyTorch would import its compiler."""
 
 
 class TooLargeError(ModelError):
@@ -30,6 +56,11 @@ class Bounded(TorchDispatchMode):
     def __init__(self, budget: Budget) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._budget = budget
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Return False: nothing is compiled here, and only to say so PyTorch's compiler would be imported."""
+        return False
 
     def __torch_dispatch__(
         self,
@@ -64,8 +95,13 @@ def _storage(x: Tensor) -> int:
     return int(x.untyped_storage()._cdata)
 
 
-def _size(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+def _size(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
     """Return the bytes that an operation would make; 0 where that depends on the values of its inputs."""
+    name, given = func.overloadpacket.__name__, list(_tensors((args, kwargs)))
+    if torch.Tag.pointwise in func.tags or name in _ALIKE:
+        return _at_most(name, given)
+    if name == "addmm":
+        func, args, kwargs = torch.ops.aten.mm.default, args[1:3], {}
     try:
         without = tree_map(_without_memory, (args, kwargs))
         there = {_storage(x) for x in _tensors(without)}
@@ -74,6 +110,18 @@ def _size(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     except (RuntimeError, NotImplementedError, TypeError, ValueError, LookupError):
         return 0  # the operation itself says what is wrong, if anything is
     return sum(size for storage, size in made.items() if storage not in there)
+
+
+def _at_most(name: str, given: list[Tensor]) -> int:
+    """Return the most bytes that an operation makes of its inputs number by number, or of all of them together."""
+    widest = max((4, *(x.element_size() for x in given)))
+    if name.endswith("_") or not given:
+        return 0
+    try:
+        count = math.prod(np.broadcast_shapes(*(x.shape for x in given)))  # PyTorch's own imports an algebra system
+    except ValueError:  # they do not fit together, or need not
+        count = 0
+    return widest * (sum(x.numel() for x in given) if name in _ALIKE else count)
 
 
 def _without_memory(leaf: object) -> object:

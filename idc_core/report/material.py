@@ -17,7 +17,7 @@ from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.datasets import Dataset
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 from idc_core.importance.important_neurons import check_m
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import ModelCard, Network
@@ -148,6 +148,12 @@ def gather(
     traces = plan.traces(sources, open_executor, on_progress)
     if analysis is None:
         analysis = plan.planned(sources, open_executor, traces if plan.traced_alike else None).kept(on_progress)
+    neurons = {part.activations[plan.layer].shape[1] for part in traces} | {len(analysis.importance)}
+    if len(neurons) > 1:
+        raise DataError(
+            f"Kept results of {plan.layer!r} have {' and '.join(map(str, sorted(neurons)))} neurons: some were "
+            "imported or changed. Delete them on the page Runs, or with the folder of kept results."
+        )
     material = Material(plan, open_model, *traces, analysis, conditions)
     if not len(material.chosen):
         raise SettingError(f"There are no tests {conditions.words}: choose others, or use more tests.")

@@ -102,4 +102,12 @@ class PlannedAnalysis:
                     on_progress=on_progress,
                 )
 
-        return Planned(_KIND, self.key, make, self.settings)
+        return Planned(_KIND, self.key, make, self.settings, self._misfit)
+
+    def _misfit(self, found: Analysis) -> str:
+        expected = self.layer, self.m, len(self.test)
+        held = found.layer, found.m, len(found.predictions)
+        fits = held == expected and len(found.train_activations) <= len(self.train)
+        return (
+            "" if fits else f"is not of {self.layer!r}, m = {self.m}, {len(self.train):,} and {len(self.test):,} inputs"
+        )

@@ -35,13 +35,15 @@ Fingerprints = tuple[str, str, str]
 class Planned(Generic[_T]):
     """A result that is to be made or found.
 
-    `kind` and `key` are as `idc_core.store.place` takes them; with `settings`, by name, it is a run.
+    `kind` and `key` are as `idc_core.store.place` takes them; with `settings`, by name, it is a run. `misfit` says of
+    what a kept result is not that its key says, as a file from elsewhere may be; empty where it fits.
     """
 
     kind: str
     key: tuple[object, ...]
     make: Callable[[Progress | None], _T]
     settings: dict[str, object] | None = None
+    misfit: Callable[[_T], str] = lambda _: ""
 
     def kept(
         self,
@@ -50,22 +52,35 @@ class Planned(Generic[_T]):
         fresh: bool = False,
         on_problem: Callable[[DataError], None] | None = None,
     ) -> _T:
-        """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`."""
-        return store.kept(
-            self.kind,
-            self.key,
-            lambda: self.make(on_progress),
-            settings=self.settings,
-            scores=self._figures,
-            fresh=fresh,
-            on_progress=on_progress,
-            on_problem=on_problem,
+        """Return the result that is kept, or make and keep it; arguments and errors as `idc_core.store.kept`.
+
+        DataError also where a kept one does not fit.
+        """
+        return self._fitting(
+            store.kept(
+                self.kind,
+                self.key,
+                lambda: self.make(on_progress),
+                settings=self.settings,
+                scores=self._figures,
+                fresh=fresh,
+                on_progress=on_progress,
+                on_problem=on_problem,
+            )
         )
 
     def found(self) -> _T | None:
-        """Return the result if it is kept."""
+        """Return the result if it is kept; DataError where it does not fit."""
         result: _T = store.find(store.place(self.kind, self.key))
-        return None if result is store.MISSING else result
+        return None if result is store.MISSING else self._fitting(result)
+
+    def _fitting(self, result: _T) -> _T:
+        if wrong := self.misfit(result):
+            raise DataError(
+                f"The kept result {store.place(self.kind, self.key)} {wrong}: it was imported or changed. Delete this "
+                "file; it is made again."
+            )
+        return result
 
     def _figures(self, value: _T) -> dict[str, float]:
         return {} if self.settings is None else RUN_KINDS[self.kind].figures(value, self.settings)
@@ -90,7 +105,13 @@ def planned_traces(source: Source, layer: str, open_executor: OpenExecutor = Her
                 executor, source, (layer,), RelevanceSettings(), unfinished=unfinished, on_progress=on_progress
             )
 
-    return Planned("trace", key, make)
+    inputs = None if source.live is None else len(source.live[1])
+
+    def misfit(found: Traces) -> str:
+        fits = layer in found.activations and inputs in (None, len(found.scores))
+        return "" if fits else f"is not of {layer!r} and {inputs} inputs"
+
+    return Planned("trace", key, make, misfit=misfit)
 
 
 def planned_statistics(

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import idc_core as idc
 from idc_core import store
 from idc_core.cli import main
 from idc_core.errors import DataError
-from idc_core.runs import RUN_KINDS, find_runs, import_runs
+from idc_core.runs import RUN_KINDS, PlannedAnalysis, find_runs, import_runs
 from idc_core.runs.agreement import _CHECKS
 from idc_core.store import result_file
 from tests.runs.conftest import analysis, keep, told
@@ -163,6 +164,18 @@ def test_a_hostile_file_is_refused_in_a_sentence_and_leaves_nothing(elsewhere, t
     assert len(sentence) < 700
     assert not list((tmp_path / "here").rglob("*.safetensors"))
     assert not list((tmp_path / "here").rglob("*.partial"))
+
+
+def test_a_run_under_the_name_of_another_is_found_out(home, capsys):
+    """A file's name is a digest that cannot be checked: what lies under it is compared when it is asked for."""
+    data = {split: idc.load_dataset("digits", split, 100) for split in ("train", "test")}
+    plan = PlannedAnalysis(idc.load_model("lenet1-digits").card, data["train"], data["test"], "conv2", 3)
+    here = store.place("analysis", plan.key)
+    other = store.place("analysis", ("other",))
+    keep(("other",), analysis(tests=60))
+    other.rename(here)
+    with pytest.raises(DataError, match=r"is not of 'conv2', m = 3, 100 and 100 inputs: it was imported or changed\."):
+        plan.planned(plan.sources(lambda: None)).found()
 
 
 def test_every_kind_is_looked_through():
