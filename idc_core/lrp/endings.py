@@ -244,16 +244,15 @@ def note(name: str, args: Args, kwargs: Kwargs, result: object, *, maps: bool = 
     So on maps of one class, and with `maps` on those of several, (n, classes, positions...). What an operation writes
     into is another value afterwards.
     """
-    if name == "pick_outputs":
-        result._idc_picked = args  # type: ignore[attr-defined]
-        return
-    if plain_name(name, kwargs)[1]:
-        if hasattr(result, "_idc_ending"):
+    operation = _MEANT.get(name)
+    if operation is None:
+        if name == "pick_outputs":
+            result._idc_picked = args  # type: ignore[attr-defined]
+        elif hasattr(result, "_idc_ending") and plain_name(name, kwargs)[1]:
             del result._idc_ending
         return
-    operation = _MEANT.get(name)
     result = result[0] if name == "max" and isinstance(result, tuple) else result
-    if operation is None or not isinstance(result, Tensor) or not _is_noted(result, maps):
+    if not isinstance(result, Tensor) or not _is_noted(result, maps):
         return
     given = [*args[:2], *(kwargs[key] for key in ("input", "other") if key in kwargs)]
     if operation not in _OF_TWO:

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from idc_core.base.files import SHIPPED
 from idc_core.errors import ModelError
 
 _SYNSET = re.compile(r"n\d{8}")
@@ -56,8 +58,9 @@ def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where:
     Notes
     -----
     Names are compared without case, spaces and underscores; one of several synonyms with commas between them is enough,
-    and an id of WordNet in front of a name does not count. Classes that are called by whole numbers are outputs of
-    these numbers, where a network has more outputs than the data have classes, or names that are words.
+    and an id of WordNet in front of a name does not count. Ids alone are those of the 1,000 classes of ImageNet, where
+    a network has as many outputs, or 1,001. Classes that are called by whole numbers are outputs of these numbers,
+    where a network has more outputs than the data have classes, or names that are words.
     """
     if len(own) != outputs:
         own = ()
@@ -66,13 +69,16 @@ def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where:
     if by_name is not None:
         said = told or by_name != tuple(range(outputs))
         return ClassOrder(by_name, _said(by_name, own, classes) if said else "")
+    by_synset = _by_synset(told, outputs, classes)
+    if by_synset is not None:
+        return ClassOrder(by_synset, _said(by_synset, own or _synsets(outputs - _IMAGENET), classes))
     numbers = tuple(int(name) if re.fullmatch(r"\d{1,9}", name) else -1 for name in classes)
     by_number = min(numbers, default=-1) >= 0 and max(numbers) < outputs and len(set(numbers)) == len(numbers)
     if by_number and (told or outputs > len(classes)):
         return ClassOrder(numbers, _said(numbers, own or tuple(map(str, range(outputs))), classes))
     if tuple(classes) == ("False", "True") and outputs == len(classes):
         return ClassOrder((0, 1), _said((0, 1), own, classes) if told else "")
-    if outputs == len(classes) and (not told or (outputs == _IMAGENET and _all_synsets(classes))):
+    if outputs == len(classes) and not told:
         return ClassOrder(tuple(range(outputs)))
     if not told:
         return None
@@ -85,8 +91,25 @@ def _numbered(name: str, place: int) -> bool:
     return found is not None and int(found[2]) in (place, place + 1)
 
 
-def _all_synsets(names: Sequence[str]) -> bool:
-    return list(names) == sorted(names) and all(_SYNSET.fullmatch(name) for name in names)
+@cache
+def _synsets(before: int) -> tuple[str, ...]:
+    """Return the ids of WordNet of the 1,000 classes of ImageNet, in the order of outputs, behind so many others."""
+    ids = (SHIPPED / "assets" / "imagenet-synsets.txt").read_text(encoding="utf-8").split()
+    return (*(f"background {number}" for number in range(before)), *ids)
+
+
+def _by_synset(own: Sequence[str], outputs: int, classes: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the outputs of a network for ImageNet, where classes are called by ids of WordNet; None for others.
+
+    TensorFlow's have one more output, for what is none of the classes, in front.
+    """
+    found = [_SYNSET.match(name) for name in classes]
+    more = outputs - _IMAGENET
+    if more not in (0, 1) or not all(found) or (own and not ("tench" in own[more] and "toilet" in own[-1])):
+        return None
+    places = {synset: place for place, synset in enumerate(_synsets(more))}
+    order = [places.get(one[0], -1) for one in found if one is not None]
+    return tuple(order) if min(order) >= 0 and len(set(order)) == len(order) else None
 
 
 def _plain(name: str) -> str:

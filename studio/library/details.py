@@ -50,6 +50,8 @@ def draw(entry: Entry) -> None:
             help=f"Reads the file of {size(entry.stamp.size)} once more.",
         )
     if entry.facts is None:
+        if entry.kind == "data" and may_change(entry):
+            choose_preparation(entry)  # what the files do not tell may be what they could not be read for
         return
     if entry.kind == "data":
         _draw_data(entry)

@@ -72,6 +72,14 @@ def test_names_of_other_classes_are_refused_side_by_side(own, classes, said):
     assert all(repr(name) in str(caught.value) for name in (*own, *classes))
 
 
+@pytest.mark.parametrize("own", [(), ("tench, Tinca tinca", *map(str, range(998)), "toilet tissue")])
+def test_ids_of_wordnet_are_outputs_of_networks_for_imagenet(own):
+    classes = ("n01440764", "n02102040", "n03888257_parachute")
+    assert class_order(own, 1000, classes, "It").outputs == (0, 217, 701)
+    assert class_order((), 1001, classes, "It").outputs == (1, 218, 702)
+    assert class_order((), 999, classes, "It") is None
+
+
 def test_without_names_other_numbers_of_classes_fit_nothing():
     assert class_order((), 3, ("cat", "dog"), "It") is None
 

@@ -300,6 +300,19 @@ def test_scaling_is_tried_and_kept(home):
     assert "multiplied by 255" in next(one.label for one in app.expander if one.label.startswith("Scaling"))
 
 
+def test_data_that_could_not_be_read_are_read_once_their_targets_are_named(home):
+    path = home / "flowers.csv"
+    path.write_text("a;b;species\n" + "\n".join(f"{n},5;{n};{'xyz'[n % 3]}" for n in range(30)))
+    app = add(open_page("library"), path)
+    assert "such as --targets species" in app.error[0].value
+    entry = next(iter(library.ENTRIES.listed().values()))
+    app.text_input(key=f"library-targets-{entry.id}").input("species")
+    next(one for one in app.button if one.label == "Read with these settings").click().run()
+    assert not app.exception
+    assert not app.error
+    assert only_entry().data.class_names == ("x", "y", "z")
+
+
 def test_data_are_prepared_anew(home):
     path = home / "some.npz"
     np.savez(path, inputs=np.random.default_rng(0).random((40, 1, 28, 28)), targets=np.arange(40) % 10)

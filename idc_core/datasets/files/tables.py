@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -48,8 +49,8 @@ _NUMBERING = ("", "id", "index", "unnamed: 0")
 _SPLIT = "split"
 _OFFERED = 12
 """Columns that are listed in a line to copy."""
-_READ_AS = b"idc-read-as"
-"""Key of a table's metadata: how it was read."""
+_READ_AS = f"read-as-{secrets.token_hex(8)}".encode()
+"""Key of a table's metadata, that no file can have: how it was read."""
 
 MOST_COLUMNS = 20_000
 _MOST_NAME = 200

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from PIL import Image
 
+import idc_core as idc
 from idc_core.datasets.tokenizing import tokenize
 from idc_core.guarded import read_photo
 from idc_core.models.formats import NETWORK_FORMATS
@@ -101,3 +103,24 @@ def test_pictures_are_brought_to_their_size_as_the_processor_does(kind, tmp_path
         found = network(torch.from_numpy(np.stack(fitted)).float() / 255).logits
     told = scores_of_pipeline("image-classification", folder, given)
     np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
+
+
+def test_class_folders_are_matched_with_the_labels_of_the_folder(tmp_path):
+    folder = picture_folder(tmp_path / "net", "vit")
+    given = pictures(12)
+    for number, picture in enumerate(given):
+        place = tmp_path / "photos" / ("train" if number % 2 else "test") / sorted(NAMES)[number // 2 % 3]
+        place.mkdir(parents=True, exist_ok=True)
+        picture.save(place / f"{number}.png")
+    network = idc.load_model(folder, data=tmp_path / "photos")
+    data = idc.load_dataset(network.card.dataset, "test")
+    assert data.class_names == tuple(sorted(NAMES))
+    assert data.class_names != NAMES
+    with torch.no_grad():
+        found = network(torch.from_numpy(np.array(data.inputs[:])))
+    shown = [
+        Image.fromarray(np.rint(255 * one).astype(np.uint8).transpose(1, 2, 0)) for one in np.array(data.inputs[:])
+    ]
+    told = scores_of_pipeline("image-classification", folder, shown)
+    np.testing.assert_allclose(found, told[:, [NAMES.index(name) for name in data.class_names]], atol=1e-5, rtol=0)
+    assert "0 'good' is 'good'" in next(one for one in network.remarks if one.startswith("Outputs and classes"))
