@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 from studio import starting
 
@@ -28,12 +29,17 @@ def test_connections_send_at_once_also_where_the_socket_names_no_protocol(monkey
 
 def test_other_libraries_wait_for_the_first_page(monkeypatch):
     loaded: list[str] = []
-    monkeypatch.setattr(starting.importlib, "import_module", loaded.append)
+
+    def load(name: str) -> SimpleNamespace:
+        loaded.append(name)
+        return SimpleNamespace(prepare_first_visit=lambda: loaded.append("a worker"))
+
+    monkeypatch.setattr(starting.importlib, "import_module", load)
     monkeypatch.setattr(starting.shown, "wait", lambda seconds: loaded.append("a page"))
     monkeypatch.setattr(starting, "_QUIET_S", 0)
     starting._load()
     place = loaded.index("a page")
-    assert tuple(loaded[:place]) == starting._FIRST
+    assert tuple(loaded[:place]) == (*starting._FIRST, starting._WORK, "a worker")
     assert {*starting._LATER, "studio.relevance.one_test"} <= set(loaded[place:])
     assert not [name for name in loaded if name.endswith("__main__")]  # they are commands
 
