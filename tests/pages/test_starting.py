@@ -6,7 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+from idc_core import store
 from studio import starting
+from studio.jobs import results
 
 
 def test_connections_send_at_once_also_where_the_socket_names_no_protocol(monkeypatch):
@@ -58,3 +60,14 @@ def test_other_libraries_are_loaded_between_pages(monkeypatch):
         assert not loaded.wait(0.1)
     thread.join(20)
     assert loaded.is_set()
+
+
+def test_a_worker_is_started_before_there_is_work_only_where_nothing_is_kept(monkeypatch, tmp_path):
+    started: list[str] = []
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(results, "shelf", lambda: SimpleNamespace(prepare=lambda: started.append("a worker")))
+    results.prepare_first_visit()
+    assert started == ["a worker"]
+    store.kept("trace", "one", lambda: 1)
+    results.prepare_first_visit()
+    assert started == ["a worker"]
