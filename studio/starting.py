@@ -16,10 +16,15 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+
+from idc_core.errors import IdcError
 
 _FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
 """What the Overview needs."""
+
+_WORK = "studio.jobs.results"
+"""What starts the process that does the work of pages: it loads torch while the first page is drawn."""
 
 _LATER = ("torch", "scipy.optimize", "scipy.stats", "duckdb")
 """What other pages need that takes long to load, in pieces; most of them the first one."""
@@ -91,6 +96,8 @@ def _listens(one: socket.socket) -> bool:
 def _load() -> None:
     for name in _FIRST:
         importlib.import_module(name)
+    with suppress(IdcError):  # the page tells that the home folder cannot be used
+        importlib.import_module(_WORK).prepare_first_visit()
     shown.wait(_ALONE_S)
     import studio
 

@@ -264,7 +264,7 @@ def idc_settings(setup: Setup) -> IdcSettings:
 
 
 def prepare_first_visit() -> None:
-    """Start the process that will do the work of the next page, unless results are kept: it may then have none."""
+    """Start the process that will do the work of pages, unless results are kept: it may then have none for long."""
     if store.is_empty():
         shelf().prepare()
 

@@ -29,8 +29,8 @@ _log = logging.getLogger("idc_core")
 _MOST = 4
 """Workers at most unless the config file says otherwise: each takes a few hundred megabytes."""
 
-_START_S = 2.0
-"""Seconds that a worker takes to start, as long as none has said how long it took."""
+_START_S, _MOST_START_S = 2.0, 20.0
+"""Seconds that a worker takes to start, as long as none has said how long it took, and at most."""
 
 _START = (
     "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from studio.jobs.worker_process import main; main()"
@@ -159,7 +159,7 @@ class Worker:
                 if report(*words) is False:
                     _write(process, ("stop", self._number))
             elif kind == "ready":
-                self.start_s = words[0]
+                self.start_s = min(words[0], _MOST_START_S)  # the computer's clock may have been set meanwhile
             elif kind == "told":
                 tell(*words)
             else:

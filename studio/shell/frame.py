@@ -16,7 +16,7 @@ from idc_core.errors import CancelledError, IdcError
 from studio import starting
 from studio.jobs import jobs
 from studio.jobs.overview import snapshot
-from studio.jobs.results import View, neuron_said, open_view, prepare_first_visit, warm
+from studio.jobs.results import View, neuron_said, open_view, warm
 from studio.jobs.wording import tests_name
 from studio.shell import account, own_setup, pins, presenting, search, tabs, test_filter, tour
 from studio.shell.pages import PAGES, asked_page, navigation
@@ -83,7 +83,6 @@ def run() -> None:
         line.caption(default_line(kept))
         tour.guide(guide, entry.name, kept)
         _run(script, kept)
-        prepare_first_visit()
         _drawn(former, DEFAULT)
         # What the sidebar lists takes a second to load; the page has not waited for it.
         _draw_sidebar()

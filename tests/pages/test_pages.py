@@ -3,13 +3,14 @@
 import html
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.wording import typeset
 from studio.jobs.jobs import STOPPED
-from studio.jobs.overview import SNAPSHOT, compare, snapshot
+from studio.jobs.overview import SNAPSHOT, compare, snapshot, summarise
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
@@ -173,6 +174,14 @@ def test_overview_file_equals_the_live_result(default_view):
             assert one.pop(name) == pytest.approx(other.pop(name), rel=1e-5)
         assert one == other
     assert kept == live, "run `python -m studio.overview` to write the Overview's file anew"
+
+
+def test_pages_of_the_default_setup_alone_take_its_findings_from_the_file(default_view, monkeypatch, tmp_path):
+    other = json.loads(SNAPSHOT.read_text(encoding="utf-8")) | {"tests": 7}
+    (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
+    monkeypatch.setattr("studio.jobs.overview.SNAPSHOT", tmp_path / "overview.json")
+    assert summarise(default_view).tests == 7
+    assert summarise(replace(default_view, setup=replace(default_view.setup, classes=("3",)))).tests != 7
 
 
 def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):

@@ -4,8 +4,11 @@ import asyncio
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+from idc_core import store
 from studio import starting
+from studio.jobs import results
 
 
 def test_connections_send_at_once_also_where_the_socket_names_no_protocol(monkeypatch):
@@ -28,12 +31,17 @@ def test_connections_send_at_once_also_where_the_socket_names_no_protocol(monkey
 
 def test_other_libraries_wait_for_the_first_page(monkeypatch):
     loaded: list[str] = []
-    monkeypatch.setattr(starting.importlib, "import_module", loaded.append)
+
+    def load(name: str) -> SimpleNamespace:
+        loaded.append(name)
+        return SimpleNamespace(prepare_first_visit=lambda: loaded.append("a worker"))
+
+    monkeypatch.setattr(starting.importlib, "import_module", load)
     monkeypatch.setattr(starting.shown, "wait", lambda seconds: loaded.append("a page"))
     monkeypatch.setattr(starting, "_QUIET_S", 0)
     starting._load()
     place = loaded.index("a page")
-    assert tuple(loaded[:place]) == starting._FIRST
+    assert tuple(loaded[:place]) == (*starting._FIRST, starting._WORK, "a worker")
     assert {*starting._LATER, "studio.relevance.one_test"} <= set(loaded[place:])
     assert not [name for name in loaded if name.endswith("__main__")]  # they are commands
 
@@ -52,3 +60,14 @@ def test_other_libraries_are_loaded_between_pages(monkeypatch):
         assert not loaded.wait(0.1)
     thread.join(20)
     assert loaded.is_set()
+
+
+def test_a_worker_is_started_before_there_is_work_only_where_nothing_is_kept(monkeypatch, tmp_path):
+    started: list[str] = []
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(results, "shelf", lambda: SimpleNamespace(prepare=lambda: started.append("a worker")))
+    results.prepare_first_visit()
+    assert started == ["a worker"]
+    store.kept("trace", "one", lambda: 1)
+    results.prepare_first_visit()
+    assert started == ["a worker"]
