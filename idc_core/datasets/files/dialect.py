@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -16,6 +17,7 @@ _LINES = 20
 """Rows from which the sign between columns is told."""
 
 _START = 1 << 22
+_BLOCK = 1 << 20
 _LATIN = "cp1252"
 """What Windows calls latin-1: the same letters, and some signs more."""
 
@@ -48,11 +50,14 @@ class Dialect:
 
 def as_utf_8(content: bytes, where: str) -> tuple[bytes, bool]:
     """Return a text in UTF-8, and whether it came in latin-1; DataError where it is neither."""
+    decoder, position = codecs.getincrementaldecoder("utf-8")(), 0
     try:
-        content.decode()
+        for position in range(0, len(content), _BLOCK):  # a table as one text would take several times its memory
+            decoder.decode(content[position : position + _BLOCK])
+        decoder.decode(b"", final=True)
         return content, False
     except UnicodeDecodeError as error:
-        position = error.start
+        position += error.start
     try:
         text = content.decode(_LATIN)
     except UnicodeDecodeError:
