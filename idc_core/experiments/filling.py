@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +159,7 @@ class _Loop:
         ways = ways_to_change(shape, self.settings.seed)
         recipe = self.random.choice(list(dict.fromkeys(step.recipe for step in ways)))
         alike = [step for step in ways if step.recipe == recipe]
-        drawn: dict[str, Any] = dict(alike[self.random.integers(len(alike))].settings)
+        drawn: dict[str, object] = dict(alike[self.random.integers(len(alike))].settings)
         for name, value in drawn.items():
             if isinstance(value, float):
                 ends = [float(str(step.settings[name])) for step in alike]

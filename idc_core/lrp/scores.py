@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from idc_core.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SCORES = ("logits", "scores", "output", "out", "predictions", "prediction")
 """Names under which networks give their scores, where they give several things."""
@@ -32,14 +35,14 @@ def scores_of(output: object, name: str = "") -> Any:
     return output if scores is None else scores
 
 
-def outputs_of(output: object) -> dict[str, Any]:
+def outputs_of(output: object) -> dict[str, Tensor]:
     """Return each tensor of what a network returned by its name or number, with dots between those of nested ones."""
-    found: dict[str, Any] = {}
+    found: dict[str, Tensor] = {}
     _collect(output, "", found, _DEEPEST)
     return found
 
 
-def _collect(output: object, name: str, found: dict[str, Any], depth: int) -> None:
+def _collect(output: object, name: str, found: dict[str, Tensor], depth: int) -> None:
     from torch import Tensor
 
     if isinstance(output, Tensor):

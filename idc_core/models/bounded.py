@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from idc_core.base.config import config_file
 from idc_core.errors import ModelError
 from idc_core.guarded import Budget
+from idc_core.lrp.calls import Args, Kwargs, Operation
 
 _ALIKE = {
     "_log_softmax",
@@ -63,12 +64,8 @@ class Bounded(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+        self, func: Operation, types: Iterable[type], args: Args = (), kwargs: Kwargs | None = None
+    ) -> object:
         """Run one operation."""
         given = kwargs or {}
         there = {_storage(x) for x in _tensors((args, given))}
@@ -95,7 +92,7 @@ def _storage(x: Tensor) -> int:
     return int(x.untyped_storage()._cdata)
 
 
-def _size(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+def _size(func: Any, args: Args, kwargs: Kwargs) -> int:
     """Return the bytes that an operation would make; 0 where that depends on the values of its inputs."""
     name, given = func.overloadpacket.__name__, list(_tensors((args, kwargs)))
     if torch.Tag.pointwise in func.tags or name in _ALIKE:

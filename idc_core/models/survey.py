@@ -103,7 +103,7 @@ class Survey:
         self._wanted = wanted
         self._modules = dict(network.named_modules())
         self._running: list[str] = []
-        self._named: dict[str, Any] = {}
+        self._named: Kwargs = {}
         named = [(name, module) for name, module in self._modules.items() if name]
         hooks = [module.register_forward_pre_hook(self._entering(name)) for name, module in named]
         hooks += [module.register_forward_hook(self._noting(name)) for name, module in named]
@@ -169,7 +169,7 @@ class Survey:
 
         return hook
 
-    def _returning(self, module: nn.Module, inputs: object, named: dict[str, Any], output: object) -> None:
+    def _returning(self, module: nn.Module, inputs: object, named: Kwargs, output: object) -> None:
         self._named = named
 
     def _has_neurons(self, name: str) -> bool:

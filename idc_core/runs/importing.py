@@ -233,7 +233,7 @@ def _classes(kind: str, result: type) -> set[str]:
     return {f"{one.__module__}:{one.__qualname__}" for one in classes}
 
 
-def _within(hint: Any) -> set[type]:
+def _within(hint: object) -> set[type]:
     """Return the dataclasses that an annotation names, and those of their fields."""
     if isinstance(hint, type) and is_dataclass(hint):
         hints = get_type_hints(hint)
@@ -241,7 +241,7 @@ def _within(hint: Any) -> set[type]:
     return {kind for part in get_args(hint) for kind in _within(part)}
 
 
-def _check_value(facts: store.Facts, value: Any, kind: type) -> None:
+def _check_value(facts: store.Facts, value: object, kind: type) -> None:
     """Refuse a result of another class than its kind's, one that does not agree with its facts, or other figures."""
     if type(value) is not kind:
         raise DataError(f"it holds a {type(value).__qualname__}, where {kind.__qualname__} was expected.")
@@ -260,7 +260,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {int: (int, np.integer), float: (int, f
 """What may be where numbers are annotated; a truth value may not."""
 
 
-def _misfit(held: object, hint: Any, where: str = "it") -> str:
+def _misfit(held: object, hint: object, where: str = "it") -> str:
     """Say what of a value is not of the type that is annotated; empty where all is. Arrays are not looked into."""
     options = get_args(hint)
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
@@ -292,5 +292,5 @@ def _parts(held: Any, kind: type, options: tuple[Any, ...], where: str) -> Itera
         yield from ((one, of, where) for one, of in zip(held, options, strict=False))
 
 
-def _other(held: object, hint: Any, where: str) -> str:
+def _other(held: object, hint: object, where: str) -> str:
     return f"{where} is a {type(held).__qualname__}, where {hint} was expected"
