@@ -151,6 +151,8 @@ UNFIT = {
     ("analyze", "--data"): [["--data", "20newsgroups"]],
     ("analyze", "--layer"): [["--layer", "nowhere"]],
     ("analyze", "--clustering"): [["--clustering", "dbscan", "--clusters", "3"]],
+    ("analyze", "--output"): [["--output", "boxes"]],
+    ("analyze", "--class-names"): [["--class-names", "a,b"]],
     ("fill-grid", "--layer"): [["--layer", "nowhere"]],
     ("report", "--layer"): [["--layer", "nowhere"]],
     ("report", "--class"): [["--class", "ten"]],
