@@ -36,8 +36,12 @@ _Sides = Sequence[int | None]
 
 
 def check_agreement(kind: str, value: Any, settings: _Settings) -> None:
-    """Raise `DataError`, which says what does not agree, unless a result of a kind agrees with its settings."""
-    _CHECKS[kind](value, settings)
+    """Raise `DataError`, which says what does not agree, unless a result of a kind agrees with its settings.
+
+    Of a kind that is added from elsewhere, only its class and figures can be checked, by whoever calls this.
+    """
+    if kind in _CHECKS:
+        _CHECKS[kind](value, settings)
 
 
 def _analysis(found: Analysis, settings: _Settings) -> None:

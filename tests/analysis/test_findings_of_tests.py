@@ -145,7 +145,7 @@ def test_every_sentence_carries_its_control(digits, conditions, compare):
     by_subject = {sentences.about(result, one.subject) for one in result.findings}
     measured = {sentences.reach(result), sentences.nothing(result)}
     said = {one.sentence for one in sentences.told(result)}
-    assert set(sentences.finding(result)) <= by_subject | measured | said
+    assert set(sentences.summary(result)) <= by_subject | measured | said
 
 
 def test_one_test_and_a_network_that_is_always_right_are_no_trouble(digits):

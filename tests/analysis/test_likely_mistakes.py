@@ -175,9 +175,9 @@ def test_classes_in_another_order_are_named():
 @pytest.mark.parametrize(
     ("what", "scores"),
     [
-        ("softmax", lambda x: (x - x.logsumexp(1, keepdim=True)).exp()),
-        ("log-softmax", lambda x: x - x.logsumexp(1, keepdim=True)),
-        ("sigmoid", lambda x: 1 / (1 + (-x).exp())),
+        ("softmax", lambda x: x.softmax(1).clamp(1e-7, 1)),
+        ("log-softmax", lambda x: x.softmax(1).clamp(1e-7, 1).log()),
+        ("sigmoid", lambda x: x.sigmoid().clamp(1e-7, 1 - 1e-7)),
     ],
 )
 def test_probabilities_are_named(what, scores):
@@ -187,9 +187,12 @@ def test_probabilities_are_named(what, scores):
     assert f"before the {what}" in said["softmax"]
 
 
-def test_a_softmax_that_the_engine_sees_is_a_note():
+@pytest.mark.parametrize(
+    "scores", [lambda x: x.softmax(1), lambda x: (x - x.logsumexp(1, keepdim=True)).exp()], ids=["called", "written"]
+)
+def test_a_softmax_that_the_engine_sees_is_a_note(scores):
     idc.dataset("tried-data")(digits)
-    idc.network("tried", data="tried-data")(lambda: Before(lenet(), scores=lambda x: x.softmax(1)))
+    idc.network("tried", data="tried-data")(lambda: Before(lenet(), scores=scores))
     checked = check_network("tried")
     assert checked.mistakes == ()
     assert checked.notes == ("The network ends in a softmax; scores before it are analysed.",)
@@ -322,7 +325,10 @@ def test_few_equal_rows_of_a_table_are_a_note():
     idc.network("tried", data="tried-data")(lambda: net)
     checked = check_network("tried")
     assert checked.mistakes == ()
-    assert [note.split(" are")[0] for note in checked.notes] == ["1 of 300 training inputs", "1 of 300 tests"]
+    assert [note.split(" are")[0] for note in checked.notes if note[0].isdigit()] == [
+        "1 of 300 training inputs",
+        "1 of 300 tests",
+    ]
 
 
 def test_a_class_without_tests_or_training_inputs_is_named():

@@ -160,10 +160,10 @@ def encoder():
 
 @pytest.mark.parametrize("part", ["class", "last"])
 def test_one_token_is_explained_alone(encoder, part):
-    found = idc.relevance(encoder, SEQUENCES, ["input"], "epsilon", 0.0, of=(f"block@{part}", 3))["input"]
+    found = idc.relevance(encoder, SEQUENCES, ["input"], "z", of=(f"block@{part}", 3))["input"]
     token = 0 if part == "class" else 4
     short = Written(lambda net, x: net.block(net.start(x))[:, token], start=encoder.start, block=encoder.block).eval()
-    expected = idc.relevance(short, SEQUENCES, ["input"], "epsilon", 0.0, target=3)["input"]
+    expected = idc.relevance(short, SEQUENCES, ["input"], "z", target=3)["input"]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

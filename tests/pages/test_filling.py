@@ -51,7 +51,7 @@ def found():
 def test_stopped_it_offers_to_go_on_and_is_there_without_a_click_once_made(open_page, monkeypatch):
     monkeypatch.setattr(page, "FillSettings", partial(FEW, seed=1))
     app = open_page("coverage", tab="fill")
-    assert "Valid generated inputs reach" not in text(app)
+    assert "Reached by valid generated inputs" not in text(app)
     app.session_state[STOPPED] = True
     app.button(key="fill-all-start").click().run()
     assert not app.exception
@@ -60,10 +60,10 @@ def test_stopped_it_offers_to_go_on_and_is_there_without_a_click_once_made(open_
     assert not app.exception
     assert "Reached by valid generated inputs" in text(app)
     app = open_page("coverage", tab="fill")
-    assert "Valid generated inputs reach" in text(app)
+    assert "Reached by valid generated inputs" in text(app)
     monkeypatch.setattr(page, "FillSettings", partial(FEW, seed=2))
     app.run()
-    assert "Valid generated inputs reach" not in text(app)
+    assert "Reached by valid generated inputs" not in text(app)
 
 
 def test_the_page_says_what_was_reached_beside_what_is_accepted_of_bad_inputs(open_page):

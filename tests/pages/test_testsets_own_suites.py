@@ -66,7 +66,7 @@ def test_every_suite_is_kept_under_its_own_name(open_page, view):
 def test_a_saved_suite_can_be_the_tests_of_all_pages(open_page, view):
     name = save_suite("The first *forty*", select_tests(original(view.test), range(40))).stem
     app = open_page("testsets", tab="own")
-    assert "**1 saved suite can be compared with these tests.**" in text(app)
+    assert "1 saved suite can be compared with these tests." in text(app)
     app.button(key=f"open-{name}").click().run()
     assert not app.exception
     assert app.query_params["data"] == name
