@@ -93,7 +93,10 @@ def _numbered(name: str, place: int) -> bool:
 
 @cache
 def _synsets(before: int) -> tuple[str, ...]:
-    """Return the ids of WordNet of the 1,000 classes of ImageNet, in the order of outputs, behind so many others."""
+    """Return the ids of WordNet of the 1,000 classes of ImageNet in the order of outputs, behind so many others.
+
+    The order is that of O. Russakovsky et al., "ImageNet Large Scale Visual Recognition Challenge", IJCV 115, 2015.
+    """
     ids = (SHIPPED / "assets" / "imagenet-synsets.txt").read_text(encoding="utf-8").split()
     return (*(f"background {number}" for number in range(before)), *ids)
 
