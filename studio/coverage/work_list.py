@@ -41,11 +41,12 @@ _DECIDED = {"": "All", "open": "Undecided", "accepted": "Accepted", "not needed"
 def draw(view: View) -> None:
     """Show which cells are empty, what could fill them, and what accepted inputs change."""
     _draw_list(view)
+    errors = "misclassified tests one step away, then by " if view.correct is not None else ""
     layout.computed(
         view,
         "A step moves one neuron to the next cluster. Ranked by reach, cells that training inputs reach come first, "
-        "then cells that valid generated inputs reach; ties go by misclassified tests one step away, then by training "
-        f"inputs. Inputs are made by changing the tests closest to the cell until they lie in it. {DISTANCE}",
+        f"then cells that valid generated inputs reach; ties go by {errors}training inputs. Inputs are made by "
+        f"changing the tests closest to the cell until they lie in it. {DISTANCE}",
     )
 
 

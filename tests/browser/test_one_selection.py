@@ -33,7 +33,7 @@ def test_a_test_clicked_in_a_cell_is_followed_over_three_pages(visitor, view):
 
     visitor.follow("relevance")
     finding = visitor.page.locator('[data-testid="stMain"] [data-testid="stMarkdown"] strong').first.inner_text()
-    assert finding.startswith(f"Test {number} ")
+    assert re.match(rf"Test {number}\b", finding)
     for name in ("neurons", "clusters"):
         visitor.follow(name)
         assert f"test {number}" in sidebar(visitor), name

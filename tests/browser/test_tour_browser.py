@@ -104,7 +104,7 @@ def test_by_keyboard_alone_to_the_finding(visitor, first):
     expect(panel(visitor)).to_have_count(0)
     visitor.settle()
     assert remembered(visitor) == "finished"
-    assert "No test reaches this cell." in visitor.text()
+    assert "Tests closest to cell " in visitor.text()
     assert visitor.faults() == []
 
 
