@@ -71,7 +71,12 @@ def run() -> None:
     _keep_history()
     own_setup.follow()
     if entry.setup != "none":
-        for sentence in not_found(entry.name):
+        try:
+            missing = not_found(entry.name)
+        except IdcError as error:  # the chosen network, or its data, cannot be opened any more
+            st.error(literal(error))
+            st.stop()
+        for sentence in missing:
             st.warning(literal(sentence))
     guide = tour.begin(entry.name)
     if entry.setup == "none":

@@ -13,11 +13,13 @@ from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, SUSPECTS, Cond
 from idc_core.base import ranges
 from idc_core.base.parameters import Parameter
 from idc_core.coverage.idc_settings import CONTROLS
+from idc_core.errors import DataError
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
 from studio.state import address, allowed, visitor
 from studio.state.selection import change_setup
 
 if TYPE_CHECKING:
+    from idc_core.datasets import DatasetEntry
     from idc_core.models import ModelEntry
 
 MOST_NEURONS = 12
@@ -387,10 +389,16 @@ def fitting_data(model: ModelEntry) -> list[str]:
     from idc_core.suites import enter_saved
 
     own = DATASETS[model.dataset]
-    form = (own.input_shape, own.task, len(own.class_names))
-    fitting = [
-        name
-        for name, data in visitor.datasets().items()
-        if name == model.dataset or (data.input_shape, data.task, len(data.class_names)) == form
-    ]
+    form = _form(own)
+    if form is None:
+        return [model.dataset]
+    fitting = [name for name, data in visitor.datasets().items() if name == model.dataset or _form(data) == form]
     return fitting + enter_saved(own, visitor.person())
+
+
+def _form(data: DatasetEntry) -> tuple[object, ...] | None:
+    """Return what networks for data need; None where they cannot be read, which is told where they are opened."""
+    try:
+        return data.input_shape, data.task, len(data.class_names)
+    except DataError:
+        return None

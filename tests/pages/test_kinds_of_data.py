@@ -1,7 +1,11 @@
 """Pages on other kinds of data: foreign classes, colour pictures, numbers instead of classes, and words."""
 
 import pytest
+from torch import nn
 
+import idc_core as idc
+from idc_core.datasets import DATASETS
+from idc_core.models import MODELS
 from studio.shell.pages import PAGES
 from tests.pages.reading import TABS
 
@@ -113,3 +117,16 @@ def test_characters(small_data, open_page, monkeypatch, name):
     app = open_page(name, model="Character LSTM on SQL")
     assert not app.exception
     assert not app.error
+
+
+@pytest.mark.parametrize("name", ["overview", "library", "differential"])
+def test_data_that_are_gone_stop_no_page_of_others(open_page, tmp_path, name):
+    idc.dataset("gone")(lambda split: tmp_path / "gone.csv")
+    idc.network("of-gone", data="gone")(lambda: nn.Linear(3, 2))
+    try:
+        assert not open_page(name).exception
+        app = open_page(name, model="of-gone")
+        assert not app.exception
+        assert name == "library" or any("gone.csv is not there" in error.value for error in app.error)
+    finally:
+        del MODELS["of-gone"], DATASETS["gone"]
