@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -106,22 +107,18 @@ def _tell(view: View, filling: Filling) -> None:
             st.markdown(f"In common: {words}.")
         _explain(view, filling)
         with st.container(horizontal=True):
-            st.download_button(
-                "All inputs (npz)",
-                lambda: _packed(filling),
-                file_name="idc-filled-inputs.npz",
-                mime="application/octet-stream",
-                on_click="ignore",
-                key="filled-npz",
-            )
-            st.download_button(
-                "Judgements (CSV)",
-                lambda: _table(filling),
-                file_name="idc-filled-inputs.csv",
-                mime="text/csv",
-                on_click="ignore",
-                key="filled-csv",
-            )
+            for label, kind, mime, make in (
+                ("All inputs (npz)", "npz", "application/octet-stream", _packed),
+                ("Judgements (CSV)", "csv", "text/csv", _table),
+            ):
+                st.download_button(
+                    label,
+                    partial(make, filling),
+                    file_name=f"idc-filled-inputs.{kind}",
+                    mime=mime,
+                    on_click="ignore",
+                    key=f"filled-{kind}",
+                )
 
 
 def _explain(view: View, filling: Filling) -> None:
