@@ -4,7 +4,7 @@ import importlib.util
 import runpy
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from idc_core.filling import FillSettings
+from studio.coverage import filling
 from studio.jobs import workers
 from studio.jobs.jobs import shelf
 from tests.pages.reading import ROOT, forget_all, open_page
@@ -20,6 +22,9 @@ from tests.waiting import PIECE_S, Progress
 
 # A page's folder joins the path, where numba would take pages/coverage.py for the package that it looks for.
 sys.modules.setdefault("coverage", None)
+
+FEW = partial(FillSettings, changed=60, starts=2, iterations=5, kept=2)
+"""Filling of a grid that takes a second."""
 
 FILES = ROOT / "tests" / "datasets" / "dataset_files.py"
 
@@ -84,4 +89,15 @@ def small_data(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IDC_DATA", str(folder))
         yield folder
+    forget_all()
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory) -> Iterator[None]:
+    """Fill grids with few inputs, in an empty home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filling, "FillSettings", FEW)
+        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        forget_all()
+        yield
     forget_all()

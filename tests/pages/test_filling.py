@@ -7,26 +7,15 @@ import pytest
 
 from idc_core.coverage.cells import encode
 from idc_core.coverage.reach import CellState
-from idc_core.filling import FillSettings
 from studio.coverage import filling as page
 from studio.jobs.jobs import STOPPED, shelf
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT
 from studio.text import cell_name
-from tests.pages.reading import forget_all
+from tests.pages.conftest import FEW
 
-FEW = partial(FillSettings, changed=60, starts=2, iterations=5, kept=2)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "FillSettings", FEW)
-        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
-        forget_all()
-        yield
-    forget_all()
+pytestmark = pytest.mark.usefixtures("few")
 
 
 def text(app) -> str:

@@ -3,35 +3,23 @@
 import io
 import itertools
 import zipfile
-from functools import partial
 
 import numpy as np
 import pytest
 
-from idc_core.filling import FillSettings, change_by
+from idc_core.filling import change_by
 from idc_core.store.decisions import DECISIONS, Decisions, decided
 from idc_core.suites import open_saved, saved_suites
-from studio.coverage import accepted, decisions
-from studio.coverage import filling as page
+from studio.coverage import accepted, decisions, filling
 from studio.jobs.jobs import shelf
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state import visitor
 from studio.state.setup import DEFAULT
 from studio.text import cell_name, percent
-from tests.pages.reading import forget_all, text
+from tests.pages.reading import text
 
-FEW = partial(FillSettings, changed=60, starts=2, iterations=5, kept=2)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "FillSettings", FEW)
-        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
-        forget_all()
-        yield
-    forget_all()
+pytestmark = pytest.mark.usefixtures("few")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +47,7 @@ def undecided(opened, view):
     for path, *_ in DECISIONS.state():
         path.unlink()
     app = opened()
-    return app, shelf().finished(page._FILLINGS, page._planned(view).key).result()
+    return app, shelf().finished(filling._FILLINGS, filling._planned(view).key).result()
 
 
 def kept(view) -> Decisions:
