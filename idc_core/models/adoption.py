@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from idc_core.base.own_code import code_digest, run_own, said_source, source_of
 from idc_core.errors import ModelError
-from idc_core.lrp.explained import Explaining, digest_of, said_of
+from idc_core.lrp.explained import Explaining, digest_of, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
 from idc_core.models.attentions import with_parts
 from idc_core.models.entry import Found, ModelEntry
@@ -58,7 +58,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     network, remarks = _prepared(built)
     explain = entry.explain
     if explain is not None:
-        remarks += (f"Explained and analysed: {said_of(explain)}.",)
+        remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
     inputs, naming = _first_inputs(entry, network)
     if inputs is not None and entry.dataset:
         remarks += _laid_out(network, inputs)
