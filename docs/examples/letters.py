@@ -28,7 +28,7 @@ def draw(random, letters):
     return picture
 
 
-for split, count in (("train", 120), ("test", 80)):
+for split, count in (("train", 60), ("test", 40)):
     random = np.random.default_rng(split == "test")
     for number in range(count):
         name = ("empty", "letters")[number % 2]

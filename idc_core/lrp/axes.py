@@ -47,7 +47,7 @@ _ROUNDED = 1e-3
 
 @dataclass(frozen=True)
 class Axes:
-    """The axes behind the batch: `places` that have scores each, and on the first or the `last` axis the classes.
+    """The axes behind the batch: one or more of `places` with scores each, and on the first or the `last` the classes.
 
     `before` columns stand in front of the classes: 4 are a box, 5 a box and how likely it holds any object, 1 is the
     class "no object". `behind` columns follow them: 1 is the class "no object" where there is no box, more are ignored.
@@ -76,8 +76,7 @@ class Axes:
 
     def classes(self, shape: Sequence[int]) -> int:
         """Return how many classes an output of this shape, the batch first, has; below 1 where it is of another one."""
-        fits = len(shape) == 3 if self.places == "boxes" else len(shape) > 2
-        return int(shape[-1 if self.last else 1]) - self.before - self.behind if fits else 0
+        return int(shape[-1 if self.last else 1]) - self.before - self.behind if len(shape) > 2 else 0
 
     @property
     def has_background(self) -> bool:
@@ -126,13 +125,12 @@ def found_axes(places: Places, shape: Sequence[int], counts: Sequence[int]) -> A
 
 def ask_axes(name: str, shape: Sequence[int]) -> ModelError:
     """Return the error that asks what the axes of boxes are, with what is to be typed."""
-    fits = [axes for axes in _usual("boxes") if axes.classes(shape) > 0]
-    fewer = [axes for axes in fits if axes.last == (shape[-1] <= shape[1])] if len(shape) == 3 else []
-    lines = [f"--explain {name}:{axes} ({_said(axes, shape)})" for axes in fewer]
+    fits = [axes for axes in _usual("boxes") if axes.classes(shape) > 0 and axes.last == (shape[-1] <= shape[1])]
+    lines = [f"--explain {name}:{axes} ({_said(axes, shape)})" for axes in fits]
     said = f"explain={name!r}: the network returns an array of shape ({', '.join(('n', *map(str, shape[1:])))})"
     if not lines:
         return ModelError(
-            f"{said}; expected one axis of boxes and one of classes. Take the output with the scores by --output, or "
+            f"{said}; expected an axis of boxes and one of classes. Take the output with the scores by --output, or "
             "give a function of what the network returns (explain=... of @idc.network)."
         )
     return ModelError(f"{said}, of which it is not known where the classes are. Say it: {', '.join(lines)}.")

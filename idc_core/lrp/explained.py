@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +19,6 @@ from idc_core.lrp.scores import scores_of
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from idc_core.lrp.endings import Endings
 
 Explain = str | Callable[..., "Tensor"]
 """A name of `EXPLAINED`, "token-N", or a function from what a network returns to scores (n, classes)."""
@@ -155,9 +155,9 @@ class Explanation:
     """What is explained of a network, until it is removed; a context manager as well."""
 
     def __init__(self, network: nn.Module, explain: Explain) -> None:
-        self._explain = explain
-        self._settled = None if isinstance(explain, str) else Explaining(explain)
-        self._noted: Endings | None = None
+        self._name = explain if isinstance(explain, str) else ""
+        self._settled = None if self._name else Explaining(explain)
+        self._noting = ExitStack()
         self._hooks = (
             network.register_forward_pre_hook(self._begin),
             network.register_forward_hook(self._end, with_kwargs=True, always_call=True),
@@ -180,17 +180,14 @@ class Explanation:
         from idc_core.lrp.endings import Endings
 
         if self._settled is None:
-            self._noted = Endings(maps=True)
-            self._noted.__enter__()
+            self._noting.enter_context(Endings(maps=True))
 
     def _end(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
-        if self._noted is not None:
-            self._noted, noted = None, self._noted
-            noted.__exit__(None, None, None)
+        self._noting.close()
         if output is None:  # the pass has failed
             return None
         if self._settled is None:
-            self._settled = settled(self._explain, scores_of(output))
+            self._settled = settled(self._name, scores_of(output))
         return self._settled(module, given, named, output)
 
 
@@ -209,12 +206,16 @@ class Explaining:
 
     def __call__(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
         """Return the scores."""
+        if isinstance(self.explain, str):
+            choice, _ = _read(self.explain)
+            if choice.of == "tokens":
+                return _of_tokens(self.explain, choice, scores_of(output, self.output), named.get(_MASK))
+            places = self.of_places(output)
+            return choice.scores(places, places)
         if self.output:
             output = scores_of(output, self.output)
         if self.explain is None:
             return scores_of(output)
-        if isinstance(self.explain, str):
-            return self._named(self.explain, scores_of(output), named.get(_MASK))
         try:
             return self.explain(output)
         except IdcError:
@@ -225,16 +226,20 @@ class Explaining:
                 f"{type(output).__name__}: {type(error).__name__}: {error}"
             ) from error
 
-    def _named(self, name: str, output: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the scores that a name is for, (n, classes)."""
-        choice, _ = _read(name)
+    def of_places(self, output: object) -> Tensor:
+        """Return the scores of each class in each box or pixel, (n, classes, places), of what the network returns."""
+        taken, name = scores_of(output, self.output), str(self.explain)
+        choice, written = _read(name)
         if choice.of == "tokens":
-            return _of_tokens(name, choice, output, mask)
-        axes = Axes.read(self.axes, choice.of)
-        if axes.classes(getattr(output, "shape", ())) < 1:
-            shape = "(n, classes, positions...)" if choice.of == "pixels" else f"({axes}), n of them"
-            raise _other_shape(name, shape, output)
-        return choice.scores(axes.scores(output, self.undo), output)
+            raise _other_shape(name, "(n, tokens, classes)", taken)
+        shape = tuple(getattr(taken, "shape", ()))
+        if choice.of == "boxes" and not (self.axes or written):
+            raise ask_axes(name, shape)
+        axes = Axes.read(self.axes or written or str(Axes("pixels")), choice.of)
+        if axes.classes(shape) < 1:
+            expected = "(n, classes, positions...)" if choice.of == "pixels" else f"({axes}), n of them"
+            raise _other_shape(name, expected, taken)
+        return axes.scores(taken, self.undo)
 
 
 def settled(explain: str, taken: object, counts: Sequence[int] = (), output: str = "") -> Explaining:
@@ -255,13 +260,16 @@ def settled(explain: str, taken: object, counts: Sequence[int] = (), output: str
     ModelError
         If its axes are not told and cannot be found.
     """
+    from torch import Tensor
+
     choice, written = _read(explain)
-    shape = tuple(getattr(taken, "shape", ()))
-    if choice.of == "tokens" or not shape:
-        return Explaining(explain, output, axes="classes,pixels" if choice.of == "pixels" else written)
-    axes = Axes.read(written, choice.of) if written else found_axes(choice.of, shape, counts)
+    if choice.of == "tokens":
+        return Explaining(explain, output)
+    if not isinstance(taken, Tensor):
+        raise _other_shape(explain, "(n, ...)", taken)
+    axes = Axes.read(written, choice.of) if written else found_axes(choice.of, taken.shape, counts)
     if axes is None and choice.of == "boxes":
-        raise ask_axes(explain, shape)
+        raise ask_axes(explain, taken.shape)
     axes = axes or Axes("pixels")
     return Explaining(explain, output, _ending(taken, axes), str(axes))
 
@@ -298,6 +306,11 @@ def meaning_of(explain: Explain) -> str:
     return _MEANINGS[_read(explain)[0].of] if isinstance(explain, str) else ""
 
 
+def is_of_boxes(explain: Explain | None) -> bool:
+    """Whether scores of boxes are explained."""
+    return isinstance(explain, str) and _read(explain)[0].of == "boxes"
+
+
 def digest_of(explain: Explain) -> str:
     """Return 16 hexadecimal digits that change with what is explained, the code of a function included."""
     if isinstance(explain, str):
@@ -321,7 +334,7 @@ def _read(explain: str) -> tuple[Choice, str]:
         choice = Choice(f"the scores of token {number}, counted from 0", "tokens", lambda scores, _: scores[:, number])
     if choice is None or (colon and choice.of == "tokens"):
         raise SettingError(f"explain must be {WAYS}, not {shown(explain)}.")
-    if colon:
+    if colon and choice.of != "tokens":
         try:
             axes = str(Axes.read(axes, choice.of))
         except SettingError as error:

@@ -232,8 +232,8 @@ def test_what_is_not_said_is_asked_and_each_line_works():
         ("best-box:classes,pixels", SettingError, "axes are written 4.classes,boxes"),
         ("mean-pixels:4+classes,pixels", SettingError, "axes are written classes,pixels, pixels,classes"),
         ("mean-tokens:boxes,classes", SettingError, "explain must be"),
-        ("best-box:boxes,5+classes", ModelError, r"takes scores of shape \(boxes,5\+classes\), n of them; .*shape \(1, 3, 5"),
-        ("best-box", ModelError, r"expected one axis of boxes and one of classes\. Take the output"),
+        ("best-box:boxes,5+classes", ModelError, r"\(boxes,5\+classes\), n of them; .*shape \(1, 3, 5"),
+        ("best-box", ModelError, r"Say it: --explain best-box:classes,boxes \(3 classes\), --explain "),
     ],
 )
 def test_mistakes(explain, kind, said):
@@ -241,6 +241,22 @@ def test_mistakes(explain, kind, said):
     with pytest.raises(kind, match=said):
         idc.relevance(network, IMAGES, ["a"], explain=explain)
     assert not network._forward_hooks
+
+
+def test_an_output_without_boxes_is_told_what_to_do():
+    network = Written(lambda net, x: net.a(x).mean((2, 3)), a=nn.Conv2d(2, 4, 3)).double()
+    with pytest.raises(ModelError, match=r"expected an axis of boxes and one of classes\. Take the output .* --output"):
+        idc.relevance(network, IMAGES, ["a"], explain="best-box")
+
+
+# A head of YOLO as it is, (n, anchors, rows, columns, 5 + classes): all axes but the last are boxes.
+def test_boxes_may_lie_on_several_axes():
+    network = Written(lambda net, x: x)
+    scores = torch.randn(2, 3, 4, 4, 7, generator=torch.Generator().manual_seed(0))
+    with explaining(network, "best-box:boxes,5+classes"):
+        found = network(scores)
+    one, both = scores[..., 4:5].sigmoid(), scores[..., 5:].sigmoid()
+    torch.testing.assert_close(found, (one * both).logit().amax((1, 2, 3)))
 
 
 def test_a_pass_that_fails_leaves_nothing_behind():
