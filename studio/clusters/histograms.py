@@ -21,7 +21,7 @@ from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Point, Selection, carried, select, selected
-from studio.state.setup import draw_part
+from studio.state.sidebar import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
