@@ -72,6 +72,17 @@ def test_inputs_have_eight_bits_and_keep_their_constraint(setup, filling):
         np.testing.assert_array_equal(model(torch.tensor(filling.inputs)).argmax(1), filling.predictions)
 
 
+def test_a_blend_tells_both_tests(setup, filling):
+    inputs, blends = setup[2].inputs, np.flatnonzero(filling.partner >= 0)
+    recipes = [filling.ways[way].recipe for way in filling.way]
+    assert [recipe == "blend" for recipe in recipes] == (filling.partner >= 0).tolist()
+    assert len(blends)
+    weights = np.array([filling.ways[way].settings["weight"] for way in filling.way[blends]])[:, None, None, None]
+    mixed = (1 - weights) * inputs[filling.origin[blends]] + weights * inputs[filling.partner[blends]]
+    np.testing.assert_allclose(filling.inputs[blends], mixed, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_array_equal(setup[2].targets[filling.partner[blends]], filling.targets[blends])
+
+
 def test_few_inputs_of_a_cell_are_kept_the_likeliest_first(filling):
     assert np.bincount(filling.cell).max() <= SETTINGS.kept
     assert (np.diff(filling.cell) >= 0).all()
@@ -176,6 +187,7 @@ def test_the_suite_says_how_it_came_to_be(setup, filling, tmp_path, monkeypatch)
     assert set(recipes[1:]) == {filling.ways[way].recipe for way in filling.way[filling.usable]}
     again = open_saved(save_suite("made", suite).stem)
     assert again.provenance == suite.provenance
+    np.testing.assert_array_equal(again.partner, filling.partner[filling.usable])
     with pytest.raises(DataError, match="nothing to save"):
         suite_of(filling, test, np.zeros(len(filling), bool))
 
