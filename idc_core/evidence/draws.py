@@ -48,6 +48,6 @@ def against_draws(
     low, high = (float(end) for end in np.quantile(values, [0.025, 0.975]))
     least = (2 if ends == "both" else 1) / (len(values) + 1)
     beyond = {"low": int((values <= number).sum()), "high": int((values >= number).sum())}
-    p = min(1.0, (min(beyond.values()) if ends == "both" else beyond[ends]) * least + least)
+    p = min(1.0, ((min(beyond.values()) if ends == "both" else beyond[ends]) + 1) * least)
     control = Control(what, float(values.mean()), low, high)
     return Finding(subject, claim, number, control, number - high, number - low, p, min(1.0, least), looks, unit)
