@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from idc_core.evidence.finding import LEVEL
-from tests.evidence.worlds import FEW, NOTHING, PLANTED, counted
+from tests.evidence.worlds import FEW, NOTHING, PLANTED, said
 
 SLOW = {"Criteria", "Hypotheses"}
 """Worlds of which fewer seeds are tried here."""
@@ -18,11 +18,11 @@ SLOW = {"Criteria", "Hypotheses"}
 def test_nothing_stands_out_where_nothing_is_there(name):
     world, seeds = NOTHING[name]
     tried = 20 if name in SLOW else seeds
-    assert counted(world, tried) <= stats.binom.ppf(0.99, tried, LEVEL)
+    assert sum(said(world, tried)) <= stats.binom.ppf(0.99, tried, LEVEL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_was_planted_stands_out(name):
     seeds = 10 if name in SLOW else FEW
-    assert counted(PLANTED[name], seeds) >= 0.9 * seeds
+    assert sum(said(PLANTED[name], seeds)) >= 0.9 * seeds

@@ -92,10 +92,9 @@ PLANTED = {
 """Worlds in which something is."""
 
 
-def counted(world, seeds):
-    """In how many worlds, of seeds from 0 up, a view says that something stands out."""
-    found = [world(np.random.default_rng(seed)) for seed in range(seeds)]
-    return sum(any(_stands_out(one) for one in findings) for findings in found)
+def said(world, seeds):
+    """Whether a view says that something stands out, in the world of each seed from 0 up."""
+    return [any(map(_stands_out, world(np.random.default_rng(seed)))) for seed in range(seeds)]
 
 
 def _stands_out(one):
@@ -104,7 +103,7 @@ def _stands_out(one):
 
 if __name__ == "__main__":
     for name, (nothing, seeds) in NOTHING.items():
-        told = f"{counted(nothing, 50)} of 50, {counted(nothing, seeds)} of {seeds}"
-        sys.stdout.write(f"{name}, nothing: {told}\n")
+        found = said(nothing, seeds)
+        sys.stdout.write(f"{name}, nothing: {sum(found[:FEW])} of {FEW}, {sum(found)} of {seeds}\n")
     for name, planted in PLANTED.items():
-        sys.stdout.write(f"{name}, planted: {counted(planted, 50)} of 50\n")
+        sys.stdout.write(f"{name}, planted: {sum(said(planted, FEW))} of {FEW}\n")

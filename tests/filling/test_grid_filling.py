@@ -12,6 +12,7 @@ from idc_core.coverage.cells import encode
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.filling import FillSettings, fill_grid, fit_judge, grid_filling, suite_of
+from idc_core.filling.proposals import ways_to_change
 from idc_core.generation import reach_cell
 from idc_core.generation.cell_search import CellSpace, reach_cells
 from idc_core.models import load_model
@@ -72,15 +73,19 @@ def test_inputs_have_eight_bits_and_keep_their_constraint(setup, filling):
         np.testing.assert_array_equal(model(torch.tensor(filling.inputs)).argmax(1), filling.predictions)
 
 
-def test_a_blend_tells_both_tests(setup, filling):
-    inputs, blends = setup[2].inputs, np.flatnonzero(filling.partner >= 0)
-    recipes = [filling.ways[way].recipe for way in filling.way]
-    assert [recipe == "blend" for recipe in recipes] == (filling.partner >= 0).tolist()
-    assert len(blends)
-    weights = np.array([filling.ways[way].settings["weight"] for way in filling.way[blends]])[:, None, None, None]
-    mixed = (1 - weights) * inputs[filling.origin[blends]] + weights * inputs[filling.partner[blends]]
-    np.testing.assert_allclose(filling.inputs[blends], mixed, atol=0.5 / 255 + 1e-6)
-    np.testing.assert_array_equal(setup[2].targets[filling.partner[blends]], filling.targets[blends])
+def test_a_blend_tells_both_tests(setup, monkeypatch):
+    test = setup[2]
+    blends = [way for way in ways_to_change((1, 28, 28), 5) if way.recipe == "blend"]
+    monkeypatch.setattr(grid_filling, "ways_to_change", lambda *_: tuple(blends))
+    made = fill_grid(*setup, FillSettings(changed=540, starts=1, iterations=1, kept=2))
+    mixed = made.way < len(blends)
+    assert mixed.any()
+    assert (mixed == (made.partner >= 0)).all()
+    places, others = made.origin[mixed], made.partner[mixed]
+    weights = np.array([blends[way].settings["weight"] for way in made.way[mixed]])[:, None, None, None]
+    expected = (1 - weights) * test.inputs[places] + weights * test.inputs[others]
+    np.testing.assert_allclose(made.inputs[mixed], expected, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_array_equal(test.targets[others], made.targets[mixed])
 
 
 def test_few_inputs_of_a_cell_are_kept_the_likeliest_first(filling):
