@@ -33,8 +33,8 @@ net = nn.Sequential(
     *(nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Linear(432, 64), nn.ReLU(), nn.Linear(64, 1000), nn.Softmax(1)),
 )
 pictures, targets = torch.tensor(train.inputs), outputs[torch.tensor(train.targets)]
-optimizer = torch.optim.Adam(net.parameters(), 2e-3)
-for _epoch in range(25):
+optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+for _epoch in range(20):
     for batch in torch.randperm(len(targets)).split(50):
         optimizer.zero_grad()
         cross_entropy(net[:-1](pictures[batch]), targets[batch]).backward()
