@@ -257,7 +257,7 @@ def _inputs(
         "": [name for name in names if _is_numbering(name)],
         ", as it tells the targets": others,
         ", as they have no values": [
-            name for name in names if _is_plain(column := table.column(name)) and gaps_of(column, True).all()
+            name for name in names if not _is_numbering(name) and _has_nothing(table.column(name))
         ],
         ", as dates": [name for name in names if name not in others and is_date(table.column(name))],
     }
@@ -284,6 +284,10 @@ def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
     """Return the column with the most different values: texts have more of them than categories."""
     plain = [name for name in names if _is_plain(table.column(name))]
     return max(plain, key=lambda name: distinct(table.column(name)), default=names[0])
+
+
+def _has_nothing(column: pa.ChunkedArray) -> bool:
+    return _is_plain(column) and bool(gaps_of(column, True).all())
 
 
 def _has_numbers(column: pa.ChunkedArray) -> bool:
@@ -368,5 +372,6 @@ def _said_inputs(names: Sequence[str]) -> str:
     return f"inputs: column {names[0]}" if len(names) == 1 else f"inputs: {len(names):,} columns, {_short(names)}"
 
 
-def _short(names: Sequence[str]) -> str:
+def _short(given: Sequence[str]) -> str:
+    names = [name or "(a column without a name)" for name in given]
     return ", ".join(names) if len(names) <= 4 else f"{names[0]}, {names[1]} ... {names[-1]}"
