@@ -244,7 +244,8 @@ def _case(kind: str, name: str, folder: Path) -> Case:
     inputs: NDArray[np.generic] = random.random((_INPUTS, 3, side, side), dtype=np.float32)
     if kind == "texts":
         inputs = random.integers(3, _WORDS, (_INPUTS, _TOKENS))
-        inputs[::3, 12:] = 0  # padding
+        inputs[:, -1] = 2  # the end of a text, where some networks read their answer
+        inputs[::3, 11:] = [2, *[0] * (_TOKENS - 12)]  # padding
 
     def runtime(given: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         taken = torch.from_numpy(given)

@@ -93,8 +93,8 @@ def _remark(found: dict[str, object], size: tuple[int, int] | None) -> str:
     name = kind.removesuffix("Fast").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
     if kind and name not in _FOLLOWED.split():
         return (
-            f"The folder's {one_line(kind, MOST_SAID)} is followed in its settings of size, filter, scaling and crop, and "
-            "not in what else it does: compare the scores of a picture with transformers."
+            f"The folder's {one_line(kind, MOST_SAID)} is followed in its settings of size, filter, scaling and crop, "
+            "and not in what else it does: compare the scores of a picture with transformers."
         )
     given = found.get("size")
     open_ended = isinstance(given, dict) and "shortest_edge" in given and "crop_pct" not in found

@@ -1,4 +1,4 @@
-"""Pictures are what the image processor of a folder makes of them, to 1e-6, for every class that is said to be followed."""
+"""Pictures are what the image processor of a folder makes of them, to 1e-6, for every class that is followed."""
 
 import io
 import json
