@@ -17,7 +17,7 @@ from torch import nn
 import idc_core as idc
 from benchmarks.wild.subjects import Case, Subject
 
-_CLASSES, _INPUTS, _TRAIN = 10, 18, 12
+_CLASSES, _INPUTS, _TRAIN = 10, 12, 8
 
 _NAMES = """
 bat_resnext26ts beit_base_patch16_224 botnet26t_256 caformer_s18 cait_xxs24_224 coat_lite_tiny coat_tiny
