@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from benchmarks.wild.onnx_cases import runtime
 from benchmarks.wild.subjects import Case, Subject
@@ -44,7 +44,6 @@ _MADE: dict[str, tuple[BaseEstimator, str]] = {
     ),
     "LinearRegression, diabetes": (LinearRegression(), "diabetes"),
     "Ridge, diabetes": (make_pipeline(MinMaxScaler(), Ridge()), "diabetes"),
-    "LinearSVC, digits": (make_pipeline(MinMaxScaler(), LinearSVC()), "digits"),
     "RandomForestClassifier, wine": (RandomForestClassifier(10, random_state=0), "wine"),
     "SVC, wine": (make_pipeline(StandardScaler(), SVC()), "wine"),
     "KNeighborsClassifier, wine": (KNeighborsClassifier(), "wine"),

@@ -12,7 +12,7 @@ from sklearn.datasets import load_sample_images
 
 from benchmarks.wild.subjects import Case, Runtime
 
-COUNT = 60
+COUNT = 45
 """Inputs of one network."""
 
 _WHOLE = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
@@ -67,7 +67,7 @@ def case(
     main = next(one for one in given if one.name not in held)
     lengths = sizes or {}
     shape = [lengths.get(axis, size if isinstance(size, int) else 1) for axis, size in enumerate(main.shape)][1:]
-    words = ("--fix", ",".join(f"{name}={value:g}" for name, value in held.items())) if held else ()
+    words = ("--hold", ",".join(f"{name}={value:g}" for name, value in held.items())) if held else ()
     made = inputs(tuple(shape), kind or _likely(main.type, shape))
     return Case(str(path), made, runtime(path, others), (*words, *options), regression=regression)
 

@@ -21,7 +21,7 @@ from benchmarks.wild.subjects import Case, Subject, subjects
 from idc_core.cli import main
 from idc_core.models import Network
 
-_FEW = 8
+_FEW = 4
 """Inputs of which relevance is summed."""
 
 _MOST_CLASSES = 1 << 16
@@ -55,8 +55,11 @@ def try_out(subject: Subject, folder: Path) -> dict[str, Any]:
     check = json.loads(checked.read_text())
     row |= {"opens": True, "parameters": check["parameters"], "remarks": check["notes"]}
     model = _loaded(case)
-    with contextlib.suppress(idc.IdcError):
+    try:
         row |= _compared(model, case, outputs)
+    except idc.IdcError as error:
+        row["relevance_refused"] = str(error).splitlines()[0]
+        return row
     row |= _relevance(model, case)
     layers = [layer["name"] for layer in check["layers"] if not layer["stopped"]]
     row["layers"] = [len(layers), len(check["layers"])]
@@ -135,9 +138,10 @@ def _loaded(case: Case) -> Network:
     """Return the network as `idc.load_model` gives it: of a file all outputs, in the order of the file."""
     if case.setup is not None:
         return idc.load_model(case.network)
-    given = dict(zip(case.options[::2], case.options[1::2], strict=False))
+    given = dict(zip(case.options[::2], case.options[1::2], strict=True))
     known = {"--explain": "explain", "--output": "output", "--output-layout": "output_layout"}
-    return idc.load_model(case.network, **{known[flag]: value for flag, value in given.items() if flag in known})
+    held = {one.partition("=")[0]: float(one.partition("=")[2]) for one in given.get("--hold", "").split(",") if one}
+    return idc.load_model(case.network, held=held, **{known[flag]: given[flag] for flag in given if flag in known})
 
 
 def _scores(model: Network, inputs: NDArray[np.generic]) -> NDArray[np.float64]:

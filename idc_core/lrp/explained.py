@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import code_digest
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError
@@ -61,6 +62,9 @@ EXPLAINED: dict[str, Choice] = {
 }
 """What can be explained, by name; beside them "token-0", "token-1" and so on."""
 
+LAYOUTS = ("time-first", "batch-first")
+"""Layouts of scores that are one row per step: (time, n, classes), and (n, time, classes)."""
+
 TOKEN = r"token-[0-9]{1,6}"
 """The form of the names of single tokens."""
 
@@ -97,7 +101,7 @@ def explaining(network: nn.Module, explain: Explain) -> RemovableHandle:
         When the network runs, if what it returns has not the shape that the name is for.
     """
     if not hasattr(network, "register_forward_hook"):
-        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(network)}.")
+        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(network)}.{said_foreign(network)}")
     return network.register_forward_hook(Explaining(checked(explain)), with_kwargs=True)
 
 
@@ -106,17 +110,21 @@ class Explaining:
     """The hook behind a network; an object, so that copies of the network have it as well. None takes its scores.
 
     `output` is the name of the output that they are read from, "" for the usual one. `undo` is "sigmoid" where that
-    output is a map of probabilities: the scores of a pixel are those before it.
+    output is a map of probabilities: the scores of a pixel are those before it. `turned` is whether it is (time, n,
+    classes), so that its first two axes are exchanged.
     """
 
     explain: Explain | None
     output: str = ""
     undo: str = ""
+    turned: bool = False
 
     def __call__(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
         """Return the scores."""
         if self.output:
             output = scores_of(output, self.output)
+        if self.turned:
+            output = scores_of(output).transpose(0, 1)
         if self.explain is None:
             return scores_of(output)
         if isinstance(self.explain, str):

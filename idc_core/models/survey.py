@@ -35,13 +35,14 @@ POOLING = (
 class Wanted:
     """What a person said of a network's scores, and how many there may be.
 
-    `explain` and `output` are as in `idc_core.models.own.OwnModel`; `counts` the numbers of classes of the data, and of
-    the names that the network gives its outputs.
+    `explain`, `output` and `output_layout` are as in `idc_core.models.own.OwnModel`; `counts` are the
+    numbers of classes of the data, and of the names that the network gives its outputs.
     """
 
     explain: Explain | None = None
     output: str = ""
     counts: Sequence[int] = ()
+    output_layout: str = ""
 
 
 class _Noted(Endings):
@@ -150,7 +151,17 @@ class Survey:
         if undo:
             self.remarks += ("The sigmoid at its end is undone: the scores before it are explained.",)
         usual = isinstance(output, Tensor) or name not in known or scores_of(output) is taken
-        return Explaining(explain, "" if usual and not self._wanted.output else name, undo)
+        turned = self._turned(taken)
+        if turned:
+            self.remarks += ("Its scores are (time, inputs, classes): the first two axes are exchanged.",)
+        return Explaining(explain, "" if usual and not self._wanted.output else name, undo, turned)
+
+    def _turned(self, scores: object) -> bool:
+        """Whether scores have the inputs as their second axis: as said, else as a batch of two tells."""
+        if not isinstance(scores, Tensor) or scores.dim() != 3:
+            return False
+        told = scores.shape[0] != self.rows == scores.shape[1]
+        return self._wanted.output_layout == "time-first" or (told and not self._wanted.output_layout)
 
     def _entering(self, name: str) -> object:
         return lambda module, inputs: self._running.append(name)
