@@ -45,8 +45,9 @@ tests."""
 
 _READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest number
 there; up to {equal:g} counts as equal. *Relevance*: its sum at the input less the score that it started from, biases
-redistributed, of the largest score; up to {conserved:g} counts as conserved. *IDC*: at a layer in the middle, and at
-the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the coverages
+redistributed, of the largest score; up to {conserved:g} counts as conserved. *Lost*: all its digits, which
+`check-network` says with the layer from which on; the number is then that of the rule which it offers instead. *IDC*: at
+a layer in the middle, and at the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the coverages
 say that the way is open, and nothing of the networks."""
 
 
@@ -62,15 +63,16 @@ def _summary(found: dict[str, list[_Row]]) -> str:
         f"**{reached} of {len(every)} networks reach the coverage grid, {_percent(reached, len(every))}; the goal is "
         "90 %.**",
         "",
-        "| source | networks | open | equal to their runtime | relevance conserved | to the grid |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| source | networks | open | equal to their runtime | relevance conserved | lost, as said | to the grid |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for source, rows in found.items():
         opened = [row for row in rows if row["opens"]]
         equal = sum(row.get("error", 1) <= EQUAL for row in rows)
         kept = sum(row.get("relevance", 1) <= CONSERVED for row in rows)
         part = sum(map(grid, rows))
-        cells = [len(rows), len(opened), equal, kept, f"{part} ({_percent(part, len(rows))})"]
+        said = sum("lost" in row for row in rows)
+        cells = [len(rows), len(opened), equal, kept, said, f"{part} ({_percent(part, len(rows))})"]
         lines.append(f"| {SOURCES[source]} | {' | '.join(map(str, cells))} |")
     raw = sum("raw" in row for row in every)
     return "\n".join([*lines, "", f"Raw exceptions: {raw}. {_READ.format(equal=EQUAL, conserved=CONSERVED)}"])
@@ -136,8 +138,14 @@ def _wrapped(text: str) -> str:
 
 
 def _conserved(row: _Row, numbers: dict[str, int]) -> str:
+    """Return how well relevance is conserved; where it loses its digits, by the rule that the check offers instead."""
     why = _plain(row.get("relevance_refused", ""))
-    return f"({numbers[why]})" if why else _number(row.get("relevance"))
+    if why:
+        return f"({numbers[why]})"
+    if "lost" not in row:
+        return _number(row.get("relevance"))
+    other = "" if row["lost"]["bias"] == "redistribute" else ", biases absorbed"
+    return f"lost; {row['lost']['rule']}{other} {_number(row['lost'].get('relevance'))}".strip()
 
 
 def _idc(row: _Row, place: str, numbers: dict[str, int]) -> str:

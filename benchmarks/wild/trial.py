@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import resource
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import idc_core as idc
+from benchmarks.wild.report import CONSERVED
 from benchmarks.wild.subjects import Case, Subject, subjects
 from idc_core.cli import main
 from idc_core.models import Network
@@ -61,6 +63,8 @@ def try_out(subject: Subject, folder: Path) -> dict[str, Any]:
         row["relevance_refused"] = str(error).splitlines()[0]
         return row
     row |= _relevance(model, case)
+    if row.get("relevance", 0) > CONSERVED:
+        row |= _lost(model, case, row["remarks"])
     layers = [layer["name"] for layer in check["layers"] if not layer["stopped"]]
     row["layers"] = [len(layers), len(check["layers"])]
     if not layers:
@@ -169,16 +173,28 @@ def _compared(model: Network, case: Case, outputs: dict[str, NDArray[np.generic]
     return best
 
 
-def _relevance(model: Network, case: Case) -> dict[str, Any]:
+def _relevance(model: Network, case: Case, rule: str = "epsilon") -> dict[str, Any]:
     """Compare the sum of relevance at the input with the score it started from, biases redistributed."""
     inputs = case.inputs[:_FEW]
     try:
         start = _scores(model, inputs).max(1)
-        found = idc.relevance(model, inputs, ["input"], bias="redistribute")["input"].astype(np.float64)
+        found = idc.relevance(model, inputs, ["input"], rule, bias="redistribute")["input"].astype(np.float64)
     except idc.IdcError as error:
         return {"relevance_refused": str(error).splitlines()[0]}
     sums = found.reshape(len(found), -1).sum(1)
     return {"relevance": float(np.abs(sums - start).max() / max(float(np.abs(start).max()), 1e-30))}
+
+
+_OFFER = re.compile(r"redistributed loses all its digits from layer '(.+?)', .*\(rule='([\w-]+)', bias='(\w+)'\)")
+
+
+def _lost(model: Network, case: Case, remarks: list[str]) -> dict[str, Any]:
+    """Return from where relevance loses its digits, as the check says, and how well the rule offered instead keeps it."""
+    found = next(filter(None, map(_OFFER.search, remarks)), None)
+    if found is None:
+        return {}
+    lost: dict[str, Any] = dict(zip(("layer", "rule", "bias"), found.groups(), strict=True))
+    return {"lost": lost | (_relevance(model, case, lost["rule"]) if lost["bias"] == "redistribute" else {})}
 
 
 if __name__ == "__main__":
