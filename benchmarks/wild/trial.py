@@ -189,7 +189,7 @@ _OFFER = re.compile(r"redistributed loses all its digits from layer '(.+?)', .*\
 
 
 def _lost(model: Network, case: Case, remarks: list[str]) -> dict[str, Any]:
-    """Return from where relevance loses its digits, as the check says, and how well the rule offered instead keeps it."""
+    """Return from where relevance loses its digits, as the check says, and how well the other rule keeps it."""
     found = next(filter(None, map(_OFFER.search, remarks)), None)
     if found is None:
         return {}
