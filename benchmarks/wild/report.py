@@ -43,12 +43,12 @@ packages of `benchmarks/wild/requirements.txt` into an environment of its own, r
 each network in a process of its own, and writes this page from what was seen. It takes hours and is no part of the
 tests."""
 
-_READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest number
-there; up to {equal:g} counts as equal. *Relevance*: its sum at the input less the score that it started from, biases
-redistributed, of the largest score; up to {conserved:g} counts as conserved. *Lost*: all its digits, and
-`check-network` says from which layer on; the number is then that of the rule which it offers instead. *IDC*: at a layer in the middle,
-and at the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the
-coverages say that the way is open, and nothing of the networks."""
+_READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest
+number there; up to {equal:g} counts as equal. *Relevance*: its sum at the input less the score that it started from,
+biases redistributed, of the largest score; up to {conserved:g} counts as conserved. *Lost*: all its digits, and
+`check-network` says from which layer on; the number is then that of the rule which it offers instead. *IDC*: at a
+layer in the middle, and at the layer that is analysed by default. Inputs suit a network by shape and range and are
+not its own data: the coverages say that the way is open, and nothing of the networks."""
 
 
 def grid(row: _Row) -> bool:
