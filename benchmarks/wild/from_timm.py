@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import types
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -47,7 +48,7 @@ xception41p xcit_nano_12_p16_224
 def subjects() -> Iterator[Subject]:
     """Return one subject for each architecture."""
     for name in _NAMES.split():
-        yield Subject("timm", name, "timm", partial(_case, name))
+        yield Subject("timm", name, "timm", partial(_case, name), by_library=True)
 
 
 def enter(name: str) -> None:
@@ -62,7 +63,7 @@ def enter(name: str) -> None:
 
     @idc.network(name, data="pictures")
     def build() -> nn.Module:
-        return _made(name)[0]
+        return copy.deepcopy(_made(name)[0])
 
 
 def _case(name: str, folder: Path) -> Case:
@@ -77,6 +78,7 @@ def _case(name: str, folder: Path) -> Case:
     return Case(name, inputs, runtime, setup=setup)
 
 
+@cache
 def _made(name: str) -> tuple[nn.Module, NDArray[np.float32]]:
     """Return an architecture and pictures of the smallest of some sizes that it takes."""
     _stand_for_torchvision()

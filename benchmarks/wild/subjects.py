@@ -51,6 +51,7 @@ class Subject:
     name: str
     package: str  # of which the version is told
     case: Callable[[Path], Case] = field(repr=False)
+    by_library: bool = False  # tried by functions of the library, where the commands would take hours
 
     @property
     def version(self) -> str:
@@ -66,7 +67,7 @@ SOURCES = {
     "sklearn": "scikit-learn, exported by skl2onnx",
     "keras": "Keras, exported as ONNX",
     "onnx": "Architectures of the package onnx, with made weights",
-    "timm": "timm, as torch modules",
+    "timm": "timm, as torch modules, by the library in place of the commands",
     "huggingface": "Hugging Face folders",
 }
 """Sources in the order of the document; each is the module `from_NAME` beside this one, with a function `subjects`."""
