@@ -144,8 +144,11 @@ def _conserved(row: _Row, numbers: dict[str, int]) -> str:
         return f"({numbers[why]})"
     if "lost" not in row:
         return _number(row.get("relevance"))
-    other = "" if row["lost"]["bias"] == "redistribute" else ", biases absorbed"
-    return f"lost; {row['lost']['rule']}{other} {_number(row['lost'].get('relevance'))}".strip()
+    lost = row["lost"]
+    if "rule" not in lost:
+        return "lost"
+    other = "" if lost["bias"] == "redistribute" else ", biases absorbed"
+    return f"lost; {lost['rule']}{other} {_number(lost.get('relevance'))}".strip()
 
 
 def _idc(row: _Row, place: str, numbers: dict[str, int]) -> str:

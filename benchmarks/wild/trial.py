@@ -103,7 +103,8 @@ def try_by_library(subject: Subject, folder: Path) -> dict[str, Any]:
         return row | {"opens": False, "refused": str(error).splitlines()[0]}
     row |= _relevance(model, case)
     if row.get("relevance", 0) > CONSERVED:
-        row["remarks"] = [said_lost(model, case.inputs[:1], idc.RelevanceSettings(bias="redistribute"))]
+        worst = case.inputs[row["worst"] : row["worst"] + 1]
+        row["remarks"] = [said_lost(model, worst, idc.RelevanceSettings(bias="redistribute"))]
         row |= _lost(model, case, row["remarks"])
     late = model.card.default_layer
     layers = [layer for layer in model.card.layers if "@" not in layer]
@@ -217,20 +218,26 @@ def _relevance(model: Network, case: Case, rule: str = "epsilon") -> dict[str, A
         found = idc.relevance(model, inputs, ["input"], rule, bias="redistribute")["input"].astype(np.float64)
     except idc.IdcError as error:
         return {"relevance_refused": str(error).splitlines()[0]}
-    sums = found.reshape(len(found), -1).sum(1)
-    return {"relevance": float(np.abs(sums - start).max() / max(float(np.abs(start).max()), 1e-30))}
+    errors = np.abs(found.reshape(len(found), -1).sum(1) - start)
+    largest = max(float(np.abs(start).max()), 1e-30)
+    return {"relevance": float(errors.max() / largest), "worst": int(errors.argmax())}
 
 
-_OFFER = re.compile(r"redistributed loses all its digits from layer '(.+?)', .*\(rule='([\w-]+)', bias='(\w+)'\)")
+_LOST = re.compile(r"redistributed loses all its digits from layer '(.+?)'")
+_OFFER = re.compile(r"\(rule='([\w-]+)', bias='(\w+)'\)")
 
 
 def _lost(model: Network, case: Case, remarks: list[str]) -> dict[str, Any]:
     """Return from where relevance loses its digits, as the check says, and how well the other rule keeps it."""
-    found = next(filter(None, map(_OFFER.search, remarks)), None)
-    if found is None:
+    said = next(filter(_LOST.search, remarks), "")
+    layer, offer = _LOST.search(said), _OFFER.search(said)
+    if layer is None:
         return {}
-    lost: dict[str, Any] = dict(zip(("layer", "rule", "bias"), found.groups(), strict=True))
-    return {"lost": lost | (_relevance(model, case, lost["rule"]) if lost["bias"] == "redistribute" else {})}
+    lost: dict[str, Any] = {"layer": layer[1]}
+    if offer is not None:
+        lost |= {"rule": offer[1], "bias": offer[2]}
+        lost |= _relevance(model, case, offer[1]) if offer[2] == "redistribute" else {}
+    return {"lost": lost}
 
 
 if __name__ == "__main__":
