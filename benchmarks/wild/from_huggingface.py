@@ -51,7 +51,14 @@ _TEXTS: dict[str, dict[str, object]] = {
     "falcon": {},
     "flaubert": {"emb_dim": 32, "n_layers": 2, "n_heads": 4},
     "fnet": {},
-    "funnel": {"block_sizes": [1, 1], "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 64},
+    "funnel": {
+        "num_hidden_layers": None,
+        "block_sizes": [1, 1],
+        "d_model": 32,
+        "n_head": 4,
+        "d_head": 8,
+        "d_inner": 64,
+    },
     "gemma": {**_GROUPED},
     "gemma2": {**_GROUPED},
     "gemma3_text": {**_GROUPED},
@@ -233,7 +240,8 @@ def subjects() -> Iterator[Subject]:
     """Return one subject for each architecture."""
     for kind, known in (("texts", _TEXTS), ("pictures", _PICTURES), ("sounds", _SOUNDS)):
         for name in known:
-            yield Subject("huggingface", f"{name}, {kind}", "transformers", partial(_case, kind, name))
+            case = partial(_case, kind, name)
+            yield Subject("huggingface", f"{name}, {kind}", "transformers", case, by_library=kind == "pictures")
 
 
 def _case(kind: str, name: str, folder: Path) -> Case:
@@ -270,9 +278,8 @@ def _saved(kind: str, name: str, folder: Path) -> torch.nn.Module:
     }[kind]
     usual = {"texts": _TEXT, "pictures": {"image_size": 32, "num_channels": 3}, "sounds": {}}[kind]
     given = {"texts": _TEXTS, "pictures": _PICTURES, "sounds": _SOUNDS}[kind][name]
-    config = CONFIG_MAPPING[name](
-        **{**usual, **given}, id2label=_LABELS, label2id={one: n for n, one in _LABELS.items()}
-    )
+    settings = {key: value for key, value in {**usual, **given}.items() if value is not None}
+    config = CONFIG_MAPPING[name](**settings, id2label=_LABELS, label2id={one: n for n, one in _LABELS.items()})
     made = classes[type(config)]
     torch.manual_seed(0)
     network: torch.nn.Module = (made[0] if isinstance(made, tuple | list) else made)(config)

@@ -68,7 +68,7 @@ SOURCES = {
     "keras": "Keras, exported as ONNX",
     "onnx": "Architectures of the package onnx, with made weights",
     "timm": "timm, as torch modules, by the library in place of the commands",
-    "huggingface": "Hugging Face folders",
+    "huggingface": "Hugging Face folders, those of pictures by the library",
 }
 """Sources in the order of the document; each is the module `from_NAME` beside this one, with a function `subjects`."""
 
