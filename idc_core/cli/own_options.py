@@ -13,7 +13,7 @@ from idc_core.base.parameters import Parameter
 from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Texts, Word
 from idc_core.cli.console import ProgressLine
 from idc_core.datasets.preparation import Preparation
-from idc_core.lrp.explained import NAMES, PATTERN
+from idc_core.lrp.explained import LAYOUTS, NAMES, PATTERN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
 
@@ -33,6 +33,10 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     add("--explain", type=Text(PATTERN, NAMES), metavar="NAME", help=f"what of many scores per input: {NAMES}")
     add("--output", type=Text(), metavar="NAME", help="name or number of the output with the scores, of several")
     add("--class-names", type=Texts(), metavar="NAME,NAME,...", help="what its outputs are called, in their order")
+    help = "inputs of an ONNX file that are held at a number, such as state=0: the network takes the one that is left"
+    add("--hold", type=Texts(), metavar="NAME=X,...", help=help)
+    help = "time-first where scores are (time, inputs, classes), batch-first where not (told by a batch of two)"
+    add("--output-layout", type=Word(LAYOUTS), metavar="{time-first,batch-first}", help=help)
     add("--trust", action="store_true", default=None, help="read files that can run code (.pt2): only your own")
     _add_fields(parser.add_argument_group("data from files, given by a path").add_argument, Preparation)
 
@@ -85,6 +89,8 @@ def _own_files(arguments: argparse.Namespace) -> OwnFiles:
         output=getattr(arguments, "output", None) or "",
         class_names=list(getattr(arguments, "class_names", None) or ()),
         trust=bool(getattr(arguments, "trust", None)),
+        hold=list(getattr(arguments, "hold", None) or ()),
+        output_layout=getattr(arguments, "output_layout", None) or "",
         preparation=_said(arguments, Preparation),
     )
     data = getattr(arguments, "data", None) or ""

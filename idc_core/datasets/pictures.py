@@ -313,7 +313,12 @@ def _said(form: _Form) -> list[str]:
     """Say what is done to the pictures."""
     parts = []
     if form.told[0]:
-        how = {"stretch": "each side on its own", "crop": "the middle of the longer side", "pad": "with a black border"}
+        how = {
+            "stretch": "each side on its own",
+            "crop": "the middle of the longer side",
+            "pad": "with a black border",
+            "cut": "a part of the middle",
+        }
         parts.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
     if form.told[1]:
         parts.append("grey" if form.channels == 1 else "RGB")

@@ -10,7 +10,12 @@ from idc_core.base.ranges import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
 from idc_core.errors import SettingError
 from idc_core.guarded import typed
 
-FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
+FITS = {
+    "stretch": "each side stretched",
+    "crop": "the middle cropped",
+    "pad": "black borders added",
+    "cut": "a part of the middle stretched",
+}
 """Ways to bring a picture to a size, and what each does to it."""
 
 _RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
@@ -38,12 +43,14 @@ class Preparation:
     ----------
     size : (int, int) or None
         Rows and columns that pictures are brought to.
-    fit : {"stretch", "crop", "pad"}
+    fit : {"stretch", "crop", "pad", "cut"}
         How: each side on its own, the shorter side and the middle of the other, or the longer side and a black border.
+        "cut" takes the middle first, of the shorter side the share size / (size + margin), and stretches it.
     resample : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
         Filter by which pictures are brought to their size.
     margin : int
         Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
+        Below 0 they are brought to less, and black is added around.
     channels : {1, 3} or None
         Grey or RGB.
     read_as : {"", "pictures", "series"}
@@ -73,7 +80,7 @@ class Preparation:
     size: tuple[int, int] | None = option(None, "what pictures are brought to, such as 32x32")
     fit: str = option("stretch", "how (stretch)", tuple(FITS))
     resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", _RESAMPLES)
-    margin: int = option(0, "rows and columns more, cut off again at the edges (0)", MARGIN)
+    margin: int = option(0, "rows and columns more, cut off at the edges; below 0 added in black (0)", MARGIN)
     channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
     read_as: str = option("", "what numbers (n, rows, columns) are (told by network or values)", tuple(READ_AS))
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
@@ -96,6 +103,11 @@ class Preparation:
         _check_one("channels", self.channels, (None, *CHANNELS))
         _check_one("resample", self.resample, _RESAMPLES)
         MARGIN.check(self.margin, "the preparation")
+        if self.size is not None and min(self.size) + self.margin < 1:
+            raise SettingError(
+                f"margin of the preparation is {self.margin}, which leaves nothing of {self.size[0]} x {self.size[1]}; "
+                f"expected at least {1 - min(self.size)}."
+            )
         _check_one("task", self.task, ("", *_TASKS))
         _check_one("read_as", self.read_as, ("", *READ_AS))
         _check_one("empty", self.empty, ("", *EMPTY))
@@ -129,8 +141,10 @@ class Preparation:
             remarks.append(f"pictures brought to {self.size[0]} x {self.size[1]}, {FITS[self.fit]}")
         if self.resample != "bilinear":
             remarks.append(f"{self.resample} interpolation")
-        if self.margin:
+        if self.margin > 0:
             remarks.append(f"{self.margin} rows and columns more before the edges are cut off")
+        if self.margin < 0:
+            remarks.append(f"{-self.margin} rows and columns of them black, around the picture")
         if self.channels is not None:
             remarks.append(f"pictures made {CHANNELS[self.channels]}")
         if self.read_as:

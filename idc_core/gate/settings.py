@@ -31,8 +31,8 @@ class Settings(IdcOptions, FileOptions):
 
     `model` and `data` are names, or paths from the file's folder; `data` may also be a URL. `data`, `layer` and the
     limits on inputs are by default the network's own data, its default layer, and all inputs. `m` and `rule` are as in
-    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain`, `output`, `class_names` and `trust`
-    are for a network from a file, `preparation` for data from files.
+    `idc_core.analysis.analysis.analyze`. `architecture`, `scaling`, `explain`, `output`, `class_names`, `trust`,
+    `hold` and `output_layout` are for a network from a file, `preparation` for data from files.
     """
 
     model: str

@@ -71,13 +71,13 @@ def read_photo(
         Grey (ITU-R 601 luma) or RGB.
     size : (int, int)
         Rows and columns.
-    fit : {"stretch", "crop", "pad"} or None
-        Each side on its own; the shorter side, and the middle of the other; the longer side, and a black border. None
-        refuses pictures of another size.
+    fit : {"stretch", "crop", "pad", "cut"} or None
+        Each side on its own; the shorter side, and the middle of the other; the longer side, and a black border; the
+        middle alone. None refuses pictures of another size.
     resample : str
         Filter of Pillow, as in `Preparation`.
     margin : int
-        Rows, and columns, that are cut off at the end.
+        Rows, and columns, that are cut off at the end; below 0, that are added in black.
     only_grey : bool
         Refuse pictures with colours.
 
@@ -160,11 +160,18 @@ def _plain(image: Picture, where: str) -> Picture:
 
 
 def _fitted(image: Picture, size: tuple[int, int], fit: str | None, resample: str, margin: int) -> Picture:
-    """Bring a picture to a size and a margin, by a filter of Pillow; then cut the margin off, and what is too much."""
+    """Bring a picture to a size and a margin, by a filter of Pillow; then cut the margin off, and what is too much.
+
+    What is too little becomes black.
+    """
     from PIL import Image, ImageOps
 
     filter = Image.Resampling[resample.upper()]
     columns, rows = size[1] + margin, size[0] + margin
+    if fit == "cut":
+        shorter = min(image.size)
+        middle = int(size[1] / columns * shorter), int(size[0] / rows * shorter)
+        return _middle(image, max(1, middle[0]), max(1, middle[1])).resize(size[::-1], filter)
     if fit == "pad":
         image = ImageOps.pad(image, (columns, rows), filter, color=0)
     elif fit == "crop":
@@ -174,5 +181,10 @@ def _fitted(image: Picture, size: tuple[int, int], fit: str | None, resample: st
         image = image.resize((max(wide, columns), max(high, rows)), filter)
     else:
         image = image.resize((columns, rows), filter)
-    left, top = (image.size[0] - size[1]) // 2, (image.size[1] - size[0]) // 2
-    return image.crop((left, top, left + size[1], top + size[0]))
+    return _middle(image, size[1], size[0])
+
+
+def _middle(image: Picture, columns: int, rows: int) -> Picture:
+    """Return the middle of a picture, in black where it has none."""
+    left, top = (image.size[0] - columns) // 2, (image.size[1] - rows) // 2
+    return image.crop((left, top, left + columns, top + rows))

@@ -58,9 +58,24 @@ def followed(tensor: Tensor) -> bool:
     return getattr(tensor, "_idc_followed", None) == (tensor.grad_fn,)
 
 
-def made_inside(tensor: Tensor) -> bool:
-    """Return whether the network itself made this tensor and asked for its gradient: to relevance it is a constant."""
-    return tensor.is_leaf and tensor.requires_grad and not followed(tensor)
+def is_constant(tensor: Tensor) -> bool:
+    """Return whether a tensor has a gradient of its own, and was computed from nothing that is followed.
+
+    The network made it, in this pass or before, as it does with what it keeps between passes.
+    """
+    if not tensor.requires_grad or followed(tensor):
+        return False
+    seen, waiting = set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if isinstance(leaf, Tensor) and followed(leaf):
+            return False
+        waiting += [before for before, _ in node.next_functions]
+    return True
 
 
 _WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import code_digest
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError
@@ -96,6 +97,9 @@ _MEANINGS = {
     "tokens": "",
 }
 
+LAYOUTS = ("time-first", "batch-first")
+"""Layouts of scores that are one row per step: (time, n, classes), and (n, time, classes)."""
+
 _TOKEN = r"token-[0-9]{1,6}"
 
 PATTERN = f"(?:{'|'.join((*EXPLAINED, _TOKEN))}){AXES}"
@@ -147,7 +151,7 @@ def explaining(network: nn.Module, explain: Explain) -> Explanation:
     maps by the operation that makes them, in boxes, where others stand beside them, by their values.
     """
     if not hasattr(network, "register_forward_hook"):
-        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(network)}.")
+        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(network)}.{said_foreign(network)}")
     return Explanation(network, checked(explain))
 
 
@@ -196,26 +200,28 @@ class Explaining:
     """The hook behind a network; an object, so that copies of the network have it as well. None takes its scores.
 
     `output` is the name of the output that they are read from, "" for the usual one. `undo` is "sigmoid" or "softmax"
-    where that output is of probabilities: the scores are those before it. `axes` are those that were found.
+    where that output is of probabilities: the scores are those before it. `axes` are those that were found. `turned` is
+    whether it is (time, n, classes), so that its first two axes are exchanged.
     """
 
     explain: Explain | None
     output: str = ""
     undo: str = ""
     axes: str = ""
+    turned: bool = False
 
     def __call__(self, module: object, given: object, named: Mapping[str, Tensor], output: object) -> object:
         """Return the scores."""
         if isinstance(self.explain, str):
             choice, _ = _read(self.explain)
             if choice.of == "tokens":
-                return _of_tokens(self.explain, choice, scores_of(output, self.output), named.get(_MASK))
+                return _of_tokens(self.explain, choice, self._taken(output), named.get(_MASK))
             places = self.of_places(output)
             return choice.scores(places, places)
-        if self.output:
-            output = scores_of(output, self.output)
+        if self.output or self.turned or self.explain is None:
+            output = self._taken(output)
         if self.explain is None:
-            return scores_of(output)
+            return output
         try:
             return self.explain(output)
         except IdcError:
@@ -226,9 +232,14 @@ class Explaining:
                 f"{type(output).__name__}: {type(error).__name__}: {error}"
             ) from error
 
+    def _taken(self, output: object) -> Any:
+        """Return the output that the scores are read from, inputs first."""
+        taken: Any = scores_of(output, self.output)
+        return taken.transpose(0, 1) if self.turned else taken
+
     def of_places(self, output: object) -> Tensor:
         """Return the scores of each class in each box or pixel, (n, classes, places), of what the network returns."""
-        taken, name = scores_of(output, self.output), str(self.explain)
+        taken, name = self._taken(output), str(self.explain)
         choice, written = _read(name)
         if choice.of == "tokens":
             raise _other_shape(name, "(n, tokens, classes)", taken)

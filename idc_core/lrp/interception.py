@@ -21,7 +21,7 @@ from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp import attention, endings, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
 from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, made_inside, mark
+from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, is_constant, mark
 from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
@@ -214,7 +214,7 @@ class Watch(TorchFunctionMode):
         if value.is_inference():
             with torch.inference_mode(False):
                 value = value.clone()
-        if self.settings is not None and (not value.requires_grad or made_inside(value)):
+        if self.settings is not None and (not value.requires_grad or is_constant(value)):
             self._halved |= value.dtype in HALF
             value = copy_note(self._now(capture.value), mark(in_full(value.detach()).requires_grad_()))
             self._substitutes.put(capture.value, value)
@@ -326,11 +326,14 @@ class Watch(TorchFunctionMode):
         if tracked is None:
             tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
         for tensor in tracked:
-            if not followed(tensor):
-                if not made_inside(tensor):
-                    raise self.unseen.refusal(tensor, self._place)
-                self._substitutes.put(tensor, tensor.detach())
-                return self.__torch_function__(func, (), args, kwargs)
+            if not followed(tensor) and not is_constant(tensor):
+                raise self.unseen.refusal(tensor, self._place)
+        constants = [x for x in tensors_of(args, kwargs) if x.is_inference() or (x.requires_grad and not followed(x))]
+        if constants:
+            with torch.inference_mode(False):
+                for x in constants:
+                    self._substitutes.put(x, x.clone() if x.is_inference() else x.detach())
+            return self.__torch_function__(func, (), args, kwargs)
         if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
             self._halved = True
             with without_autocast():

@@ -43,8 +43,8 @@ ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
 """Element-wise non-linearities; each hands its relevance on unchanged."""
 
 _FUNCTIONS = """
-abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal erf erfc sin cos sinh cosh asinh atan square
-logit nan_to_num
+abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal erf erfc sin cos tan sinh cosh asin acos atan
+asinh acosh atanh square logit nan_to_num
 """
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()}
 """Other element-wise functions, met inside activation functions and normalisations that are written by hand; each hands
@@ -324,6 +324,14 @@ def _followed_view(settings: RelevanceSettings, input: Tensor, *shape: object, *
 @operation("view_as")
 def _followed_view_as(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return input.reshape(other.shape)
+
+
+@operation("as_strided")
+def _as_strided(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Tensor:
+    """Look at numbers by their places in memory, which are not those of the network where channels are last."""
+    if not input.is_contiguous() and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last):
+        raise UnsupportedOperationError("as_strided of images; unfold gives the same windows")
+    return torch.as_strided(input, *args, **options)  # type: ignore[arg-type]
 
 
 FASTER["view"] = _view

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.base.devices import exact, without_autocast
+from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import is_mistake, said
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
@@ -33,7 +34,8 @@ def lock_of(model: nn.Module) -> threading.RLock:
 def named_layers(model: nn.Module) -> dict[str, nn.Module]:
     """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names."""
     if not isinstance(model, nn.Module):
-        raise ModelError(f"Expected a network, a torch.nn.Module, not {shown(model)}; idc_core.load_model opens files.")
+        expected = f"Expected a network, a torch.nn.Module, not {shown(model)}; idc_core.load_model opens files."
+        raise ModelError(f"{expected}{said_foreign(model)}")
     return {
         ".".join(part for part in name.split(".") if part != "_orig_mod"): module
         for name, module in model.named_modules()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
+from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import code_digest, run_own, said_source, source_of
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
@@ -55,20 +56,25 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     built: object = run_own(f"building the network {entry.name!r}", file, entry.build, ModelError)
     if not isinstance(built, nn.Module):
         what = f"the class {built.__name__}" if isinstance(built, type) else f"a {type(built).__name__}"
-        raise ModelError(f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.")
+        raise ModelError(
+            f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.{said_foreign(built)}"
+        )
     network, remarks = _prepared(built)
     explain = entry.explain
     if explain is not None:
         remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
     inputs, naming = _first_inputs(entry, network)
+    if inputs is not None and getattr(network, "one_by_one", False):
+        inputs = inputs[:1]  # layers run once then, as they do for every input
     if inputs is not None and entry.dataset:
         remarks += _laid_out(network, inputs)
     if naming is not None:
         put_naming(network, naming)
         remarks += (f"Inputs beside {naming.main!r}: {naming.said}.",) if naming.others else ()
-    wanted = Wanted(explain, entry.output, _counts(entry, network))
+    wanted = Wanted(explain, entry.output, _counts(entry, network), entry.output_layout)
     seen = None if inputs is None else Survey(network, inputs, where, wanted, hasattr(entry.build, "path"))
-    explaining = Explaining(explain, entry.output) if seen is None else seen.explaining
+    turned = entry.output_layout == "time-first"
+    explaining = Explaining(explain, entry.output, turned=turned) if seen is None else seen.explaining
     network.register_forward_hook(explaining, with_kwargs=True)
     # What changes with the network's code, with what of it is explained, and with inputs that are computed.
     code = f"{code_digest(entry.build)}{'' if explain is None else digest_of(explain)}{naming or ''}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from idc_core.base.foreign import KERAS, LEARN
 from idc_core.base.registry import Registry
 from idc_core.errors import DataError, ModelError
 
@@ -26,8 +27,8 @@ class NetworkFormat:
     """One kind of file: its ending, or "/" for a folder; its name for people; its reader; what inputs it asks for.
 
     `expects` says how data must be prepared, as far as the files tell, and `data` the name of the data set that the
-    network takes, or ""; None where they do not. `read_output(path, output=name, classes=count)` reads the file with
-    one of its outputs, where it has a say in that.
+    network takes, or ""; None where they do not. `read_output(path, output=name, classes=count,
+    held=numbers)` reads the file with one of its outputs, and inputs held at numbers, where it has a say in that.
     """
 
     ending: str
@@ -67,10 +68,10 @@ def _data_of_weights(path: Path) -> str:
     return data_of(path)
 
 
-def _onnx_output(path: Path, output: str = "", classes: int = 0) -> Module:
+def _onnx_output(path: Path, output: str = "", classes: int = 0, held: Mapping[str, float] | None = None) -> Module:
     from idc_core.models.onnx import load_onnx  # needs torch
 
-    return load_onnx(path, scores=True, output=output, classes=classes)
+    return load_onnx(path, scores=True, output=output, classes=classes, held=held)
 
 
 def _onnx_expects(path: Path) -> Preparation | None:
@@ -105,13 +106,11 @@ _TORCH = (
     'architecture of the registry by safetensors.torch.save_file(net.state_dict(), "net.safetensors"), or register '
     "the network in a setup file"
 )
-_KERAS = 'model.export("net.onnx", format="onnx")'
-_LEARN = 'skl2onnx.to_onnx(net, inputs[:1]).SerializeToString(), written to "net.onnx"'
 
 REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin", ".jit"), ("of PyTorch (pickle or TorchScript)", _TORCH)),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), ("of pickle", f"{_LEARN} (scikit-learn), or {_TORCH}")),
-    **dict.fromkeys((".h5", ".hdf5", ".keras"), ("of Keras", _KERAS)),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), ("of pickle", f"{LEARN} (scikit-learn), or {_TORCH}")),
+    **dict.fromkeys((".h5", ".hdf5", ".keras"), ("of Keras", KERAS)),
 }
 """Endings of files that can run code when they are opened: what they are, and how to save the network instead."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from idc_core.base.devices import choose
@@ -33,6 +33,8 @@ def load_model(
     explain: Explain | None = None,
     output: str | int = "",
     class_names: Sequence[str] = (),
+    held: Mapping[str, float] | None = None,
+    output_layout: str = "",
     device: str = "",
 ) -> Network:
     """Load a network of the registry with its trained weights, or one from a file.
@@ -47,7 +49,7 @@ def load_model(
     data : str or Path
         Of a path: name or path of the data that the network takes; it is then entered into `MODELS`. Without, the
         network takes arrays, and its card names no data.
-    scaling, architecture, trust, explain, output, class_names
+    scaling, architecture, trust, explain, output, class_names, held, output_layout
         Of a path: as in `idc_core.models.network_file.NetworkFile`, where `class_names` are its `output_names`.
     device : str
         Where it runs: "cpu", "cuda", "cuda:1", "mps", or "auto" for the first accelerator that is there. By default
@@ -77,14 +79,24 @@ def load_model(
     where = choose(device)
     if str(name) not in MODELS and looks_like_path(str(name)):
         names = tuple(map(str, class_names))
-        file = NetworkFile(Path(name), scaling, architecture, trust, explain, str(output), names)
+        file = NetworkFile(
+            Path(name),
+            scaling,
+            architecture,
+            trust,
+            explain,
+            str(output),
+            names,
+            held=dict(held or {}),
+            output_layout=output_layout,
+        )
         entry: ModelEntry = file.entry(data, without_data=True)
         if entry.dataset:
             MODELS[entry.name] = entry
-    elif data or scaling or architecture or trust or explain is not None or str(output) or class_names:
+    elif any((data, scaling, architecture, trust, explain is not None, str(output), class_names, held, output_layout)):
         raise ModelError(
-            f"{name} is no path: data, scaling, architecture, trust, explain, output and class_names are for networks "
-            "from files."
+            f"{name} is no path: data, scaling, architecture, trust, explain, output, class_names, held and "
+            "output_layout are for networks from files."
         )
     else:
         entry = find_entry(str(name))

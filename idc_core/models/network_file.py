@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from idc_core.base.own_code import free_name
 from idc_core.errors import DataError, ModelError
-from idc_core.lrp.explained import Explain, checked
+from idc_core.lrp.explained import LAYOUTS, Explain, checked
 from idc_core.models.entry import Found
 from idc_core.models.formats import NetworkFormat, check_content, format_of
 from idc_core.models.own import OwnModel
@@ -49,6 +50,10 @@ class NetworkFile:
         What its outputs are called, in their order; empty: as the file says.
     dataset : str
         Name of its data, where it is known: the width of scores is that of their classes.
+    held : mapping of str to float
+        Inputs of an ONNX file that are held at a number, by name.
+    output_layout : str
+        "time-first" where scores are (time, n, classes), "batch-first" where not; "": told by a batch of two.
 
     Raises
     ------
@@ -64,6 +69,8 @@ class NetworkFile:
     output: str = ""
     output_names: tuple[str, ...] = ()
     dataset: str = ""
+    held: Mapping[str, float] = field(default_factory=dict)
+    output_layout: str = ""
 
     def __post_init__(self) -> None:
         """Make the path whole, and refuse what cannot be read."""
@@ -76,6 +83,10 @@ class NetworkFile:
             raise ModelError(
                 f"{self.path} brings its own architecture; {self.architecture!r:.100} is for a .safetensors file."
             )
+        if self.output_layout not in ("", *LAYOUTS):
+            raise ModelError(f"output_layout must be {' or '.join(LAYOUTS)}, not {self.output_layout!r:.60}.")
+        if self.held and not self.format.read_output:
+            raise ModelError(f"{self.path} has no inputs that can be held at a number by name; leave out --hold.")
         check_content(self.path)
         if self.explain is not None:
             checked(self.explain)
@@ -100,7 +111,11 @@ class NetworkFile:
             network = cast("Network", read_architecture(self.path, self.architecture))
         else:
             chooses = self.format.read_output
-            read = partial(chooses, output=self.output, classes=self._classes) if chooses else self.format.read
+            read = (
+                partial(chooses, output=self.output, classes=self._classes, held=self.held)
+                if chooses
+                else self.format.read
+            )
             network = cast("Network", read(self.path))
         check_finite(network, str(self.path))
         if self.scaling is not None and self.scaling.said:
@@ -115,6 +130,7 @@ class NetworkFile:
 
         digest = hashlib.sha256(json.dumps(self.scaling.to_json() if self.scaling else {}).encode())
         digest.update(self.output.encode())
+        digest.update("".join(f" {name}={value!r}" for name, value in self.held.items()).encode())
         folder = self.path.is_dir()
         for file in sorted(self.path.iterdir()) if folder else [self.path]:
             if folder and not (file.is_file() and file.stat().st_size <= _SMALL):
@@ -166,6 +182,7 @@ class NetworkFile:
             explain=self.explain,
             output="" if self.format.read_output else self.output,
             output_names=self.output_names,
+            output_layout=self.output_layout,
             found=cast("Found", found),
         )
 

@@ -41,6 +41,8 @@ class OwnModel(ModelEntry):
         Name or number of the output that they are read from, of a network with several; "": the likeliest one.
     output_names : tuple of str
         What its outputs are called, in their order; empty: as the network says.
+    output_layout : str
+        "time-first" where scores are (time, n, classes), "batch-first" where not; "": told by a batch of two.
     """
 
     layers: tuple[str, ...] = lazy(lambda entry: entry.found.layers)
@@ -56,6 +58,7 @@ class OwnModel(ModelEntry):
     explain: Explain | None = None
     output: str = ""
     output_names: tuple[str, ...] = ()
+    output_layout: str = ""
 
     def open(self) -> Network:
         """Build the network and make it ready: see `idc_core.models.adoption.adopt`."""

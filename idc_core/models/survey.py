@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -35,13 +35,14 @@ POOLING = (
 class Wanted:
     """What a person said of a network's scores, and how many there may be.
 
-    `explain` and `output` are as in `idc_core.models.own.OwnModel`; `counts` the numbers of classes of the data, and of
-    the names that the network gives its outputs.
+    `explain`, `output` and `output_layout` are as in `idc_core.models.own.OwnModel`; `counts` are the
+    numbers of classes of the data, and of the names that the network gives its outputs.
     """
 
     explain: Explain | None = None
     output: str = ""
     counts: Sequence[int] = ()
+    output_layout: str = ""
 
 
 class _Noted(Endings):
@@ -147,15 +148,26 @@ class Survey:
         taken = scores_of(output, name)
         usual = isinstance(output, Tensor) or name not in known or scores_of(output) is taken
         name = "" if usual and not self._wanted.output else name
+        turned = self._turned(taken)
+        if turned:
+            taken = taken.transpose(0, 1)
+            self.remarks += ("Its scores are (time, inputs, classes): the first two axes are exchanged.",)
         if not isinstance(explain, str):
-            return Explaining(explain, name)
+            return Explaining(explain, name, turned=turned)
         found = settled(explain, taken, self._wanted.counts[::-1], name)
         if found.undo:
             self.remarks += (f"The {found.undo} at its end is undone: the scores before it are explained.",)
         if found.axes not in ("", "classes,pixels", explain.partition(":")[2]):
             shape = ", ".join(("n", *map(str, taken.shape[1:])))
             self.remarks += (f"Its output ({shape}) is read as {found.axes}: --explain {explain}:{found.axes}.",)
-        return found
+        return replace(found, turned=turned)
+
+    def _turned(self, scores: object) -> bool:
+        """Whether scores have the inputs as their second axis: as said, else as a batch of two tells."""
+        if not isinstance(scores, Tensor) or scores.dim() != 3:
+            return False
+        told = scores.shape[0] != self.rows == scores.shape[1]
+        return self._wanted.output_layout == "time-first" or (told and not self._wanted.output_layout)
 
     def _entering(self, name: str) -> object:
         return lambda module, inputs: self._running.append(name)

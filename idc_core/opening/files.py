@@ -6,6 +6,7 @@ A URL stays one until it is opened: every process fetches the data for itself.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
@@ -44,9 +45,9 @@ class FileOptions:
 
     Attributes
     ----------
-    scaling, explain, output, class_names, trust
+    scaling, explain, output, class_names, trust, hold, output_layout
         Of networks: what was given of a `Scaling`, and as in `idc_core.models.network_file.NetworkFile`, where
-        `class_names` are its `output_names`.
+        `class_names` are its `output_names`, and `hold` its `held` as texts NAME=NUMBER.
     preparation : dict
         Of data: what was given of a `Preparation`; the rest is as the network expects.
     """
@@ -56,6 +57,8 @@ class FileOptions:
     output: str = ""
     class_names: list[str] = field(default_factory=list)
     trust: bool = False
+    hold: list[str] = field(default_factory=list)
+    output_layout: str = ""
     preparation: dict[str, object] = field(default_factory=dict)
 
     def network(self, file: OwnFile) -> NetworkFile:
@@ -73,6 +76,8 @@ class FileOptions:
             self.explain or None,
             self.output,
             tuple(self.class_names),
+            held=dict(map(_held, self.hold)),
+            output_layout=self.output_layout,
         )
 
     def prepared(self, expected: Preparation | None) -> Preparation | None:
@@ -138,6 +143,8 @@ class OwnFiles:
             "--output": options.output,
             "--class-names": options.class_names,
             "--trust": options.trust,
+            "--hold": options.hold,
+            "--output-layout": options.output_layout,
         }
         scaling, preparation = (
             {flag_of(item): values[item.name] for item in fields(kind) if item.name in values}
@@ -164,6 +171,21 @@ class OwnFiles:
             return typed(json.loads(text), where, cls)
         except ValueError as error:
             raise SettingError(f"{where} must hold files and their options as JSON ({error}).") from error
+
+
+def _held(text: str) -> tuple[str, float]:
+    """Return the name and the number of NAME=NUMBER."""
+    name, _, number = text.rpartition("=")
+    try:
+        return name.strip(), _finite(float(number))
+    except ValueError:
+        raise SettingError(f"hold must be NAME=NUMBER, such as state=0, not {shown(text)}.") from None
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError
+    return value
 
 
 def flag_of(one: Field[object]) -> str:
@@ -203,7 +225,7 @@ def open_named(model: str, data: str, options: FileOptions, folder: Path, archit
     network = _by_path(NETWORKS, model, MODELS, folder)
     tests = _by_path(DATA, data, DATASETS, folder)
     files = tuple(filter(None, (network and replace(network, architecture=architecture), tests)))
-    own = ("scaling", "explain", "output", "class_names", "trust")
+    own = ("scaling", "explain", "output", "class_names", "trust", "hold", "output_layout")
     given = {"architecture": architecture, **{key: getattr(options, key) for key in own}}
     for_networks, for_data = [key for key, value in given.items() if value], ["preparation"] * bool(options.preparation)
     entered = OwnFiles(files, options, "" if tests else data).enter(for_networks, for_data)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
+from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import code_digest
 from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
@@ -78,7 +79,8 @@ def enter_live(
         registries are as before then.
     """
     if not hasattr(model, "named_modules"):
-        raise ModelError(f"{_CALL} got a {type(model).__name__}; expected a torch.nn.Module with its weights.")
+        expected = "expected a torch.nn.Module with its weights."
+        raise ModelError(f"{_CALL} got a {type(model).__name__}; {expected}{said_foreign(model)}")
     chosen = name or _name_of(model)
     if chosen in MODELS and not isinstance(MODELS[chosen].build, _LiveNetwork):
         raise ModelError(f"{_CALL}: there is a network {chosen!r} already; give yours another name.")

@@ -91,6 +91,8 @@ def batches(
     check_layers(model, layers)
     if batch_size is not None:
         whole_number("batch_size", batch_size, 1)
+    if getattr(model, "one_by_one", False):  # a batch of one is written into an ONNX file
+        batch_size = 1
     keep()
     done, size, traits, unreleased = skip, 1, CaptureTraits(), 0
     for part in source(inputs)[0]:

@@ -305,7 +305,7 @@ def _on_additions(run: RQ6Run) -> str:
         blended = any(step.recipe == "blend" for step in run.suite.provenance) and (run.suite.partner < 0).all()
         return (
             f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels. Tests that they "
-            f"were made of are left out of all measures{', but for the second test of a blend' * blended}. As many "
+            f"were made of are left out of all measures{', but for the second test of a blend' if blended else ''}. As many "
             f"random ones are training inputs perturbed by {kinds} ({noise}); those of the suite can be made of other "
             f"inputs.{some}"
         )

@@ -153,6 +153,8 @@ UNFIT = {
     ("analyze", "--clustering"): [["--clustering", "dbscan", "--clusters", "3"]],
     ("analyze", "--output"): [["--output", "boxes"]],
     ("analyze", "--class-names"): [["--class-names", "a,b"]],
+    ("analyze", "--hold"): [["--hold", "state=0"]],
+    ("analyze", "--output-layout"): [["--output-layout", "time-first"]],
     ("fill-grid", "--layer"): [["--layer", "nowhere"]],
     ("report", "--layer"): [["--layer", "nowhere"]],
     ("report", "--class"): [["--class", "ten"]],

@@ -22,6 +22,7 @@ FUNCTIONS = {
     "fold": (IMAGES, lambda x: F.fold(F.unfold(x, 3, padding=1), (7, 7), 3, padding=1)),
     "fold with stride": (EVEN, lambda x: F.fold(F.unfold(x, 2, stride=2), (6, 6), 2, stride=2)),
     "unfold of a tensor": (IMAGES, lambda x: x.unfold(2, 3, 2)),
+    "overlapping chunks": (SERIES, lambda x: x.as_strided((len(x), 2, 3, 5), (18, 9, 2, 1))),
     "pixel unshuffle": (EVEN, lambda x: F.pixel_unshuffle(x, 2)),
     "channel shuffle": (EVEN, nn.ChannelShuffle(2)),
     "nearest": (IMAGES, lambda x: F.interpolate(x, scale_factor=2)),

@@ -221,8 +221,8 @@ def _resize(pictures: NDArray[np.float32], size: tuple[int, int], fit: str) -> N
     pictures : ndarray, float32 (n, C, H, W)
     size : (int, int)
         Rows and columns.
-    fit : {"stretch", "crop", "pad"}
-        As in `Preparation`.
+    fit : {"stretch", "crop", "pad", "cut"}
+        As in `Preparation`, without a margin.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def _resize(pictures: NDArray[np.float32], size: tuple[int, int], fit: str) -> N
 
     rows, columns = pictures.shape[2:]
     scales = (size[0] / rows, size[1] / columns)
-    scale = {"stretch": None, "crop": max(scales), "pad": min(scales)}[fit]
+    scale = {"stretch": None, "crop": max(scales), "cut": max(scales), "pad": min(scales)}[fit]
     brought = size if scale is None else (max(1, round(rows * scale)), max(1, round(columns * scale)))
     resized = np.zeros((*pictures.shape[:2], *size), np.float32)
     (top, up, height), (left, lead, width) = (_overlap(*pair) for pair in zip(brought, size, strict=True))

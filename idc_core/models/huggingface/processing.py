@@ -10,12 +10,19 @@ from typing import Literal
 
 from idc_core.errors import ModelError
 from idc_core.models.huggingface.configuration import Configuration
-from idc_core.models.huggingface.members import MOST_SAID, read_member
+from idc_core.models.huggingface.members import MOST_SAID, one_line, read_member
 from idc_core.models.scaling import Scaling
 
 _PROCESSOR = "preprocessor_config.json"
 _RESAMPLES = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 """Filters of Pillow by their number."""
+
+_FOLLOWED = """
+Beit Bit CLIP ChineseCLIP ConvNext DeiT EfficientNet Levit MobileNetV1 MobileNetV2 MobileViT Perceiver
+PoolFormer Pvt Segformer Siglip ViT
+"""
+"""Classes of processors that are followed to the last pixel, as tests compare; of old folders the same names of feature
+extractors."""
 
 _BY_SHORTER = ("CLIP", "ChineseCLIP", "Bit", "Levit", "PoolFormer", "MobileViT", "MobileNet", "ConvNext", "TextNet")
 """Beginnings of the names of processors that take one number as the shorter side; others take it as both."""
@@ -33,15 +40,16 @@ class _Processing:
     ----------
     size : (int, int) or None
         Rows and columns; None where the folder does not say.
-    fit : {"stretch", "crop"}
-        As in `Preparation`.
+    fit : {"stretch", "crop", "cut"}
+        As in `Preparation`, as `margin`.
     resample : str
         One of `_RESAMPLES`.
     margin : int
-        Rows, and columns, that are cut off at the end: pictures are brought to `size` and this much more before.
     channels : {1, 3}
     scaling : Scaling
         Of pictures of 0..1.
+    remark : str
+        What the folder's processor may do otherwise; empty for one that is followed to the last pixel.
     """
 
     size: tuple[int, int] | None
@@ -50,6 +58,7 @@ class _Processing:
     margin: int
     channels: int
     scaling: Scaling
+    remark: str = ""
 
 
 def read_processing(configuration: Configuration) -> _Processing:
@@ -74,7 +83,27 @@ def read_processing(configuration: Configuration) -> _Processing:
     resample = settings.get("resample", 2)
     if type(resample) is not int or not 0 <= resample < len(_RESAMPLES):
         raise ModelError(f"{where} says resample {resample!r:.{MOST_SAID}}; expected 0 to {len(_RESAMPLES) - 1}.")
-    return _Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where))
+    remark = _remark(settings, size)
+    return _Processing(size, fit, _RESAMPLES[resample], margin, channels, _scaling(settings, where), remark)
+
+
+def _remark(found: dict[str, object], size: tuple[int, int] | None) -> str:
+    """Say where pictures may differ from those that the folder's processor makes."""
+    kind = _kind(found)
+    name = kind.removesuffix("Fast").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
+    if kind and name not in _FOLLOWED.split():
+        return (
+            f"The folder's {one_line(kind, MOST_SAID)} is followed in its settings of size, filter, scaling and crop, "
+            "and not in what else it does: compare the scores of a picture with transformers."
+        )
+    given = found.get("size")
+    open_ended = isinstance(given, dict) and "shortest_edge" in given and "crop_pct" not in found
+    if open_ended and found.get("do_resize", True) and not found.get("do_center_crop", False) and size is not None:
+        return (
+            f"The folder's processor keeps the proportions of pictures; here all are {size[0]} x {size[1]}, the middle "
+            "of the longer side, as inputs have one size."
+        )
+    return ""
 
 
 def _scaling(found: dict[str, object], where: str) -> Scaling:
@@ -93,7 +122,10 @@ def _scaling(found: dict[str, object], where: str) -> Scaling:
         deviation = tuple(
             one * other for one, other in zip(_wide(deviation, again), _wide(again, deviation), strict=True)
         )
-    order: Literal["RGB", "BGR"] = "BGR" if found.get("do_flip_channel_order") else "RGB"
+    flipped = _kind(found).startswith("PPLCNet")  # behind its mean and deviation, and whatever its settings say
+    if flipped:
+        mean, deviation = mean[::-1], deviation[::-1]
+    order: Literal["RGB", "BGR"] = "BGR" if flipped or found.get("do_flip_channel_order") else "RGB"
     try:
         return Scaling(mean, deviation, _rounded(255 * factor), order)
     except ModelError as error:
@@ -130,8 +162,13 @@ def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | No
     shorter = size.get("shortest_edge") if isinstance(size, dict) else None
     if type(size) is int and kind.startswith(_BY_SHORTER):
         shorter = size
+    if kind.startswith("PPLCNet"):
+        shorter = found.get("resize_short", shorter)
     if kind.startswith("Levit") and type(shorter) is int:
         shorter = int(256 / 224 * shorter)
+    divisor = found.get("size_divisor", 1)
+    if kind.startswith("TextNet") and type(shorter) is int and type(divisor) is int and divisor > 0:
+        shorter = -(-shorter // divisor) * divisor
     if kind.startswith("PoolFormer") and "crop_pct" in found:
         shorter = _enlarged(shorter if shorter is not None else size, found["crop_pct"], where)
     elif "crop_pct" in found and (shorter or isinstance(size, int)) and not found.get("do_center_crop"):
@@ -139,11 +176,13 @@ def _fitting(found: dict[str, object], where: str) -> tuple[tuple[int, int] | No
     crop = _sides(found.get("crop_size"), where) if found.get("do_center_crop", False) else None
     if shorter is not None:
         before = _sides(shorter, where) or (0, 0)
-        return (before, "crop", 0) if crop is None else (crop, "crop", max(0, before[0] - min(crop)))
+        return (before, "crop", 0) if crop is None else (crop, "crop", before[0] - min(crop))
     whole = _sides(size, where)
+    if kind.startswith("Perceiver") and crop is not None and whole is not None:  # it cuts before it resizes
+        return whole, "cut", crop[0] - whole[0]
     if crop is None or whole is None:
         return crop or whole, "stretch" if crop is None else "crop", 0
-    return crop, "stretch", max(0, whole[0] - crop[0])
+    return crop, "stretch", whole[0] - crop[0]
 
 
 def _enlarged(shorter: object, share: object, where: str) -> int | None:

@@ -62,6 +62,8 @@ def load_folder(path: Path, dtype: torch.dtype | None = None) -> nn.Module:
     elif processing.scaling.said:
         put_before(network, processing.scaling)
     network.class_names = configuration.class_names  # type: ignore[assignment]
+    if processing.remark:
+        network.remarks = (processing.remark,)  # type: ignore[assignment]
     network.offered_layers = offered_layers(network)  # type: ignore[assignment]
     return network
 

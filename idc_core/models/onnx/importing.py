@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,17 +19,25 @@ from idc_core.errors import IdcError, ModelError, UnsupportedOperationError
 from idc_core.models.bounded import Bounded
 from idc_core.models.onnx import operators  # noqa: F401 - they enter themselves
 from idc_core.models.onnx.network import OnnxNetwork, Operation, Step, check_batches
-from idc_core.models.onnx.reading import Graph, RawNode, read_graph
-from idc_core.models.onnx.registry import MISTAKES, OPERATORS, Node, WrittenBatch
+from idc_core.models.onnx.reading import Body, Graph, RawNode, Value, read_graph
+from idc_core.models.onnx.registry import MISTAKES, OPERATORS, Built, Node, WrittenBatch
 from idc_core.models.onnx.scores import Asked
 
 _Made = TypeVar("_Made")
+
+_OF_SHAPES = ("Shape", "Size")
+"""Operators whose results follow from shapes alone."""
+
+_RAGGED = ("NonZero", "Compress", "Unique", "NonMaxSuppression")
+"""Operators whose shapes follow from numbers."""
 
 _TAKEN = {name.lower() for name in dir(OnnxNetwork)} | {"input", "inputs", "card", "training"}
 """Names that a child cannot have: those of the module itself, and what relevance calls the network's own input."""
 
 
-def load_onnx(path: Path | str, scores: bool = False, output: str = "", classes: int = 0) -> OnnxNetwork:
+def load_onnx(
+    path: Path | str, scores: bool = False, output: str = "", classes: int = 0, held: Mapping[str, float] | None = None
+) -> OnnxNetwork:
     """Turn an ONNX file into a network.
 
     Parameters
@@ -40,6 +50,8 @@ def load_onnx(path: Path | str, scores: bool = False, output: str = "", classes:
         Its name, or its number; "": the likeliest one, told by its width, what makes it, and its name.
     classes : int
         How many classes there are; 0 where that is not known.
+    held : mapping of str to float, optional
+        Inputs that are held at one number, all of theirs, by name: a rate, a state that begins at 0.
 
     Returns
     -------
@@ -59,35 +71,33 @@ def load_onnx(path: Path | str, scores: bool = False, output: str = "", classes:
     Nothing in the file is executed. What depends on no input is computed once. A batch size that the exporter wrote
     into the shapes of reshapes is opened; if the predictions still depend on it, the file is refused.
     """
-    graph = read_graph(Path(path), Asked(output, classes) if scores else None)
+    graph = read_graph(Path(path), Asked(output, classes, held or {}) if scores else None)
     if not graph.inputs:
         raise ModelError(f"{graph.where} has no input.")
     sizes = {value.shape[0] if value.shape else None for value in graph.inputs}
     fixed = sizes.pop() if len(sizes) == 1 else None
     batch = None if fixed is None else WrittenBatch(fixed)
     network = build_network(graph, batch)
-    check_batches(network, graph.where, batch, graph.budget)
     network.remarks, network.class_names, network.taken = graph.remarks, graph.class_names, graph.taken
+    check_batches(network, graph.where, batch, graph.budget)
     return network
 
 
 def build_network(graph: Graph, batch: WrittenBatch | None = None) -> OnnxNetwork:
     """Turn a graph into a network in eval mode; `batch` is the batch size that it was written for, if it is fixed."""
-    building = _Building(graph, batch)
-    for raw in graph.nodes:
-        try:
-            building.add(raw)
-        except IdcError as error:
-            raise type(error)(f"{graph.where}: {error}") from error
-    return building.network()
+    try:
+        return _Building(graph, batch).network()
+    except IdcError as error:
+        raise type(error)(f"{graph.where}: {error}") from error
 
 
 class _Building:
-    """A network while its nodes are added."""
+    """A network while its nodes are added. `static` are inputs that no number of the network's own input changes."""
 
-    def __init__(self, graph: Graph, batch: WrittenBatch | None) -> None:
+    def __init__(self, graph: Graph, batch: WrittenBatch | None, static: Iterable[str] = ()) -> None:
         self.graph, self.batch = graph, batch
-        self.constants = dict(graph.constants)
+        self.constants, self.static = dict(graph.constants), set(static)
+        self.ragged: set[str] = set()
         self.modules: dict[str, nn.Module] = {}
         self.steps: list[tuple[Node, tuple[str, ...]]] = []
         self.maker: dict[str, Node] = {}
@@ -104,6 +114,8 @@ class _Building:
         node = Node(
             self._name(raw), raw.operator, self.graph.opset, raw.inputs, raw.outputs, raw.attributes, known, self.batch
         )
+        node.static, node.captured = frozenset(self.static & set(given)), raw.captured
+        node.make_body = partial(self._make_body, raw)
         if raw.operator == "Add" and self._adds_bias(node, given):
             module: nn.Module = nn.Identity()
         else:
@@ -113,10 +125,33 @@ class _Building:
             return
         self.modules[node.name] = module.eval()
         self.steps.append((node, given))
+        if raw.operator in _RAGGED or not self.ragged.isdisjoint(given):
+            self.ragged.update(raw.outputs)
+        elif raw.operator in _OF_SHAPES or self.static.issuperset(given):
+            self.static.update(raw.outputs)
         self.maker.update(dict.fromkeys(raw.outputs, node))
 
+    def _make_body(self, raw: RawNode, attribute: str, static: Sequence[bool]) -> Built | None:
+        """Build the network of a graph within a node; what it captures are inputs of it, constants known."""
+        body = raw.attributes.get(attribute)
+        if not isinstance(body, Body):
+            return None
+        captured = raw.inputs[len(raw.inputs) - raw.captured :]
+        known = {name: self.constants[name] for name in captured if name in self.constants}
+        inputs = tuple(Value(name, torch.float32, None) for name in (*body.inputs, *captured))
+        graph = replace(
+            self.graph, inputs=inputs, outputs=body.outputs, constants=known | body.constants, nodes=body.nodes
+        )
+        fixed = {name for name, one in zip(body.inputs, static, strict=False) if one}
+        within = _Building(graph, self.batch, fixed | (self.static & {*captured}))
+        network = within.network()
+        known_after = {*within.static, *within.constants}
+        return Built(network, len(body.inputs), tuple(name in known_after for name in body.outputs))
+
     def network(self) -> OnnxNetwork:
-        """Return the network of the nodes that have been added."""
+        """Add all nodes and return the network of them."""
+        for raw in self.graph.nodes:
+            self.add(raw)
         last = {name: place for place, (_, given) in enumerate(self.steps) for name in given}
         kept = set(self.graph.outputs)
         steps = []
@@ -167,10 +202,15 @@ def _build(node: Node) -> nn.Module:
     left = [name for name in sorted(set(node.attributes) - node.read) if not _is_default(node, name)]
     if left:
         raise UnsupportedOperationError(f"{node} has the attribute {left[0]!r}, which is not supported.")
-    if isinstance(built, nn.Module) and node.known(*range(len(node.inputs))):
-        # A layer of nothing but constants is called with the first of them.
-        return Operation(node, lambda x, *_: built(x))
-    return built if isinstance(built, nn.Module) else Operation(node, built)
+    if not isinstance(built, nn.Module):
+        built = Operation(node, built)
+        for name, body in node.bodies.items():
+            built.add_module(name, body)
+        return built
+    if node.known(*range(len(node.inputs))):
+        layer = built  # of nothing but constants: it is called with the first of them
+        return Operation(node, lambda x, *_: layer(x))
+    return built
 
 
 def _is_default(node: Node, attribute: str) -> bool:

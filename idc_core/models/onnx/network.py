@@ -67,10 +67,13 @@ class OnnxNetwork(Network):
         What the file calls the scores, in their order; empty where it does not say.
     taken : str
         The value that scores are read from, where that is neither the first output nor in front of its softmax.
+    one_by_one : bool
+        Whether a batch of one is written into the graph: of several inputs each runs alone.
     """
 
     class_names: tuple[str, ...] = ()
     taken: str = ""
+    one_by_one: bool = False
 
     def __init__(
         self,
@@ -112,11 +115,20 @@ class OnnxNetwork(Network):
             got = f"{len(positional)} inputs in order, and by name {', '.join(named) or 'none'}"
             raise ModelError(f"The network takes {', '.join(names)}; got {got}.")
         given = (*positional, *(named[name] for name in left))
+        if self.one_by_one and len(given[0]) > 1:
+            return _together([self._run([x[row : row + 1] for x in given]) for row in range(len(given[0]))])
+        return self._run(given)
+
+    def _run(self, given: Sequence[Tensor]) -> Any:
+        """Run the nodes in their order."""
         values = dict(self._constants)
         for value, x in zip(self.inputs, given, strict=True):
             _check_input(value, x)
             values[value.name] = x
         for step in self._steps:
+            missing = next((name for name in step.inputs if name not in values), None)
+            if missing is not None:
+                raise ModelError(f"Node {step.name!r} ({step.operator}) uses {missing!r}, which no node gives.")
             arguments = [values[name] for name in step.inputs]
             try:
                 result = self._modules[step.name](*arguments)  # type: ignore[misc]
@@ -135,6 +147,14 @@ class OnnxNetwork(Network):
         return outputs[0] if len(outputs) == 1 else outputs
 
 
+def _together(results: list[Any]) -> Any:
+    """Put the results of single inputs together, along the axis that has one place; what they share stays."""
+    if isinstance(results[0], tuple):
+        return tuple(_together(list(parts)) for parts in zip(*results, strict=True))
+    axis = next((axis for axis, size in enumerate(results[0].shape) if size == 1), None)
+    return results[0] if axis is None else torch.cat(results, axis)
+
+
 def _check_input(value: Value, x: Tensor) -> None:
     """Refuse an input that does not have the shape of the file; the batch size is free."""
     if value.shape is None:
@@ -150,13 +170,12 @@ def _check_input(value: Value, x: Tensor) -> None:
 def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, budget: Budget) -> None:
     """Refuse a network whose predictions depend on the batch size; it is tried where its input's shape is known.
 
-    A batch size that is written into the graph is tried first, so that reshapes learn where it is. What the network
-    holds at once counts in the budget.
+    A batch size that is written into the graph is tried first, so that reshapes learn where it is. Where predictions
+    still depend on a batch of one, inputs run one by one. What the network holds at once counts in the budget.
     """
-    if any(value.shape is None or not value.shape or None in value.shape[1:] for value in network.inputs):
+    pair = _pair(network, budget)
+    if pair is None:
         return
-    random = torch.Generator().manual_seed(0)
-    pair = [_sample(value, random) for value in network.inputs]
     advice = "Export it with a batch size that is left open (dynamic axes)."
     try:
         with torch.no_grad(), Bounded(budget):
@@ -165,23 +184,60 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, 
                 network(*(x[:1].expand(batch.size, *x.shape[1:]) for x in pair))
                 batch.learning = False
             single = [_all(network(*(x[row : row + 1] for x in pair))) for row in range(2)]
-            both = _all(network(*pair))
+            wrong = _dependent(network, pair, single)
     except TooLargeError as error:
         raise ModelError(f"{where}: {error}") from error
     except ModelError as error:
         raise ModelError(f"{where} does not run on one input and on two: {error} {advice}") from error
+    if wrong and batch is not None and batch.size == 1:
+        network.one_by_one = True
+        network.remarks = (*network.remarks, "A batch of one is written into its graph: inputs run one by one.")
+    elif wrong:
+        raise ModelError(f"{where} {wrong} {advice}")
+
+
+def _dependent(network: OnnxNetwork, pair: list[Tensor], single: list[tuple[Tensor, ...]]) -> str:
+    """Say how the outputs for two inputs together differ from those for each alone; "" where they do not."""
+    try:
+        both = _all(network(*pair))
+    except TooLargeError:
+        raise
+    except ModelError as error:
+        return f"does not run on two inputs: {error}"
     for name, together, first, other in zip(network._outputs, both, *single, strict=True):
-        apart = torch.cat([first, other]) if first.dim() else first
+        axis = next((axis for axis, (a, b) in enumerate(zip(first.shape, together.shape, strict=False)) if a != b), 0)
+        apart = torch.cat([first, other], axis) if first.dim() else first
         if apart.shape != together.shape or not torch.allclose(
             apart.double(), together.double(), 1e-3, 1e-3 * _size(apart), equal_nan=True
         ):
-            raise ModelError(
-                f"{where} gives another output {name!r} for two inputs together than for each of them alone. {advice}"
-            )
+            return f"gives another output {name!r} for two inputs together than for each of them alone."
+    return ""
 
 
-def _sample(value: Value, random: torch.Generator) -> Tensor:
-    shape = [2, *(size or 1 for size in (value.shape or (1,))[1:])]
+def _pair(network: OnnxNetwork, budget: Budget) -> list[Tensor] | None:
+    """Return two inputs; of lengths that are open, one with which the network runs. None where there is none."""
+    if any(value.shape is None or not value.shape for value in network.inputs):
+        return None
+    for length in _LENGTHS if any(None in (value.shape or ())[1:] for value in network.inputs) else (1,):
+        random = torch.Generator().manual_seed(0)
+        pair = [_sample(value, random, length) for value in network.inputs]
+        if length == 1:
+            return pair
+        try:
+            with torch.no_grad(), Bounded(budget):
+                network(*(x[:1] for x in pair))
+        except ModelError:
+            continue
+        return pair
+    return None
+
+
+_LENGTHS = (64, 512, 16, 96)
+"""Lengths of open axes that are tried, to see whether predictions depend on the batch."""
+
+
+def _sample(value: Value, random: torch.Generator, length: int) -> Tensor:
+    shape = [2, *(size or length for size in (value.shape or (1,))[1:])]
     if value.dtype.is_floating_point:
         return torch.rand(shape, generator=random).to(value.dtype)
     return torch.randint(0, 2, shape, generator=random).to(value.dtype)

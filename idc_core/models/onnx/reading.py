@@ -17,10 +17,14 @@ from idc_core.errors import DataError, ModelError, UnsupportedOperationError
 from idc_core.guarded import Budget, opened
 from idc_core.guarded.opening import size_of
 from idc_core.models.onnx.class_names import names_in
+from idc_core.models.onnx.held_inputs import hold_inputs
 from idc_core.models.onnx.linear_models import DOMAIN as LEARNING
 from idc_core.models.onnx.linear_models import make_dense
+from idc_core.models.onnx.other_models import refuse_others
+from idc_core.models.onnx.quantisation import compute_as_floats
 from idc_core.models.onnx.registry import OPERATORS
 from idc_core.models.onnx.scores import FLOATS, Asked, keep_scores
+from idc_core.models.onnx.subgraphs import needed_names
 from idc_core.models.onnx.tensors import Read, inside, tensor_of, torch_type
 
 _OLDEST_OPSET = 6
@@ -40,13 +44,37 @@ class Value:
 
 @dataclass(frozen=True)
 class RawNode:
-    """A node as it lies in the file."""
+    """A node as it lies in the file.
+
+    Of a node that holds graphs, `inputs` end with the values of the outer graph that those use: `captured` of them.
+    """
 
     name: str
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: dict[str, object]
+    captured: int = 0
+
+
+@dataclass(frozen=True)
+class Body:
+    """A graph within a node: a branch, or what a loop repeats."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: dict[str, Tensor]
+    nodes: tuple[RawNode, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its constants, and of those within its nodes."""
+        return sum(value.nbytes for value in self.constants.values()) + within(self.nodes)
+
+    def holds(self, operators: tuple[str, ...]) -> bool:
+        """Whether one of these operators is among its nodes, or in a graph within them."""
+        inner = (value for node in self.nodes for value in node.attributes.values() if isinstance(value, Body))
+        return any(node.operator in operators for node in self.nodes) or any(body.holds(operators) for body in inner)
 
 
 @dataclass(frozen=True)
@@ -103,8 +131,14 @@ def read_graph(path: Path, scores: Asked | None = None) -> Graph:
     except (DecodeError, RecursionError) as error:
         raise ModelError(f"{where} is damaged, or no ONNX file ({error}).") from error
     graph = _graph_of(proto, where, path.parent, budget, scores)
-    budget.held = sum(value.nbytes for value in graph.constants.values())  # the rest goes with the parser
+    held = sum(value.nbytes for value in graph.constants.values()) + within(graph.nodes)
+    budget.held = held  # the rest goes with the parser
     return graph
+
+
+def within(nodes: tuple[RawNode, ...]) -> int:
+    """Return the bytes of the constants of graphs within nodes."""
+    return sum(value.nbytes for node in nodes for value in node.attributes.values() if isinstance(value, Body))
 
 
 def axes_of_input(path: Path) -> int:
@@ -135,7 +169,7 @@ def _graph_of(
     graph = proto.graph
     called, used = (
         {(node.domain, node.op_type) for node in graph.node},
-        {one for node in graph.node for one in node.input},
+        {one for node in graph.node for one in needed_names(node)},
     )
     functions = [one.name for one in proto.functions if (one.domain, one.name) in called]
     if functions:
@@ -150,20 +184,37 @@ def _graph_of(
     # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
     weights = {initializer.name for initializer in graph.initializer}
     class_names = names_in(proto) if scores else ()
-    remarks: tuple[str, ...] = make_dense(graph, where) if scores else ()
+    refuse_others(graph, where)
+    remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph))
+    remarks += make_dense(graph, where) if scores else ()
     kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
     opset = _opset(proto, where)
-    constants: dict[str, Tensor] = {}
-    for initializer in graph.initializer:
-        if initializer.name in constants:
-            raise ModelError(f"{where} has two weights named {initializer.name!r}.")
-        constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
+    constants = _constants(graph, read, where)
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
     outputs = tuple(info.name for info in graph.output)
     result = Graph(where, opset, inputs, outputs, constants, nodes, held, (*remarks, *kept), class_names, taken)
     _check_order(result, graph)
     return result
+
+
+def _constants(graph: GraphProto, read: Read, where: str) -> dict[str, Tensor]:
+    constants: dict[str, Tensor] = {}
+    for initializer in graph.initializer:
+        if initializer.name in constants:
+            raise ModelError(f"{where} has two weights named {initializer.name!r}.")
+        constants[initializer.name] = tensor_of(initializer, read, f"{where}: weight {initializer.name!r}")
+    return constants
+
+
+def _body(graph: GraphProto, opset: int, read: Read, where: str) -> Body:
+    """Read a graph within a node; its nodes may use values of the graphs around it."""
+    _check_names(graph, where)
+    if graph.sparse_initializer:
+        raise UnsupportedOperationError(f"{where} has sparse weights; export it with dense ones.")
+    nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
+    outputs = tuple(info.name for info in graph.output)
+    return Body(tuple(info.name for info in graph.input), outputs, _constants(graph, read, where), nodes)
 
 
 def _check_names(graph: GraphProto, where: str) -> None:
@@ -217,17 +268,19 @@ def _node(node: NodeProto, number: int, opset: int, read: Read, where: str) -> R
             f"{label} is of the domain {node.domain!r}; only operators of ONNX itself are supported. "
             "Export the network without it."
         )
-    if any(item.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for item in node.attribute):
-        raise UnsupportedOperationError(
-            f"{label} holds graphs of its own (branches, loops), which are not supported. Export the network without."
-        )
     if node.op_type not in OPERATORS and node.op_type != "Constant":
         raise UnsupportedOperationError(
             f"{label} of the domain 'ai.onnx' is an operator that is not supported. Export the network without it, or "
             "build it in a setup file."
         )
-    attributes = {item.name: _attribute(item, read, label) for item in node.attribute}
-    return RawNode(node.name, node.op_type, tuple(node.input), tuple(node.output), attributes)
+    attributes: dict[str, object] = {
+        item.name: _body(item.g, opset, read, f"{label}: {item.name}")
+        if item.type == AttributeProto.GRAPH
+        else _attribute(item, read, label)
+        for item in node.attribute
+    }
+    inputs, own = needed_names(node), len(node.input)
+    return RawNode(node.name, node.op_type, inputs, tuple(node.output), attributes, len(inputs) - own)
 
 
 def _attribute(attribute: AttributeProto, read: Read, label: str) -> object:

@@ -27,7 +27,16 @@ class WrittenBatch:
 
     size: int
     learning: bool = False  # while a batch of that size runs
-    shapes: dict[str, tuple[list[int], list[int]]] = field(default_factory=dict)  # by node: of input and of output
+    shapes: dict[Node, tuple[list[int], list[int]]] = field(default_factory=dict)  # of input and of output
+
+
+@dataclass(frozen=True)
+class Built:
+    """The network of a graph within a node, called with the graph's inputs and then with the captured values."""
+
+    network: nn.Module
+    inputs: int
+    static: tuple[bool, ...]  # of each output, whether no input's numbers change it
 
 
 @dataclass(eq=False)
@@ -43,6 +52,12 @@ class Node:
     constants: dict[int, Tensor] = field(default_factory=dict)  # the inputs that are known, by position
     batch: WrittenBatch | None = None  # None where the batch size is open
     read: set[str] = field(default_factory=set)
+    static: frozenset[str] = (
+        frozenset()
+    )  # values that no input's numbers change: constants, and what follows from shapes
+    captured: int = 0  # how many of the inputs, the last ones, are values that graphs within the node use
+    make_body: Callable[[str, Sequence[bool]], Built] | None = None
+    bodies: dict[str, nn.Module] = field(default_factory=dict)  # those that were made, by attribute
 
     def get(self, attribute: str, default: object = None) -> Any:
         """Return an attribute; what no operator asks for is refused once the node is built."""
@@ -70,6 +85,19 @@ class Node:
     def known(self, *positions: int) -> bool:
         """Return whether these inputs are constants or absent."""
         return all(position in self.constants or not self.has(position) for position in positions)
+
+    def body(self, attribute: str, least: int, static: Sequence[bool] = ()) -> Built:
+        """Return the network of a graph within the node, which gives at least so many results.
+
+        `static` says of each of its inputs whether no number of the network's own input changes it.
+        """
+        self.need(attribute)
+        if self.make_body is None or not (built := self.make_body(attribute, static)):
+            raise ModelError(f"{self} has no graph in its attribute {attribute!r}.")
+        if len(built.static) < least:
+            raise ModelError(f"{self}: its graph {attribute!r} gives {len(built.static)} results; expected {least}.")
+        self.bodies[attribute] = built.network
+        return built
 
     def refuse(self, what: str) -> UnsupportedOperationError:
         """Return the error for something that an operator allows and that is not supported."""

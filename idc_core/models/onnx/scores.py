@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from idc_core.errors import ModelError
 from idc_core.lrp.endings import before
+from idc_core.models.onnx.subgraphs import needed_names
 from idc_core.models.onnx.terms import Terms
 from idc_core.models.outputs import Output, likeliest, said_choice
 
@@ -18,10 +19,15 @@ FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProt
 
 @dataclass(frozen=True)
 class Asked:
-    """Which output is asked for: its name or number, "" for the likeliest, and the number of classes, 0 if unknown."""
+    """What is asked of a file.
+
+    Which output, by name or number, "" for the likeliest; the number of classes, 0 if unknown; and at which numbers
+    inputs are held, by name.
+    """
 
     output: str = ""
     classes: int = 0
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 def keep_scores(graph: GraphProto, asked: Asked, class_names: Sequence[str], where: str) -> tuple[tuple[str, ...], str]:
@@ -146,11 +152,11 @@ def _prune(graph: GraphProto, output: str, makers: Mapping[str, NodeProto]) -> N
     while waiting:
         name = waiting.pop()
         if name in makers and name not in needed:
-            waiting += [one for one in makers[name].input if one]
+            waiting += [one for one in needed_names(makers[name]) if one]
         needed.add(name)
     kept = [node for node in graph.node if needed & set(node.output)]
-    used = {name for node in kept for name in node.input} | {output}
+    used = {name for node in kept for name in needed_names(node)} | {output}
     weights = [one for one in graph.initializer if one.name in used]
-    for field, values in ((graph.node, kept), (graph.initializer, weights)):
-        del field[:]
-        field.extend(values)
+    for held, values in ((graph.node, kept), (graph.initializer, weights)):
+        del held[:]
+        held.extend(values)

@@ -41,9 +41,9 @@ def added(operator, inputs, **more):
     return [node(operator, inputs, ["c"], **more), node("Add", ["x", "c"])]
 
 
-def branch():
+def branch(*outputs):
     inside = helper.make_graph([node("Relu", ["x"], ["z"])], "b", [], [helper.make_tensor_value_info("z", 1, None)])
-    return node("If", ["k"], then_branch=inside, else_branch=inside)
+    return node("If", ["k"], outputs or ("y",), then_branch=inside, else_branch=inside)
 
 
 ONE, SHAPE = numbers("one", [1.0], np.float32), numbers("shape", HUGE)
@@ -71,7 +71,16 @@ GRAPHS = {
     "a value made twice": ([node("Relu", ["x"]), node("Tanh", ["x"])], [], "more than once"),
     "a domain of its own": ([node("Relu", ["x"], domain="evil.com")], [], "'evil.com'"),
     "an operator that is not there": ([node("Det", ["x"], name="here")], [], "node 'here' (Det, opset 20)"),
-    "a branch": ([branch()], [numbers("k", True, np.bool_)], "graphs of its own"),
+    "a branch on numbers": (
+        [node("ReduceSum", ["x"], ["s"], keepdims=0), node("Cast", ["s"], ["k"], to=TensorProto.BOOL), branch()],
+        [],
+        "depends on the numbers of its input",
+    ),
+    "a branch of fewer results": (
+        [branch("y", "more"), node("Add", ["y", "more"], ["sum"])],
+        [numbers("k", True, np.bool_)],
+        "'then_branch' gives 1 results; expected 2",
+    ),
     "an attribute of the wrong type": ([node("Concat", ["x", "x"], axis="one")], [], "(Concat) failed"),
     "an attribute that is not known": ([node("Relu", ["x"], secret=3)], [], "'secret'"),
     "a kernel of nothing": ([node("MaxPool", ["x"], kernel_shape=[0])], [], "strides, dilations or pads"),

@@ -4,6 +4,7 @@ from idc_core.models.onnx.operators import (  # noqa: F401 - they enter operator
     activation,
     arithmetic,
     attention,
+    control,
     convolution,
     indexing,
     linear,

@@ -50,9 +50,9 @@ def _reshape(node: Node) -> Function:
             return x.reshape(sizes)
         if node.batch.learning:
             z = x.reshape(sizes)
-            node.batch.shapes[node.name] = list(x.shape), list(z.shape)
+            node.batch.shapes[node] = list(x.shape), list(z.shape)
             return z
-        then, made = node.batch.shapes.get(node.name, ([], []))
+        then, made = node.batch.shapes.get(node, ([], []))
         return x.reshape(_for_this_batch(list(x.shape), then, made) or sizes)
 
     return run
