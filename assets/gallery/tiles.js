@@ -52,9 +52,9 @@ function drawTile({ test, caption, spoken, places, words, glue }, sheet) {
     button.append(pictures, text);
   } else {
     const body = create("span", "words");
-    for (const [word, mark] of words) {
-      body.append(mark ? create(mark === "for" ? "strong" : "em", mark, word) : word, glue);
-    }
+    words.forEach(([word, mark], place) => {
+      body.append(place ? glue : "", mark ? create(mark === "for" ? "strong" : "em", mark, word) : word);
+    });
     button.append(text, body);
   }
   return button;

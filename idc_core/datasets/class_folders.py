@@ -42,8 +42,8 @@ class _ClassFolders:
     notes: tuple[str, ...]
 
 
-def class_folders(names: Sequence[str], where: str, preparation: Preparation) -> _ClassFolders:
-    """Sort pictures into splits and classes.
+def class_folders(names: Sequence[str], where: str, preparation: Preparation, what: str = "picture") -> _ClassFolders:
+    """Sort pictures, or other files, into splits and classes.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation) ->
         What they lie in, for messages.
     preparation : Preparation
         Its `test_share` and `seed` draw what the folders do not say.
+    what : str
+        What they are, for messages.
 
     Returns
     -------
@@ -64,31 +66,36 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation) ->
         If there are no two classes, or a split has no pictures.
     """
     parts = _without_top([name.split("/") for name in names])
-    is_given = any(_split_of(pieces) for pieces in parts)
+    tops = _splits_of(parts)
     by_split: dict[str, _Listed] = {}
     left = 0
     for name, part in zip(names, parts, strict=True):
-        split = _split_of(part)
-        rest = part[1:] if is_given else part
-        if is_given and not split:
+        split = tops.get(part[0], "") if len(part) > 1 else ""
+        twice = len(part) > 3 and part[1] == part[0]  # as programs that unpack into a folder of the same name do
+        rest = part[1 + twice :] if tops else part
+        if tops and not split:
             left += 1
         elif len(rest) < 2:
-            raise DataError(f"{where}: the picture {shown(name)} lies in no class folder; {_EXPECTED}.")
+            raise DataError(f"{where}: the {what} {shown(name)} lies in no class folder; {_EXPECTED}.")
         else:
             by_split.setdefault(split, []).append((name, rest[0]))
-    notes = [f"{left:,} pictures outside the folders of the splits left out"] if left else []
+    notes = [f"{left:,} {what}s outside the folders of the splits left out"] if left else []
     return _numbered(by_split, where, preparation, notes)
 
 
-def _split_of(part: list[str]) -> str:
-    """Return the split whose folder a picture lies in, or ""."""
-    split, rest = named_split(part[0])
-    return split if len(part) > 1 and not rest else ""
+def _splits_of(parts: list[list[str]]) -> dict[str, str]:
+    """Return the split of each folder that is named after one: train, or train_set beside test_set."""
+    named = {path[0]: named_split(path[0]) for path in parts if len(path) > 1}
+    for word in ("", *sorted({rest for split, rest in named.values() if split and rest})):
+        tops = {top: split for top, (split, rest) in named.items() if split and rest == word}
+        if tops and (not word or len(set(tops.values())) > 1):
+            return tops
+    return {}
 
 
 def _without_top(parts: list[list[str]]) -> list[list[str]]:
     """Take away folders that hold everything else, as a zip file has one that is named like itself."""
-    while all(len(path) > 2 for path in parts) and len({path[0] for path in parts}) == 1 and not _split_of(parts[0]):
+    while all(len(path) > 2 for path in parts) and len({path[0] for path in parts}) == 1 and not _splits_of(parts):
         parts = [path[1:] for path in parts]
     return parts
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
 from idc_core.datasets.dataset import Items
+from idc_core.datasets.other_files import line_that_converts
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
 
@@ -40,6 +41,9 @@ _PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".bin")
 FOLDER, FILES = "/", "/files"
 """Folders of pictures; folders that hold files of the other formats."""
 
+ASIDE = ".txt"
+"""Ending of tables that notes have as well, so that in folders others go first."""
+
 DATA_FORMATS: Registry[DataFormat] = Registry("data format")
 """Data formats by the ending of their files."""
 
@@ -60,7 +64,9 @@ def format_of(path: Path) -> DataFormat:
     if path.is_dir():
         names = {file.name for file in path.iterdir() if file.is_file()}
         # A network's folder holds JSON files too; the reader of pictures says what it is.
-        with_files = FILES in DATA_FORMATS and "config.json" not in names and any(map(ending_of, names))
+        with_files = (
+            FILES in DATA_FORMATS and "config.json" not in names and bool(set(map(ending_of, names)) - {"", ASIDE})
+        )
         return DATA_FORMATS[FILES if with_files else FOLDER]
     ending = ending_of(path.name)
     if path.suffix.lower() == ".py":
@@ -72,6 +78,8 @@ def format_of(path: Path) -> DataFormat:
             f"{path} may be a pickle, which can run code when it is read: refused. In Python, where you trust it, save "
             'arrays by numpy.savez("data.npz", x=inputs, y=targets), or a table by table.to_parquet("data.parquet").'
         )
+    if not ending and (line := line_that_converts(path.name)):
+        raise DataError(f"{path} is of a kind that is not read. In Python, this line makes it one that is: {line}.")
     if not ending:
         raise DataError(f"{path} is no data that can be read; expected a folder, or {', '.join(readable())}.")
     return DATA_FORMATS[ending]

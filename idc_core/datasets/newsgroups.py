@@ -1,9 +1,6 @@
 """Six groups of the 20 Newsgroups collection."""
 
-import re
 import zipfile
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +11,11 @@ from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import RemoteFile, Source, obtain
+from idc_core.datasets.words import LENGTH, build_vocabulary, encode_texts
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, open_archive
 
 GROUPS = ("comp.graphics", "rec.autos", "rec.motorcycles", "rec.sport.hockey", "sci.med", "sci.space")
-LENGTH = 200
-_VOCABULARY_WORDS = 10_000
-_PADDING, _UNKNOWN = 0, 1
-_SPECIAL = ("<padding>", "<unknown>")
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")  # letters and digits, with apostrophes inside: don't
 _SEED = 0
 _ZIP = "20news-bydate-6.zip"
 _MESSAGES = {"train": 3563, "test": 2372}
@@ -51,33 +44,6 @@ def load(split: str, limit: int | None, on_progress: Progress | None) -> Items:
     tokens = encode_texts(texts[:limit], vocabulary)
     report(on_progress, 3, steps, "Looking up the words")
     return Items(tokens, groups[:limit], vocabulary, tuple(texts[:limit]))
-
-
-def build_vocabulary(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return words by token id: two marks for padding and unknown words, then the 10,000 commonest.
-
-    Equal counts come in alphabetical order.
-    """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(words_of(text))
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return _SPECIAL + tuple(word for word, _ in ranked[:_VOCABULARY_WORDS])
-
-
-def encode_texts(texts: Sequence[str], vocabulary: Sequence[str], length: int = LENGTH) -> NDArray[np.int64]:
-    """Return ids int64 (n, length) of the first words of each text; 1 outside the vocabulary, 0 after the end."""
-    ids = {word: index for index, word in enumerate(vocabulary)}
-    tokens = np.full((len(texts), length), _PADDING, np.int64)
-    for row, text in zip(tokens, texts, strict=True):
-        numbers = [ids.get(word, _UNKNOWN) for word in words_of(text)[:length]]
-        row[: len(numbers)] = numbers
-    return tokens
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text, in small letters."""
-    return _WORD.findall(text.lower())
 
 
 def _read(archive: Archive, split: str, limit: int | None = None) -> tuple[list[str], NDArray[np.int64]]:

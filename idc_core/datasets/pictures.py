@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.files import cache_folder
+from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
 from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.formats import data_format
+from idc_core.datasets.formats import ASIDE, data_format, ending_of
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
+from idc_core.datasets.text_folders import read_texts, texts_among
 from idc_core.errors import DataError
 from idc_core.guarded import Archive, Folder, open_archive, picture_header, read_photo
 from idc_core.guarded.photos import ENDINGS
@@ -125,9 +128,16 @@ def _no_pictures(files: _PictureFiles) -> DataError:
         return DataError(
             f"{files.where} holds a network (config.json) and no data: open it as the network, with --model."
         )
+    table = next((name for name in files.others if ending_of(name) not in ("", ASIDE)), None)
+    if table is not None and not files.path.is_dir():
+        name, folder = shlex.quote(files.path.name), shlex.quote(files.path.stem)
+        return DataError(
+            f"{files.where} holds no pictures but {shown(table)}, which is read once it is unpacked. Open the folder "
+            f"that this command makes: python -m zipfile -e {name} {folder}."
+        )
     return DataError(
-        f"{files.where} holds no pictures ({', '.join(ENDINGS)}); expected class folders such as cat/1.png, or "
-        f"train/cat/1.png and test/cat/2.png{''.join(f' ({note})' for note in files.notes)}."
+        f"{files.where} holds no pictures ({', '.join(ENDINGS)}) and no texts (.txt); expected class folders such as "
+        f"cat/1.png, or train/cat/1.png and test/cat/2.png{''.join(f' ({note})' for note in files.notes)}."
     )
 
 
@@ -158,7 +168,7 @@ class _Form:
         return (self.channels, *self.size)
 
 
-@data_format("/", ".zip", label="Pictures in class folders")
+@data_format("/", ".zip", label="Pictures or texts in class folders")
 def read_pictures(
     path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
 ) -> Items:
@@ -172,6 +182,9 @@ def read_pictures(
         If there are no pictures in class folders, or one of them cannot be read.
     """
     files = _PictureFiles(path)
+    if not files.names and (texts := texts_among(files.others)):
+        with files.reading() as read:
+            return read_texts(texts, read, files.where, preparation, split)
     if not files.names:
         raise _no_pictures(files)
     folders = class_folders(files.names, files.where, preparation)

@@ -22,19 +22,24 @@ _WORDS = {
     "dev": "validation",
 }
 
+_SIGNS = r"[_\-. ]+"
+_HUMPS = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+"""Where names such as trainX and XTest are parted."""
+
 
 def named_split(name: str) -> tuple[str, str]:
     """Return the split that a name says, and the rest of the name: "x_train" gives ("train", "x").
 
     The split is "train", "test", "validation", or "" where the name says none.
     """
-    parts = [part for part in re.split(r"[_\-. ]+", name) if part]
-    for place in (0, -1):
-        split = _WORDS.get(parts[place].lower()) if parts else None
-        if split is not None:
-            del parts[place]
-            return split, "_".join(parts)
-    return "", "_".join(parts)
+    for between in (_SIGNS, _HUMPS):
+        parts = [part for part in re.split(between, name) if part]
+        for place in (0, -1):
+            split = _WORDS.get(parts[place].lower()) if parts else None
+            if split is not None:
+                del parts[place]
+                return split, "_".join(parts)
+    return "", "_".join(part for part in re.split(_SIGNS, name) if part)
 
 
 def chosen_splits(splits: Iterable[str], where: str) -> tuple[dict[str, str], str]:
@@ -66,7 +71,6 @@ def chosen_splits(splits: Iterable[str], where: str) -> tuple[dict[str, str], st
             f"{where} has the split {' and '.join(sorted(names))} alone; expected train and test, or names without "
             "splits, of which tests are drawn."
         )
-    validated = "" if test == "test" else ", tests from validation"
     validated = "" if test == "test" else ", tests from validation"
     left = "; the validation split is left out" if {"test", "validation"} <= names else ""
     return {"train": "train", "test": test}, f"split as given{validated}{left}"

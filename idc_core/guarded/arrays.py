@@ -29,6 +29,10 @@ _ENTRY = (
 )
 _ENTRIES = re.compile(_ENTRY)
 _READ = "biufU"
+_OBJECTS = (
+    "holds Python objects, which are not read; expected an array of numbers or text. Where you trust it, save in its "
+    "place numpy.array(array.tolist())."
+)
 _LAST_CHARACTER, _FIRST_SURROGATE, _LAST_SURROGATE = 0x10FFFF, 0xD800, 0xDFFF
 
 
@@ -177,7 +181,7 @@ def _header(stream: IO[bytes], size: int, where: str) -> ArrayHeader:
     rest = _ENTRIES.sub("", text[1:-1]).strip()
     if text[:1] + text[-1:] != "{}" or rest or len(entries) != 3 or len(given) != 3:
         if "'O'" in text or "|O" in text:
-            raise DataError(f"{where} holds Python objects, which are not read; expected an array of numbers.")
+            raise DataError(f"{where} {_OBJECTS}")
         raise DataError(f"{where} has a header that is damaged, or no plain array; write it again with numpy.savez.")
     kind = _kind(given["kind"], where)
     sides = [side.strip() for side in given["shape"].replace("L", "").split(",")]
@@ -197,9 +201,10 @@ def _kind(name: str, where: str) -> np.dtype[np.generic]:
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{where} has values of the unknown type {name!r}.") from error
     if kind.hasobject:
-        raise DataError(f"{where} holds Python objects, which are not read; expected an array of numbers.")
+        raise DataError(f"{where} {_OBJECTS}")
     if kind.kind not in _READ or not 0 < kind.itemsize <= (8 if kind.kind != "U" else kind.itemsize):
-        raise DataError(f"{where} has values of type {kind}; expected numbers, truth values or text.")
+        instead = ", such as array.astype(str)" if kind.kind in "SMm" else ""
+        raise DataError(f"{where} has values of type {kind}; expected numbers, truth values or text{instead}.")
     return kind
 
 

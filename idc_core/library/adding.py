@@ -15,6 +15,7 @@ from idc_core.base.config import config
 from idc_core.base.progress import Progress
 from idc_core.datasets import DATASETS
 from idc_core.datasets.formats import DATA_FORMATS
+from idc_core.datasets.other_files import line_that_converts
 from idc_core.errors import DataError
 from idc_core.library import contents, store
 from idc_core.library.entry import Entry, Kind, Stamp, plain_name
@@ -163,6 +164,8 @@ def _check_ending(ending: str, name: str, kind: Kind) -> None:
     if kind == "network" and ending in REFUSED:
         made, instead = REFUSED[ending]
         raise DataError(f"{name} is a file {made}, which can run code when it is read: refused. Save it by {instead}.")
+    if kind == "data" and ending not in accepted(kind) and (line := line_that_converts(name)):
+        raise DataError(f"{name} is of a kind that is not read. In Python, this line makes it one that is: {line}.")
     if ending not in accepted(kind):
         endings = ", ".join("a folder" if format == "/" else format for format in accepted(kind))
         raise DataError(f"{name} is no {_WHAT[kind]} that can be read; expected {endings}.")

@@ -181,6 +181,8 @@ def _legend(view: View, scheme: str, of_neuron: bool) -> None:
         if view.has_pictures
         else f"{colours.supports.capitalize()} {units} are bold, {colours.against} ones italic with a dotted line"
     )
+    if _is_vector(view) and view.is_classifier and not of_neuron:
+        return  # the chart of features says it
     layout.how_to_read(f"{meaning}." if _is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
 
 

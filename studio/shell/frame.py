@@ -22,7 +22,8 @@ from studio.shell import account, own_setup, pins, presenting, search, tabs, tes
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address, device, visitor
 from studio.state.selection import Selection
-from studio.state.setup import DEFAULT, Setup, arrive, choose, fitting_data, not_found, parse, setup_line, untouched
+from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, parse, setup_line, untouched
+from studio.state.sidebar import choose
 from studio.text import literal, plural
 from studio.widgets.charts import ASSETS, follow_theme
 
@@ -229,10 +230,7 @@ def _note(view: View) -> None:
     """Say what is unusual about a setup."""
     if problem := jobs.shelf().problem:
         st.caption(f"{literal(problem)} The studio goes on without keeping them.")
-    for remark in view.remarks:
-        st.caption(remark)
-    if view.test.notes:
-        st.caption(f"Tests of {literal(tests_name(view.test))} read as: {literal('; '.join(view.test.notes))}.")
+    _how_read(view)
     if sentence := neuron_said(view):
         st.caption(sentence)
     if view.analysis.m < view.setup.m:
@@ -247,6 +245,17 @@ def _note(view: View) -> None:
         st.warning(f"None of the {plural(len(view.test), 'test')} is {literal(view.setup.filter_words)}.")
         test_filter.draw_clear("filter-way-back")
         st.stop()
+
+
+def _how_read(view: View) -> None:
+    """Say how a person's own network and tests were understood, behind a click: the finding comes first."""
+    said = list(view.remarks)
+    if view.test.notes:
+        said.append(f"Tests of {tests_name(view.test)} read as: {'; '.join(view.test.notes)}.")
+    if said:
+        with st.expander("How network and tests were read"):
+            for sentence in said:
+                st.caption(literal(sentence))
 
 
 def _history_names() -> list[str]:

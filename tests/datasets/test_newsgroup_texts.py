@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
-from idc_core.datasets.newsgroups import GROUPS, build_vocabulary, encode_texts
+from idc_core.datasets.newsgroups import GROUPS
+from idc_core.datasets.words import build_vocabulary, encode_texts
 from idc_core.errors import DataError
 from tests.datasets.dataset_files import NEWS_ZIP, news_members, write_zip
 

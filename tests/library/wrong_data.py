@@ -197,8 +197,8 @@ DATA = {
     "columns twice": (text("a,a,label\n1,2,x\n2,3,y\n"), "several columns named 'a'"),
     "a key twice": (text('[{"a": 1, "a": 2, "label": 0}]', "it.json"), "a key comes twice"),
     "names of classes twice": (arrays(class_names=np.array(["a", "a", "b"])), "different names"),
-    "UTF-16": (text(ROWS.encode("utf-16")), "UTF-16 or binary; save it as CSV in UTF-8"),
-    "UTF-16 without its mark": (text(ROWS.encode("utf-16-le")), "UTF-16 or binary"),
+    "UTF-16": (text(ROWS.encode("utf-16")), ("x", "y")),
+    "UTF-16 without its mark": (text(ROWS.encode("utf-16-le")), ("x", "y")),
     "formulas": (
         text("text,label\n" + '"=cmd|\'/c calc\'!A1",=1+1\n"=HYPERLINK(""http://a.b"")",@b\n' * 4), ("=1+1", "@b")),
     "10^6 columns": (text(b"label," + b"a," * 1_000_000 + b"b\n"), "1,000,002 columns; at most 20,000"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -85,7 +86,7 @@ def _content_of(readers: Mapping[str, _Read], budget: Budget, preparation: Prepa
     if not inputs or set(inputs) != set(targets):
         raise DataError(
             f"{where} holds the arrays {listed(list(readers))}; expected inputs and targets under names such as x and "
-            "y, or x_train, y_train, x_test and y_test. Or say which arrays are inputs and targets."
+            f"y, or x_train, y_train, x_test and y_test. Or say which arrays are inputs and targets{_line(readers)}."
         )
     if "test" in inputs:
         inputs.pop("validation", None)
@@ -93,6 +94,14 @@ def _content_of(readers: Mapping[str, _Read], budget: Budget, preparation: Prepa
     words, classes = (_names(readers, names, where) for names in (_VOCABULARY, _CLASS_NAMES))
     note = f"inputs: {', '.join(inputs.values())}; targets: {', '.join(targets[split] for split in inputs)}"
     return Content(parts, budget, words, classes, (note,))
+
+
+def _line(readers: Mapping[str, _Read]) -> str:
+    """Return the options for two arrays under other names: the larger one holds the inputs."""
+    if len(readers) != 2:
+        return " by --inputs and --targets"
+    small, large = sorted(readers, key=lambda name: readers[name]().size)
+    return f", such as --inputs {shlex.quote(large)} --targets {shlex.quote(small)}"
 
 
 def _by_split(names: Mapping[str, object], given: str, known: tuple[str, ...], where: str) -> dict[str, str]:

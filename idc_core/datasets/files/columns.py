@@ -16,14 +16,40 @@ if TYPE_CHECKING:
 # A text of one letter in an array, in a dictionary and as an object.
 _TEXT = 150
 
-_NOTHING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
-"""What people write into cells that are empty."""
+_NOTHING = (
+    *(
+        "",
+        "na",
+        "n/a",
+        "n.a.",
+        "<na>",
+        "nan",
+        "-nan",
+        "null",
+        "nil",
+        "none",
+        "missing",
+        "?",
+        "-",
+        "--",
+        ".",
+        "*",
+        r"\n",
+    ),
+    *("#n/a", "#na", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!", "1.#qnan", "-1.#ind", "1.#ind"),
+)
+"""What people and programs write into cells that are empty."""
 
-_COMMA = r"\s*[-+]?(\d{1,3}(\.\d{3})+|\d+)?,\d+([eE][-+]?\d+)?\s*"
-"""A number with a decimal comma, whose thousands may have points."""
-_WHOLE = r"\s*[-+]?\d+\s*"
-
-_DATE = r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}/\d{1,2}/\d{1,2})([ T]\d{1,2}:\d{2}.*)?\s*"
+_MONTH = r"[A-Za-z]{3,9}"
+_DAY = (
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}|"
+    rf"\d{{1,2}}[- ]{_MONTH}[- ,]+\d{{2,4}}|{_MONTH} \d{{1,2}}[,;]? \d{{4}}"
+)
+_TIME = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
+_DATE = rf"\s*(({_DAY})([ T]\d{{1,2}}:\d{{2}}.*)?|\d{{8}}T\d{{4,6}}Z?|{_TIME})\s*"
+_CELL = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_ROW = rf"^[\[(\s]*{_CELL}(\s*,\s*{_CELL}|\s+{_CELL})+[\])\s]*$"
+"""Several numbers in one cell."""
 _TRUTH = {"true": True, "false": False}
 
 
@@ -84,24 +110,8 @@ def _truth_values(written: pa.ChunkedArray) -> NDArray[np.generic] | None:
     return low.to_numpy() == "true" if known <= set(_TRUTH) else None
 
 
-def with_points(table: pa.Table) -> tuple[pa.Table, bool]:
-    """Return a table of texts whose numbers with decimal commas have points, and whether there were any."""
-    import pyarrow.compute as pc
-
-    found = False
-    for place, name in enumerate(table.column_names):
-        column = table.column(place)
-        commas = pc.match_substring_regex(column, f"^{_COMMA}$")
-        others = pc.or_(pc.match_substring_regex(column, f"^{_WHOLE}$"), _is_nothing(column))
-        if not pc.any(commas).as_py() or not pc.all(pc.or_(commas, others)).as_py():
-            continue
-        plain = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
-        table, found = table.set_column(place, name, plain), True
-    return table, found
-
-
-def _is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which texts stand for nothing."""
+def is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which texts of a column stand for nothing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,7 +132,7 @@ def gaps_of(column: pa.ChunkedArray, numbers: bool) -> NDArray[np.bool_]:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return empty
     plain = _plain(column)
-    nothing: NDArray[np.bool_] = _is_nothing(plain).to_numpy()
+    nothing: NDArray[np.bool_] = is_nothing(plain).to_numpy()
     if numbers and not nothing.all() and numbers_of(column.filter(~nothing)) is not None:
         return nothing
     blank: NDArray[np.bool_] = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), False).to_numpy()
@@ -153,8 +163,8 @@ def is_date(column: pa.ChunkedArray) -> bool:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not len(column):
         return False
     column = _plain(column)
-    return bool(pc.all(pc.or_(pc.match_substring_regex(column, f"^{_DATE}$"), _is_nothing(column))).as_py()) and not (
-        _is_nothing(column).to_numpy().all()
+    return bool(pc.all(pc.or_(pc.match_substring_regex(column, f"^{_DATE}$"), is_nothing(column))).as_py()) and not (
+        is_nothing(column).to_numpy().all()
     )
 
 
@@ -189,18 +199,43 @@ def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
+def is_rows(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds lists, or texts that are lists of numbers."""
+    import pyarrow as pa
+
+    kind = column.type
+    return (
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or (is_text(column) and _are_written_rows(column))
+    )
+
+
+def _are_written_rows(column: pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
+    return len(column) > 0 and bool(pc.all(pc.match_substring_regex(_plain(column), _ROW)).as_py())
+
+
 def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
-    """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists."""
+    """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists.
+
+    A text such as "[0.5, 1]" or "12 8 255", as tables have them in a cell, is a list.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = column.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+    if not is_rows(column):
         return None
+    if is_text(column):
+        bare = pc.utf8_trim(_plain(column), "[]() \n\t")
+        column = pc.split_pattern_regex(bare, r"\s*,\s*|\s+").cast(pa.list_(pa.float64()))
+        budget.take(2 * column.nbytes, "its lists")
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     flat = column.combine_chunks().flatten() if len(column) else column
     if len(lengths) != 1 or not lengths[0] or not _is_number(flat.type) or flat.null_count:
-        what = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {kind.value_type}"
+        what = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {column.type.value_type}"
         raise DataError(f"{where} has lists {what}; expected numbers, as many in every row.")
     budget.take(2 * flat.nbytes, "its lists")
     return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), lengths[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.labels import as_targets
 from idc_core.datasets.files.numbers import Numbers
-from idc_core.datasets.newsgroups import LENGTH, build_vocabulary, encode_texts, words_of
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import chosen_splits, drawn_split, said_draw
+from idc_core.datasets.words import as_tokens
 from idc_core.errors import DataError
 from idc_core.guarded import Budget
 
@@ -75,7 +74,7 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     if raw[0].dtype.kind in "OU":
         training = _taken(raw[0], places.get("train"))
         texts = training if split == "train" else _taken(raw[number], places.get(split))
-        made = _as_tokens([str(text) for text in training], [str(text) for text in texts], preparation, where)
+        made = as_tokens([str(text) for text in training], [str(text) for text in texts], preparation)
     else:
         numbers = Numbers(raw, preparation, where, content.vocabulary)
         size = len(raw[number]) if not places else len(places[split])
@@ -103,7 +102,9 @@ def _check_lengths(part: Part, where: str) -> None:
         raise DataError(f"{where} has a single number where inputs or targets should be; expected one row per item.")
     count, labels = len(part.inputs), len(part.targets)
     if count != labels:
-        raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many.")
+        last = part.inputs.ndim > 1 and part.inputs.shape[-1] == labels
+        line = ": where the last axis counts the items, save numpy.moveaxis(inputs, -1, 0)" if last else ""
+        raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many{line}.")
     if not count:
         raise DataError(f"{where} has no items; expected at least one for training and one for testing.")
 
@@ -112,46 +113,3 @@ def listed(names: Sequence[str], most: int = 30) -> str:
     """Write names for a message, each quoted so that no character of it is taken for the message's own."""
     text = ", ".join(ascii(name[:60]) for name in names[:most])
     return f"{text}, and {len(names) - most:,} more" if len(names) > most else text or "nothing"
-
-
-_TOKENS = 128
-"""Tokens per text where a tokenizer makes them and no length is given."""
-
-
-def _as_tokens(training: Sequence[str], wanted: Sequence[str], preparation: Preparation, where: str) -> Items:
-    """Return token ids of texts, without targets.
-
-    Parameters
-    ----------
-    training, wanted : sequence of str
-        Texts of the training split, which alone tell vocabulary and length, and those to be returned.
-    preparation : Preparation
-    where : str
-        What is read, for messages: the beginning of a sentence.
-
-    Returns
-    -------
-    Items
-        Inputs int64 (n, length) with vocabulary, texts and notes.
-
-    Raises
-    ------
-    DataError
-        If the tokenizer cannot be read.
-    """
-    if preparation.tokenizer is not None:
-        return _by_tokenizer(wanted, preparation.tokenizer, preparation.length or _TOKENS)
-    longest = max((len(words_of(text)) for text in training), default=0)
-    length = preparation.length or max(1, min(LENGTH, longest))
-    vocabulary = build_vocabulary(training)
-    note = f"texts as words, {len(vocabulary):,} in the vocabulary, {length:,} per text"
-    ids = encode_texts(wanted, vocabulary, length)
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(wanted), notes=(note,))
-
-
-def _by_tokenizer(texts: Sequence[str], folder: Path, length: int) -> Items:
-    from idc_core.datasets.tokenizing import tokenize  # takes a moment
-
-    ids, vocabulary, *_ = tokenize(texts, folder, length)
-    note = f"token ids by the tokenizer {folder.name}, {length:,} per text"
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(note,))

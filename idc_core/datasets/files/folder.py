@@ -11,7 +11,7 @@ from idc_core.datasets.files.arrays import read_npy_folder
 from idc_core.datasets.files.contents import listed
 from idc_core.datasets.files.idx import ENDINGS, read_idx_folder
 from idc_core.datasets.files.tables import items_of_table
-from idc_core.datasets.formats import DATA_FORMATS, FILES, ReadTable, data_format, ending_of
+from idc_core.datasets.formats import ASIDE, DATA_FORMATS, FILES, ReadTable, data_format, ending_of
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
@@ -27,12 +27,12 @@ def _read_folder(
 ) -> Items:
     """Read the files of a folder; files named train and test are the splits."""
     names = sorted(file.name for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-    endings = {name: ending_of(name) for name in names}
+    endings = {name: ending for name in names if (ending := ending_of(name)) != ASIDE}
     if any(ending in ENDINGS for ending in endings.values()):
         return read_idx_folder(path, preparation, split)
     if any(ending == ".npy" for ending in endings.values()):
         return read_npy_folder(path, preparation, split)
-    readers = {name: read for name in names if endings[name] and (read := DATA_FORMATS[endings[name]].read_table)}
+    readers = {name: read for name, ending in endings.items() if ending and (read := DATA_FORMATS[ending].read_table)}
     if not readers:
         raise DataError(f"{path} holds the files {listed(names)}; open one of them, or name tables train and test.")
     return _of_tables(path, readers, preparation, split)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,7 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
     pairs: dict[str, dict[str, Path]] = {}
     for name in names:
         kind = "targets" if "label" in name.lower() else "inputs"
-        pair = pairs.setdefault(named_split(name)[0], {})
+        pair = pairs.setdefault(_split_of(name), {})
         if kind in pair:
             raise DataError(f"{where} holds {listed([pair[kind].name, name])}, which may both be meant; take one away.")
         pair[kind] = folder / name
@@ -63,6 +64,11 @@ def read_idx_folder(folder: Path, preparation: Preparation, split: str) -> Items
         for name, pair in pairs.items()
     }
     return items_of(Content(parts, budget, notes=("IDX files",)), preparation, split, where)
+
+
+def _split_of(name: str) -> str:
+    """Return the split that any part of a name says, as in emnist-digits-train-images-idx3-ubyte, or ""."""
+    return next(filter(None, (named_split(part)[0] for part in re.split(r"[-_. ]", name))), "")
 
 
 def _read_idx_array(path: Path, budget: Budget) -> NDArray[np.generic]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.datasets.files.delimited import plain_content, said
+from idc_core.datasets.files.delimited import plain_content
+from idc_core.datasets.files.dialect import said
 from idc_core.datasets.files.tables import check_columns, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_json, read_json_lines, typed
@@ -16,47 +18,60 @@ if TYPE_CHECKING:
 
 _RECORD, _KEY = 100, 60
 _NUMBER = 40
+_CELL = 8
+_LINES = re.compile(rb"[ \t\r\n]*\{[^\n]*\}[ \t\r]*\n\s*\{")
+"""Two records, a line each."""
 
 
-@table_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", label="Records as JSON")
+@table_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz", label="Records as JSON")
 def _read_records(path: Path, budget: Budget) -> pa.Table:
     """Read records that have the same keys, each a column."""
     import pyarrow as pa
 
     where = str(path)
-    if path.suffix.lower() == ".json":
-        records = _records(read_json(path, where, object), where)
-    else:
-        records = _lines(plain_content(path, budget), where, budget)
+    content = plain_content(path, budget).removeprefix(b"\xef\xbb\xbf")
+    by_line = not content.lstrip().startswith(b"[") and (".json" not in path.suffixes or _LINES.match(content))
+    records = _lines(content, where, budget) if by_line else _records(read_json(content, where, object), where)
     if not records:
         raise DataError(f"{where} has no records; expected JSON objects.")
-    names = list(records[0])
+    names = list(dict.fromkeys(name for record in records for name in record))
     check_columns(names, where)
-    for number, record in enumerate(records):
-        if record.keys() != records[0].keys():
-            other = sorted(record.keys() ^ records[0].keys())[:5]
-            raise DataError(
-                f"{where}, record {number + 1:,} has other keys than the first one: {', '.join(map(ascii, other))}."
-            )
+    budget.take(_CELL * len(names) * len(records), "its values")
     columns = []
     for name in names:
-        values = [record[name] for record in records]
+        values = [record.get(name) for record in records]
         budget.take(sum(_held(value) for value in values), "its values")
         try:
             columns.append(pa.chunked_array([pa.array(values)]))
         except (pa.ArrowException, OverflowError, ValueError, UnicodeError) as error:
             raise DataError(f"{where}: {name!a} has values of several kinds ({said(error)}).") from error
-    return pa.table(columns, names=names)
+    return _flat(pa.table(columns, names=names))
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return a table whose records inside records are columns of their own: "size.width"."""
+    import pyarrow as pa
+
+    while any(pa.types.is_struct(kind) for kind in table.schema.types):
+        table = table.flatten()
+    return table
 
 
 def _records(value: object, where: str) -> list[dict[str, object]]:
     """Return records as a program wrote them: a list of them, or any form in which pandas writes a table (`orient`)."""
     rows: list[dict[str, object]] | None = None
+    if isinstance(value, dict) and not isinstance(value.get("columns"), list):
+        held = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
+        value = held[0] if len(held) == 1 else value  # records beside what is said of them
     if isinstance(value, list) and value and all(isinstance(row, list) for row in value):
-        rows = _of_rows([f"column_{number}" for number in range(1, len(value[0]) + 1)], value)
+        is_heading = all(isinstance(name, str) for name in value[0]) and any(
+            not isinstance(cell, str) for row in value[1:2] for cell in row
+        )
+        names = value[0] if is_heading else [f"column_{number}" for number in range(1, len(value[0]) + 1)]
+        rows = _of_rows(names, value[is_heading:])
     elif isinstance(value, dict) and isinstance(value.get("data"), list) and {"columns", "schema"} & set(value):
-        names = value.get("columns")
-        rows = _of_rows(names, value["data"]) if isinstance(names, list) else value["data"]
+        given = value.get("columns")
+        rows = _of_rows(given, value["data"]) if isinstance(given, list) else value["data"]
     elif isinstance(value, dict) and value and all(isinstance(part, dict) for part in value.values()):
         rows = _of_parts({str(name): part for name, part in value.items()})
     elif isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):

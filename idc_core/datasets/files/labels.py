@@ -114,11 +114,13 @@ def _numbered(columns: Sequence[NDArray[Any]], task: str, class_names: Sequence[
         note = "targets are numbers of a regression"
         return [np.ascontiguousarray(column, np.float32) for column in columns], (), (note,)
     for column in columns:
-        wrong = np.flatnonzero((column < 0) | (column != np.floor(column)) | (column > 1 << 62))
+        negative = (column < 0) & (task != "classification")
+        wrong = np.flatnonzero(negative | (column != np.floor(column)) | (abs(column) > 1 << 62))
         if len(wrong):
+            also = ", and with --task classification where they are classes" if negative[wrong[0]] else ""
             raise DataError(
                 f"{where} has the class {column[wrong[0]]} at item {wrong[0]:,}; expected names or whole numbers from "
-                "0. Where targets are quantities, say that the task is regression."
+                f"0. Where targets are quantities, say so with --task regression{also}."
             )
     return _classes(columns, task, class_names, where)
 
@@ -139,7 +141,7 @@ def _classes(columns: Sequence[NDArray[np.generic]], task: str, class_names: Seq
             f"{where} has {len(occurring):,} classes in {items:,} items; where these are quantities, say so with "
             "--task regression, and with --task classification where they are classes."
         )
-    if highest < max(_FEW, 2 * len(occurring)):
+    if occurring[0] >= 0 and highest < max(_FEW, 2 * len(occurring)):
         if all(column.dtype.kind == "b" for column in columns):
             return [column.astype(np.int64) for column in columns], ("False", "True"), ()
         gaps = highest + 1 - len(occurring)

@@ -15,6 +15,8 @@ _SLACK = 1e-6
 _SMALLEST = 8
 """Floats (n, rows, columns) of fewer rows or columns are series."""
 _GREY = np.array([0.299, 0.587, 0.114], np.float32)
+_DEEP = (1 << 16) - 1
+"""The highest value of 16 bits."""
 _COUNTED = ("first", "last")
 
 
@@ -82,9 +84,11 @@ class Numbers:
             scaled = self._scaled(f"grey pictures of {size[0]} x {size[1]}, row by row")
             return lambda array: self._coloured(scaled(array).reshape(len(array), 1, *size))
         if kind == np.uint8:
+            side = int(width**0.5)
+            line = f", such as --size {side}x{side}" if side * side == width else " by --size"
             raise DataError(
-                f"{self._where} has {width:,} bytes per item: give the size of the pictures that they are, or save "
-                "features as float32 and token ids as int64."
+                f"{self._where} has {width:,} bytes per item: give the size of the pictures that they are{line}, or "
+                "save features as float32 and token ids as int64."
             )
         if kind.kind not in "iu":
             self.notes = (f"{width:,} features as they are",)
@@ -145,10 +149,9 @@ class Numbers:
         if low >= 0 and high <= 255 and self._all(_is_whole):
             self.notes = (what, "values divided by 255")
             return lambda array: np.divide(array, np.float32(255), dtype=np.float32)
-        todo = "divide them by 255" if low >= 0 and 2 < high <= 255 else "save the pixels as they were before"
         raise DataError(
             f"{self._where} has pictures with values in {low:.4g}..{high:.4g}; expected 0..1, or whole numbers in "
-            f"0..255: {todo}. Mean and deviation belong to the network."
+            f"0..255: {_remedy(low, high)}. Mean and deviation belong to the network."
             + " Where rows and columns are a series, say so with --read-as series."
             * (len(self._given[0].shape) == 3)
         )
@@ -194,6 +197,16 @@ class Numbers:
                     f"{self._where} has values that are not finite, first in item {first + wrong:,}; expected numbers: "
                     "fill them in, or leave the item out."
                 )
+
+
+def _remedy(low: float, high: float) -> str:
+    """Say what to save instead of pixels in this range."""
+    if -1 <= low < 0 and high <= 1:
+        return "where they were brought to -1..1, save (inputs + 1) / 2"
+    if low < 0 or high > _DEEP:
+        return "save the pixels as they were before"
+    top = 255 if high <= 255 else _DEEP
+    return f"divide them by {top}, and save inputs / {top}"
 
 
 def _is_whole(block: NDArray[np.generic]) -> bool:

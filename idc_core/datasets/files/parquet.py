@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from idc_core.datasets.files.delimited import said
+from idc_core.datasets.files.dialect import said
 from idc_core.datasets.files.parquet_pages import columns, pages
 from idc_core.datasets.files.tables import MOST_COLUMNS, table_format
 from idc_core.errors import DataError

@@ -21,6 +21,7 @@ from idc_core.datasets.files.columns import (
     first_other,
     gaps_of,
     is_date,
+    is_rows,
     is_text,
     numbers_of,
     rows_of,
@@ -44,8 +45,14 @@ _CLASSES = ("label", "labels", "class", "category")
 """Columns whose whole numbers are classes, written as floats too."""
 _TEXTS = ("text", "sentence", "message", "content")
 _PICTURES = ("image", "img", "file", "path", "filename", "image_path")
-_NUMBERING = ("", "id", "index", "unnamed: 0")
+_NUMBERING = ("", "id", "index", "__index_level_0__")
+_UNNAMED = "unnamed: "
 """Columns that number the rows, and are no features."""
+_LIKELY = (
+    *("species", "diagnosis", "survived", "outcome", "variety", "sentiment", "quality", "emotion", "churn", "income"),
+    *("status", "result", "response", "output", "prediction", "type", "kind", "price", "medv", "value"),
+)
+"""Columns that are offered first as targets, and never taken without being named."""
 _SPLIT = "split"
 _OFFERED = 12
 """Columns that are listed in a line to copy."""
@@ -170,13 +177,28 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
 
 
 def _likely_target(table: pa.Table) -> str:
-    """Return the column that most likely holds targets: the last of few words, else of few numbers, else the last."""
-    names = [name for name in table.column_names if name.strip().lower() not in (*_NUMBERING, _SPLIT)]
-    few = [
-        name for name in names if _is_plain(table.column(name)) and 1 < distinct(table.column(name)) <= len(table) // 2
-    ]
+    """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
+    every: list[str] = table.column_names
+    names = [name for name in every if not _is_numbering(name) and name.strip().lower() != _SPLIT]
+    counts = {name: distinct(table.column(name)) for name in names if _is_plain(table.column(name))}
+    few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
-    return str((words or few or names or table.column_names)[-1])
+    whole = [name for name in few if name not in words and _is_whole(table.column(name))]
+    ends = [name for name in names[:1] + names[-1:] if name in whole] or whole
+    by_name = [name for name in names if name.strip().lower() in _LIKELY]
+    if by_name or words:
+        return (by_name or words)[-1]
+    return min(reversed(ends), key=counts.__getitem__) if ends else (few or names or every)[-1]
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    values = numbers_of(column.filter(~gaps_of(column, True)))
+    return values is not None and bool(np.array_equal(values, np.rint(values)))
+
+
+def _is_numbering(name: str) -> bool:
+    plain = name.strip().lower()
+    return plain in _NUMBERING or plain.startswith(_UNNAMED)
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
@@ -232,24 +254,40 @@ def _inputs(
             return columns, {"": [name for name in names if name not in (*columns, _SPLIT)]}
     others = _other_targets(table, names, target, bool(preparation.targets))
     left = {
-        "": [name for name in names if name.strip().lower() in _NUMBERING],
+        "": [name for name in names if _is_numbering(name)],
         ", as it tells the targets": others,
+        ", as they have no values": [
+            name for name in names if not _is_numbering(name) and _has_nothing(table.column(name))
+        ],
         ", as dates": [name for name in names if name not in others and is_date(table.column(name))],
     }
     unread = {name for some in left.values() for name in some}
     rest = [name for name in names if name not in unread and name.lower() != _SPLIT]
     if not rest:
         raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
+    if len(rest) == 1 and is_rows(table.column(rest[0])):
+        return rest, left
     right = [name for name in rest if _has_numbers(table.column(name))]
     wrong = next((name for name in rest if name not in right), None)
     if wrong is not None:
-        line = f", such as --inputs {shlex.quote(','.join(right))}" if 0 < len(right) <= _OFFERED else ""
+        right = right or [_wordiest(table, rest)]
+        line = f", such as --inputs {shlex.quote(','.join(right))}" if len(right) <= _OFFERED else ""
         raise DataError(
             f"{where}: column {wrong[:60]!a} is not all numbers{first_other(table.column(wrong))}; expected a column "
             f"named {', '.join((*_TEXTS, *_PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}"
             f"{line}."
         )
     return rest, left
+
+
+def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
+    """Return the column with the most different values: texts have more of them than categories."""
+    plain = [name for name in names if _is_plain(table.column(name))]
+    return max(plain, key=lambda name: distinct(table.column(name)), default=names[0])
+
+
+def _has_nothing(column: pa.ChunkedArray) -> bool:
+    return _is_plain(column) and bool(gaps_of(column, True).all())
 
 
 def _has_numbers(column: pa.ChunkedArray) -> bool:
@@ -334,5 +372,6 @@ def _said_inputs(names: Sequence[str]) -> str:
     return f"inputs: column {names[0]}" if len(names) == 1 else f"inputs: {len(names):,} columns, {_short(names)}"
 
 
-def _short(names: Sequence[str]) -> str:
+def _short(given: Sequence[str]) -> str:
+    names = [name or "(a column without a name)" for name in given]
     return ", ".join(names) if len(names) <= 4 else f"{names[0]}, {names[1]} ... {names[-1]}"

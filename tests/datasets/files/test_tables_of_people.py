@@ -126,7 +126,7 @@ def test_latin_1_is_read_and_binary_files_are_not(tmp_path):
     assert train.class_names == ("Möhren", "Äpfel")
     assert "read as latin-1" in train.notes
     (tmp_path / "it.csv").write_bytes(b"a,label\n\x01\x02\xff,x\n2,y\n")
-    assert "no table in UTF-8, nor in latin-1" in refusal(tmp_path / "it.csv")
+    assert "no text in UTF-8, nor in latin-1" in refusal(tmp_path / "it.csv")
 
 
 @pytest.mark.parametrize("orient", ["records", "columns", "index", "split", "values", "table"])
