@@ -302,10 +302,11 @@ def _on_additions(run: RQ6Run) -> str:
     passing = view.setup.filter_words
     some = f" Tests are those {passing}; training inputs are not filtered." if passing else ""
     if run.suite is not None:
-        blended = any(step.recipe == "blend" for step in run.suite.provenance) and (run.suite.partner < 0).all()
+        blended = any(step.recipe == "blend" for step in run.suite.provenance)
+        but = ", but for the second test of a blend" if blended and run.suite.partner.max() < 0 else ""
         return (
             f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels. Tests that they "
-            f"were made of are left out of all measures{', but for the second test of a blend' if blended else ''}. As many "
+            f"were made of are left out of all measures{but}. As many "
             f"random ones are training inputs perturbed by {kinds} ({noise}); those of the suite can be made of other "
             f"inputs.{some}"
         )

@@ -12,6 +12,7 @@ from idc_core.evidence.finding import Verdict
 from tests.evidence.worlds_of_cells import (
     accepted,
     attack,
+    attack_anywhere,
     confusions,
     growth,
     layers,
@@ -19,8 +20,7 @@ from tests.evidence.worlds_of_cells import (
     mistakes,
     one_confusion,
     suites,
-    suites_of_turned,
-    turned,
+    suites_anywhere,
     validity,
     wrong_labels,
 )
@@ -68,7 +68,7 @@ NOTHING = {
     "Hypotheses": (hypotheses, FEW),
     "Hypotheses, importance": (important_units, FEW),
     "Hypotheses, verification": (verification(0), FEW),
-    "Clusters, map": (map_of_tests, SOME),
+    "Clusters, map": (map_of_tests, MANY),
 }
 """Worlds in which nothing is to be found, by view, and how many seeds are tried."""
 
@@ -76,8 +76,8 @@ PLANTED = {
     "Coverage, mistakes": wrong_labels,
     "Coverage, validity": validity(0.9),
     "Layers": layers_of_unequal_chance,
-    "Test sets": suites_of_turned,
-    "Adversarial": turned,
+    "Test sets": suites_anywhere,
+    "Adversarial": attack_anywhere,
     "Adversarial, confusions": one_confusion,
     "Criteria": a_criterion_like_idc,
     "Criteria, prioritisation": uncertain_errors,

@@ -144,23 +144,19 @@ def attack(rng):
     return [added(cells[:64], cells[64:])]
 
 
-@cache
-def _turned():
-    """Cells of the tests turned by 90 degrees."""
-    data = digits()
-    inputs = np.ascontiguousarray(np.rot90(data.test.inputs, axes=(2, 3)))
-    return data.analysis.assign(collect(data.model, inputs, [FC2], RelevanceSettings()).activations[FC2])
+def _anywhere(rng, number):
+    """Cells of inputs that lie in any cell, each as likely as the others."""
+    return np.stack(np.unravel_index(rng.integers(0, digits().analysis.total, number), digits().sizes), 1)
 
 
-def turned(rng):
-    chosen = rng.permutation(540)
-    return [added(_turned()[chosen[:64]], digits().analysis.assignments[chosen[64:]])]
+def attack_anywhere(rng):
+    return [added(_anywhere(rng, 64), rng.permutation(digits().analysis.assignments)[64:])]
 
 
-def suites_of_turned(rng):
-    chosen = [rng.permutation(540)[:120] for _ in range(10)]
+def suites_anywhere(rng):
+    """One of two suites lies anywhere."""
     tests = digits().analysis.assignments
-    return [added(_turned()[np.stack(chosen)], tests, looks=2), added(drawn(rng, 540), tests, looks=2)]
+    return [added(np.stack([_anywhere(rng, 120) for _ in range(10)]), tests, 2), added(drawn(rng, 540), tests, 2)]
 
 
 def confusions(rng):
