@@ -2,7 +2,8 @@
 
 `Headline` is the one type that `chart`, `plot` and `grid_chart` take as a title; that they do, the type checker sees.
 Here is looked at how headlines are made: of a finding, of a part of a whole, of an estimate, or as a name without a
-number. `tests/pages/test_pages.py` looks at the titles that are drawn.
+number. `tests/pages/test_pages.py` looks at the titles that are drawn. No sentence calls what happens to come first the
+strongest or the least: there is always one.
 """
 
 import ast
@@ -21,6 +22,16 @@ ROOT = Path(__file__).resolve().parents[1]
 MAKERS = {"claim", "counted", "estimated", "topic"}
 WRITTEN = {"amount", "count", "percent", "plural", "signed"}
 """Functions that write a measured number."""
+
+
+EXPLAIN = {"help", "read"}
+"""Arguments that explain a control, or how a chart is read."""
+
+MOST = "strongest|weakest|highest|lowest|largest|smallest|least|fewest|most|best|worst"
+EXTREME = re.compile(
+    rf"(?<!with )\b[Tt]he ({MOST})( \w+){{0,3}}(:| is| are)( \w+)? X\b|\bX (is|are|has|have) the ({MOST})\b"
+)
+"""A sentence that says of something, X, that it is the most."""
 
 
 def views() -> Iterator[tuple[str, ast.Module]]:
@@ -57,11 +68,15 @@ def is_name(text: ast.expr) -> bool:
 def wrong(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that write a headline without its control."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    keywords = (node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg in EXPLAIN)
+    explained = {id(part) for node in keywords for part in ast.walk(node.value)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (said := wrong_call(node)):
             yield node.lineno, said
         if isinstance(node, ast.JoinedStr) and is_bold(node):
             yield node.lineno, "writes in bold what is not a headline"
+        if isinstance(node, ast.JoinedStr) and id(node) not in explained and is_extreme(node):
+            yield node.lineno, "says that something is the most, which always something is"
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield from (
                 (node.lineno, "writes a number in bold") for bold in node.value.split("**")[1::2] if digit(bold)
@@ -93,6 +108,12 @@ def is_bold(text: ast.JoinedStr) -> bool:
     return False
 
 
+def is_extreme(text: ast.JoinedStr) -> bool:
+    """Whether a text that names things or numbers says of one that it is the most."""
+    written = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in text.values)
+    return EXTREME.search(written) is not None
+
+
 def test_every_headline_is_made_from_a_finding_a_part_an_estimate_or_is_a_name():
     assert [f"{file}:{line} {what}" for file, tree in views() for line, what in wrong(tree)] == []
 
@@ -117,6 +138,9 @@ def test_the_views_make_headlines():
         'st.markdown(f"**{sentence}** and more")',
         'st.markdown(f"**The {m} neurons carry {share}.**")',
         'st.markdown("**Half of the 540 tests**")',
+        'st.markdown(f"The strongest score: unit {unit}.")',
+        'st.markdown(f"{first} and {second} have the largest bias.")',
+        'said = f"The most suspected are {name}."',
     ],
 )
 def test_a_headline_without_its_control_is_seen(source):
@@ -131,6 +155,8 @@ def test_a_headline_without_its_control_is_seen(source):
         'st.header(layout.counted("Left", 3, 5, "cell"), anchor=False)',
         'st.markdown(f"{label(name)}: {count(number)}")',
         'st.markdown(f"**Try:** drag the line of {name}.")',
+        'st.markdown(f"Ranked by distance, {name} come first; at most {m} are shown.")',
+        'st.slider("m", help=f"Default {m}: the largest is {high}.")',
     ],
 )
 def test_names_and_findings_pass(source):

@@ -13,7 +13,7 @@ from idc_core.base.parameters import Parameter
 from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Texts, Word
 from idc_core.cli.console import ProgressLine
 from idc_core.datasets.preparation import Preparation
-from idc_core.lrp.explained import EXPLAINED, TOKEN
+from idc_core.lrp.explained import NAMES, PATTERN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
 
@@ -30,9 +30,7 @@ def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     if command in _WITHOUT_DATA:
         add("--data", type=Name("data"), metavar="NAME", help="what they take: a data set, or a path")
     _add_fields(add, Scaling)
-    names = f"{', '.join(EXPLAINED)} or token-N"
-    explained = Text("|".join((*EXPLAINED, TOKEN)), names)
-    add("--explain", type=explained, metavar="NAME", help=f"what of many scores per input: {names}")
+    add("--explain", type=Text(PATTERN, NAMES), metavar="NAME", help=f"what of many scores per input: {NAMES}")
     add("--output", type=Text(), metavar="NAME", help="name or number of the output with the scores, of several")
     add("--class-names", type=Texts(), metavar="NAME,NAME,...", help="what its outputs are called, in their order")
     add("--trust", action="store_true", default=None, help="read files that can run code (.pt2): only your own")

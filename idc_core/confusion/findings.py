@@ -48,7 +48,8 @@ def most_confused(names: _Names, counts: PairCounts, noun: str = "test") -> Find
 def least_recalled(names: _Names, recall: Shares, noun: str = "test") -> Finding | None:
     """Return how many inputs of the class with the least likely recall are misclassified, beside the other classes'.
 
-    None with fewer than two classes that have inputs, or without a misclassified input.
+    None with fewer than two classes that have inputs, or without a misclassified input. It is looked for beside the
+    pairs, so that each class counts as two looks.
     """
     there = np.flatnonzero(recall.inputs > 0)
     inputs = recall.inputs[there]
@@ -68,7 +69,7 @@ def least_recalled(names: _Names, recall: Shares, noun: str = "test") -> Finding
         (own, of),
         (wrong - own, total - of),
         "at the rate of the other classes",
-        (min(1.0, float(p[row])), min(1.0, least), len(there)),
+        (min(1.0, float(p[row])), min(1.0, least), 2 * len(there)),
         (("class", name),),
     )
 

@@ -14,7 +14,7 @@ from idc_core.base.devices import device_of
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, ModelError, SettingError
-from idc_core.evidence.draws import against_draws
+from idc_core.evidence.draws import Ends, against_draws
 from idc_core.evidence.finding import Finding
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
 from idc_core.lrp.captures import INPUT, CaptureTraits
@@ -79,11 +79,17 @@ class Ablation:
         """Highest of the seeds, float64 (c,)."""
         return self._over_seeds(np.nanmax)
 
-    def finding(self, silenced: int, claim: str, what: str) -> Finding:
-        """Return the accuracy, or error, with so many of the first neurons silenced, among the draws of random ones."""
+    def finding(self, silenced: int, claim: str, what: str, looks: int = 1) -> Finding:
+        """Return the accuracy, or error, with so many of the first neurons silenced, among the draws of random ones.
+
+        It stands out where silencing them costs more; `looks` as in `Finding`.
+        """
         place = int(np.flatnonzero(self.counts == silenced)[0])
-        draws, unit = self.random[:, place], "%" if self.task == "classification" else ""
-        return against_draws("silenced", claim, float(self.important[place]), draws[~np.isnan(draws)], what, unit)
+        draws, number = self.random[:, place], float(self.important[place])
+        unit: str
+        ends: Ends
+        unit, ends = ("%", "low") if self.task == "classification" else ("", "high")
+        return against_draws("silenced", claim, number, draws[~np.isnan(draws)], what, unit, ends=ends, looks=looks)
 
     def _over_seeds(self, summary: Callable[..., object]) -> NDArray[np.float64]:
         with warnings.catch_warnings():

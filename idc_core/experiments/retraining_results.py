@@ -159,12 +159,13 @@ class Retraining:
         own, other = (
             np.array([[self.networks[name, seed].values[-1, column]] for seed in both]) for name in (addition, against)
         )
-        mean, half = (float(value[0]) for value in interval(other))
+        usual = other[0, 0]  # of what is not a difference, one value says nothing of the step
+        mean, half = (float(value[0]) for value in interval(other - usual))
         return Finding(
             "retraining",
             claim,
             float(own.mean()),
-            Control(what, mean, mean - half, mean + half),
+            Control(what, mean + usual, mean + usual - half, mean + usual + half),
             float(pair.low[column]),
             float(pair.high[column]),
             float(p_values(pair.values)[column]),
@@ -225,11 +226,20 @@ def p_values(values: _Floats) -> _Floats:
     from scipy.stats import t
 
     mean, error = np.abs(values.mean(axis=0)), _error(values)
-    # Without any spread a difference is certain, and none is no difference.
-    ratio = np.divide(mean, error, out=np.where(mean > 0, np.inf, 0.0), where=error > 0)
+    ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
     return np.asarray(2 * t.sf(ratio, count - 1))
 
 
 def _error(values: _Floats) -> _Floats:
-    """Return the standard error of the mean of each column."""
-    return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
+    """Return the standard error of the mean of each column of differences, no smaller than rounding leaves it.
+
+    An accuracy is a whole number of tests, rounded from what it is on average: two seeds of two equally good networks
+    often differ by the same number of tests. A difference of two has at least the variance step² / 6. No step is larger
+    than the smallest distance of two differences, or of one from 0.
+    """
+    sorted_values = np.sort(np.concatenate([values, np.zeros((1, values.shape[1]))]), axis=0)
+    gaps = np.diff(sorted_values, axis=0)
+    gaps[gaps < 1e-12] = np.inf
+    step = gaps.min(axis=0)
+    variance = np.maximum(values.var(axis=0, ddof=1), np.where(np.isfinite(step), step**2 / 6, 0.0))
+    return np.asarray(np.sqrt(variance / len(values)))

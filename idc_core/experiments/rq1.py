@@ -97,9 +97,9 @@ class RQ1:
         """Return the distances of the important (n,) and of the random neurons (seeds, n), scaled or as they are."""
         return (self.scaled, self.random_scaled) if scaled else (self.distance, self.random_distance)
 
-    def finding(self, claim: str, what: str) -> Finding:
+    def finding(self, claim: str, what: str, looks: int = 1) -> Finding:
         """Return the important neurons' mean distance, in their own deviations, among the draws of random ones."""
-        return against_draws("moved", claim, float(self.scaled.mean()), self.random_scaled.mean(1), what)
+        return against_draws("moved", claim, float(self.scaled.mean()), self.random_scaled.mean(1), what, looks=looks)
 
     def summary(self, scaled: bool = False) -> _Comparison:
         """Compare important and random neurons over all inputs and seeds."""

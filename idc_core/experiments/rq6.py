@@ -285,7 +285,7 @@ def run_store(model: nn.Module, train: Dataset, test: Dataset, settings: RQ6Sett
 def apart_from(suite: Suite, test: Dataset) -> NDArray[np.bool_]:
     """Return whether each test, (n,), is none that the inputs of a suite were made of, as far as the suite tells."""
     known = any(step.settings.get("fingerprint") == test.fingerprint for step in suite.provenance)
-    return ~np.isin(test.ids, suite.origin) if known else np.ones(len(test), np.bool_)
+    return ~np.isin(test.ids, [suite.origin, suite.partner]) if known else np.ones(len(test), np.bool_)
 
 
 def prepare_rq6(

@@ -22,13 +22,13 @@ from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.evidence.validity import REJECTED
 from idc_core.filling.judging import Judge
-from idc_core.filling.proposals import changed, eight_bits, ways_to_change
+from idc_core.filling.proposals import changed, eight_bits, partners, ways_to_change
 from idc_core.filling.result import Filling
 from idc_core.filling.settings import FillSettings
 from idc_core.generation.cell_search import CellSpace, reach_cells
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation.inputs import Pictures, as_pictures
-from idc_core.suites.suite import ProvenanceStep
+from idc_core.suites.suite import ProvenanceStep, nowhere
 from idc_core.tracing.trace import collect
 
 _ALL_LISTED = 1_000_000
@@ -107,6 +107,7 @@ class _Made:
     cell: Ints
     way: Ints
     origin: Ints
+    partner: Ints
     predictions: Ints
     change: Floats
     p: Floats
@@ -196,7 +197,9 @@ class _Filler:
         pictures = changed(step, tests, self.test.targets[rows], self.test.ids[rows])
         self.passes += len(pictures)
         classes, active = self._run(pictures)
-        self._add(pictures, encode(self.space.assign(active), self.space.sizes), classes, rows)
+        other = partners(step, self.test.targets[rows])
+        second = np.where(other >= 0, self.test.ids[rows[other]], -1)
+        self._add(pictures, encode(self.space.assign(active), self.space.sizes), classes, rows, second)
 
     def _groups(self) -> list[Ints]:
         """Return the open cells in groups whose seeds fit into memory: one group unless pictures are large."""
@@ -229,11 +232,12 @@ class _Filler:
         )
         self.passes += found.passes
         codes = encode(found.cells[found.seed_index], self.space.sizes)
-        self._add(found.inputs, codes, found.predictions, origin[found.seed_index])
+        seeds = origin[found.seed_index]
+        self._add(found.inputs, codes, found.predictions, seeds, nowhere(len(seeds)))
         if found.stopped:
             raise CancelledError("Stopped on request during the directed search.")
 
-    def _add(self, pictures: Pictures, codes: Codes, classes: Ints, origin: Ints) -> None:
+    def _add(self, pictures: Pictures, codes: Codes, classes: Ints, origin: Ints, partner: Ints) -> None:
         """Judge those pictures that lie in open cells, and keep the best of each cell."""
         order = np.argsort(self.codes, kind="stable")
         wanted = np.flatnonzero(among(codes, self.codes[order]))
@@ -247,6 +251,7 @@ class _Filler:
             cell.astype(np.int64),
             np.full(len(wanted), self.done, np.int64),
             self.test.ids[origin[wanted]],
+            partner[wanted],
             classes[wanted],
             np.abs(some - before).max((1, 2, 3), initial=0).astype(np.float64),
             self.judge.p(some),
@@ -274,7 +279,7 @@ class _Filler:
     @staticmethod
     def _nothing(shape: tuple[int, ...]) -> _Made:
         whole, real = np.zeros(0, np.int64), np.zeros(0)
-        return _Made(np.zeros((0, *shape), np.float32), whole, whole, whole, whole, real, real, whole)
+        return _Made(np.zeros((0, *shape), np.float32), whole, whole, whole, whole, whole, real, real, whole)
 
     def result(self) -> Filling:
         """Return all that was found so far."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.arrays import Array
+from idc_core.base.arrays import Array, Ints
 from idc_core.generation.constraints import LEVELS
 from idc_core.perturbation import TRANSFORMS, random_noise, transform
 from idc_core.perturbation.inputs import Pictures
@@ -61,7 +61,8 @@ def changed(step: ProvenanceStep, inputs: Pictures, targets: Array, numbers: NDA
     values: dict[str, Any] = dict(step.settings)
     seed = step.seed or 0
     if step.recipe == "blend":
-        made = _blended(inputs, targets, values["weight"], seed)
+        weight = values["weight"]
+        made = np.asarray((1 - weight) * inputs + weight * inputs[partners(step, targets)], np.float32)
     elif step.recipe == "noise":
         made = random_noise(inputs, numbers=numbers, seed=seed, **values)
     else:
@@ -74,12 +75,17 @@ def eight_bits(pictures: NDArray[np.floating]) -> Pictures:
     return np.asarray(np.rint(np.clip(pictures, 0, 1) * LEVELS) / LEVELS, np.float32)
 
 
-def _blended(inputs: Pictures, targets: Array, weight: float, seed: int) -> Pictures:
-    """Mix every picture with the next one of its class in a random order; of a regression, with any."""
-    order = np.random.default_rng(seed).permutation(len(inputs))
-    partner = np.arange(len(inputs))
+def partners(step: ProvenanceStep, targets: Array) -> Ints:
+    """Return which other one each of some pictures is blended with, int64 (n,); -1 where the way blends none.
+
+    It is the next one of its class in a random order; of a regression, any.
+    """
+    partner = np.full(len(targets), -1, np.int64)
+    if step.recipe != "blend":
+        return partner
+    order = np.random.default_rng(step.seed or 0).permutation(len(targets))
     groups = np.unique(targets) if targets.dtype.kind in "iu" else (None,)
     for group in groups:
         mine = order if group is None else order[targets[order] == group]
         partner[mine] = np.roll(mine, 1)
-    return np.asarray((1 - weight) * inputs + weight * inputs[partner], np.float32)
+    return partner

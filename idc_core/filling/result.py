@@ -48,6 +48,8 @@ class Filling:
         In the order in which they were tried.
     origin : ndarray, int64 (n,)
         Number of the test that each was made of.
+    partner : ndarray, int64 (n,)
+        Number of the test that was blended with it; -1 of inputs that are no blends.
     targets : ndarray (n,)
         True class, or value, of that test.
     predictions : ndarray, int64 (n,)
@@ -83,6 +85,7 @@ class Filling:
     way: Ints
     ways: tuple[ProvenanceStep, ...]
     origin: Ints
+    partner: Ints
     targets: Array
     predictions: Ints
     change: Floats
@@ -186,6 +189,7 @@ def records(filling: Filling) -> list[dict[str, object]]:
         {
             "cell": "-".join(map(str, filling.cells[filling.cell[row]].tolist())),
             "test": int(filling.origin[row]),
+            "blended_with": int(filling.partner[row]) if filling.partner[row] >= 0 else None,
             "way": filling.ways[filling.way[row]].label,
             "target": filling.targets[row].item(),
             "prediction": int(filling.predictions[row]),
@@ -206,6 +210,7 @@ def packed(filling: Filling) -> bytes:
         inputs=filling.inputs,
         cells=filling.cells[filling.cell],
         tests=filling.origin,
+        partners=filling.partner,
         targets=filling.targets,
         predictions=filling.predictions,
         votes=filling.votes,
@@ -245,7 +250,8 @@ def suite_of(
     chosen = np.flatnonzero(filling.usable if which is None else which)
     if not len(chosen):
         raise DataError("No made input is valid and has a class: there is nothing to save.")
-    names = np.unique(filling.origin[chosen])
+    partner = filling.partner[chosen]
+    names = np.unique(np.concatenate([filling.origin[chosen], partner[partner >= 0]]))
     start = ProvenanceStep(
         "original", f"{len(names):,} of {len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}
     )
@@ -256,6 +262,7 @@ def suite_of(
         SuiteFormat.of(test),
         label=label,
         origin=filling.origin[chosen],
+        partner=partner,
         provenance=(start, *used),
         where="The made inputs",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -15,7 +16,7 @@ from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError, IdcError, SettingError
 from idc_core.gate.limits import LIMITS, Limit
 from idc_core.guarded import read_toml, typed
-from idc_core.lrp.explained import EXPLAINED
+from idc_core.lrp.explained import NAMES, PATTERN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import FileOptions, open_named
 
@@ -58,8 +59,8 @@ class Settings(IdcOptions, FileOptions):
             M.check(self.m)
         super().__post_init__()
         _ = self.idc
-        if self.explain and self.explain not in EXPLAINED and not self.explain.startswith("token-"):
-            raise SettingError(f"explain must be {', '.join(EXPLAINED)} or token-N, not {shown(self.explain)}")
+        if self.explain and not re.fullmatch(PATTERN, self.explain):
+            raise SettingError(f"explain must be {NAMES}, not {shown(self.explain)}")
 
     @property
     def idc(self) -> IdcSettings:

@@ -235,14 +235,15 @@ _NAMES = {
 _MEANT = {name: operation for operation, names in _NAMES.items() for name in names}
 _TURNED = {"rsub": "sub", "rdiv": "div"}
 _OF_TWO = ("add", "sub", "rsub", "mul", "div", "rdiv")
-_OVER_CLASSES = ("sum", "max", "logsumexp", "softmax", "log-softmax")
+_SOFTMAX = ("softmax", "log-softmax")
+_OVER_CLASSES = ("sum", "max", "logsumexp", *_SOFTMAX)
 
 
 def note(name: str, args: Args, kwargs: Kwargs, result: object, *, maps: bool = False) -> None:
     """Note on a result (n, classes), or one number per input, how it was computed; `name` is that of PyTorch.
 
-    So on maps of one class, and with `maps` on those of several, (n, classes, positions...). What an operation writes
-    into is another value afterwards.
+    So on maps of one class, with `maps` on those of several, (n, classes, positions...), and of any a softmax over the
+    classes, which may be the last axis. What an operation writes into is another value afterwards.
     """
     operation = _MEANT.get(name)
     if operation is None:
@@ -252,7 +253,7 @@ def note(name: str, args: Args, kwargs: Kwargs, result: object, *, maps: bool = 
             del result._idc_ending
         return
     result = result[0] if name == "max" and isinstance(result, tuple) else result
-    if not isinstance(result, Tensor) or not _is_noted(result, maps):
+    if not isinstance(result, Tensor) or not (operation in _SOFTMAX or _is_noted(result, maps)):
         return
     given = [*args[:2], *(kwargs[key] for key in ("input", "other") if key in kwargs)]
     if operation not in _OF_TWO:
@@ -280,8 +281,10 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         return False
     if operation in _OVER_CLASSES:
         dim = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
-        own = [1] if dim is None and operation in ("softmax", "log-softmax") else dim
-        of_classes = [1], [1 - x.dim()] if x.dim() > 1 else [1]
+        own = [1] if dim is None and operation in _SOFTMAX else dim
+        of_classes = [[1], [1 - x.dim()] if x.dim() > 1 else [1]]
+        if operation in _SOFTMAX and x.dim() > 2 and x.shape[-1] < x.shape[-2]:  # (n, boxes, classes), no attention
+            of_classes += [[-1], [x.dim() - 1]]
         return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
     if operation != "move":
         return True

@@ -205,6 +205,11 @@ def copy_note(value: Tensor, new: Tensor) -> Tensor:
     return new
 
 
+def is_mapped(value: Tensor) -> bool:
+    """Return whether a value is what a map gave."""
+    return isinstance(_note_of(value), _MapNote)
+
+
 _NOTED = {f"{name}{end}": name for name in (*LINEAR, *MAPS) for end in ("", "_") if not name.endswith("_") or not end}
 """Operations that are noted, also in place, and how they are called out of place."""
 
@@ -213,6 +218,7 @@ _NOTED = {f"{name}{end}": name for name in (*LINEAR, *MAPS) for end in ("", "_")
 class Notes:
     """Notes what the operations of a pass gave that may be one with what is beside them."""
 
+    maps: bool = True  # whether those of maps that nothing watches may be asked for; they hold what was mapped
     buffers: set[int] = field(default_factory=set)  # those of the network, by identity
 
     def watched(self, name: str, args: Args, kwargs: Kwargs, result: object) -> object:
@@ -234,7 +240,7 @@ class Notes:
             return
         if not varies and all(map(self._is_constant, given)):
             result._idc_constant = _version(result)  # type: ignore[attr-defined]
-        elif plain is not None and not any(result is tensor for tensor in given):
+        elif plain is not None and (self.maps or plain in LINEAR) and not any(result is tensor for tensor in given):
             note = self._noted_later(plain, args, kwargs, given) if plain in MAPS else None
             result._idc_note = note or self._noted(plain, args, kwargs, result), _version(result)  # type: ignore[attr-defined]
 

@@ -82,6 +82,7 @@ class Watch(TorchFunctionMode):
         self._unused = self._randomness.unused
         self.detached: list[str] = []  # where values that relevance comes back through were cut off
         self._asks_where = self.settings is not None and self.settings.asks_where
+        self.notes.maps = self.traits is None or self.traits.maps
 
     @property
     def overwritten(self) -> list[str]:

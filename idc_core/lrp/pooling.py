@@ -168,12 +168,17 @@ class _WinnerRelevance(torch.autograd.Function):
 
 def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
-    rows = max(1, _NEAR // x[0].numel())
-    if len(x) > rows and x.device.type == "cpu":
-        parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
-        return torch.cat([_share_among_winners(*part, sizes) for part in parts])
-    if x.device.type != "cpu" or not math.isfinite(float(z.sum())):
+    if x.device.type != "cpu":
         return _share_by_masks(x, z, relevance, sizes)
+    share, rows = _share_by_signs if math.isfinite(float(z.sum())) else _share_by_masks, max(1, _NEAR // x[0].numel())
+    if len(x) <= rows:
+        return share(x, z, relevance, sizes)
+    parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
+    return torch.cat([share(*part, sizes) for part in parts])
+
+
+def _share_by_signs(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
+    """Do it by arithmetic on finite numbers: a difference to the maximum has the sign 0 or -1."""
     kernel, stride, padding, dilation = sizes
     across = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
     tiled = all(k == s and p == 0 and d == 1 and size % k == 0 for size, k, s, p, d in across)
@@ -181,7 +186,7 @@ def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes)
         return _share_in_tiles(x, z, relevance, kernel)
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
-    # 0 where an input equals its window's maximum, else -1: arithmetic on floats is several times faster than masks.
+    # Arithmetic on floats is several times faster than masks.
     losers = [(padded[window] - z).sign_() for window in windows]
     count = torch.full_like(z, len(losers))
     for loser in losers:

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 
 from idc_core.base.own_code import code_digest, run_own, said_source, source_of
 from idc_core.errors import ModelError
-from idc_core.lrp.explained import Explaining, digest_of, said_of
+from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
 from idc_core.models.attentions import with_parts
+from idc_core.models.box_layers import layers_of_boxes
 from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.fitting import fit_scores, names_of_outputs
 from idc_core.models.named_inputs import put_naming
@@ -58,7 +59,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     network, remarks = _prepared(built)
     explain = entry.explain
     if explain is not None:
-        remarks += (f"Explained and analysed: {said_of(explain)}.",)
+        remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
     inputs, naming = _first_inputs(entry, network)
     if inputs is not None and entry.dataset:
         remarks += _laid_out(network, inputs)
@@ -178,13 +179,16 @@ def _found(
         offered = [name for name in ran if has_weights(modules[name]) or isinstance(modules[name], POOLING)]
     else:
         ran, offered = list(seen.outputs), seen.layers
+    usual, shared = tuple(getattr(network, "offered_layers", ()) or offered), ""
+    if seen is not None and inputs is not None and is_of_boxes(seen.explaining.explain):
+        usual, shared = layers_of_boxes(network, seen.explaining, inputs, usual)
     given = (*chosen, default) if default else chosen
     for name in given:
         if split_layer(name)[0] not in modules or not name:
             raise ModelError(f"{where} has no layer {name!r}; layers with neurons are {', '.join(offered)}.")
     layers = chosen
     if not chosen:
-        offers = {*(getattr(network, "offered_layers", ()) or offered), *given}
+        offers = {*usual, *given}
         layers = tuple(name for name in ran if name in offers)
         layers += tuple(name for name in given if name not in layers)
     if not layers:
@@ -194,7 +198,7 @@ def _found(
     weighted = [name for name in layers if name in modules and has_weights(modules[name])] or list(layers)
     if seen is not None and inputs is not None and seen.attentions and not chosen:
         layers = with_parts(network, inputs, layers, seen.attentions, seen.outputs)
-    return Found(layers, _before_scores(network, seen, inputs, weighted))
+    return Found(layers, shared if shared in layers else _before_scores(network, seen, inputs, weighted))
 
 
 def _before_scores(network: nn.Module, seen: Survey | None, inputs: Tensor | None, weighted: list[str]) -> str:

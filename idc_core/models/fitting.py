@@ -132,7 +132,7 @@ def _checked(entry: OwnModel, seen: Survey, where: str) -> int:
     shape = tuple(scores.shape)
     if scores.dim() not in (1, 2) or not scores.is_floating_point():
         kind = str(scores.dtype).removeprefix("torch.")
-        advice = f" Say which are explained with explain={WAYS}." if len(shape) > 2 else ""
+        advice = f" Say which are explained with explain={WAYS} (--explain NAME)." if len(shape) > 2 else ""
         raise ModelError(
             f"{where} returns {kind} of shape {shape}; expected scores of shape (n, classes) as floats.{advice}"
         )

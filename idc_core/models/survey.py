@@ -16,7 +16,7 @@ from idc_core.errors import IdcError, ModelError
 from idc_core.guarded import Budget
 from idc_core.lrp.calls import Args, Kwargs, Operation
 from idc_core.lrp.endings import Endings, ending_of, is_plain, scores_before
-from idc_core.lrp.explained import Explain, Explaining
+from idc_core.lrp.explained import Explain, Explaining, settled
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.scores import outputs_of, scores_of
 from idc_core.models.bounded import Bounded
@@ -145,12 +145,17 @@ class Survey:
         if name in known:
             self.remarks = tuple(filter(None, (said_choice(name, known),)))
         taken = scores_of(output, name)
-        is_map = isinstance(taken, Tensor) and taken.dim() > 2 and isinstance(explain, str)
-        undo = "sigmoid" if is_map and _ending(taken) == "sigmoid" else ""
-        if undo:
-            self.remarks += ("The sigmoid at its end is undone: the scores before it are explained.",)
         usual = isinstance(output, Tensor) or name not in known or scores_of(output) is taken
-        return Explaining(explain, "" if usual and not self._wanted.output else name, undo)
+        name = "" if usual and not self._wanted.output else name
+        if not isinstance(explain, str):
+            return Explaining(explain, name)
+        found = settled(explain, taken, self._wanted.counts[::-1], name)
+        if found.undo:
+            self.remarks += (f"The {found.undo} at its end is undone: the scores before it are explained.",)
+        if found.axes not in ("", "classes,pixels", explain.partition(":")[2]):
+            shape = ", ".join(("n", *map(str, taken.shape[1:])))
+            self.remarks += (f"Its output ({shape}) is read as {found.axes}: --explain {explain}:{found.axes}.",)
+        return found
 
     def _entering(self, name: str) -> object:
         return lambda module, inputs: self._running.append(name)

@@ -21,7 +21,7 @@ from idc_core.errors import CancelledError
 from idc_core.models.weights import fingerprint
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, assess, attack
 from idc_core.store.cache import ArrayFolder
-from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original
+from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, nowhere, original
 
 BLOCK = 32
 """Inputs of one block: what is lost, at most, when an attack is stopped."""
@@ -103,6 +103,7 @@ def attacked_suite(
         label=label,
         targets=result.targets[places],
         origin=numbers[places],
+        partner=nowhere(len(places)),
         provenance=steps,
         parts=(SuitePart.of(result.inputs[places], name),),
     )

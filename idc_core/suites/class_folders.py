@@ -45,8 +45,8 @@ def pack_class_folders(suite: Suite) -> bytes:
     with zipfile.ZipFile(content, "w") as archive:  # PNG is compressed already
         for places, block in suite.blocks():
             for place, picture in zip(places.tolist(), block, strict=True):
-                origin = int(suite.origin[place])
-                name = f"{place + 1:04d}" + f"-of-test-{origin}" * (origin >= 0)
+                origin, partner = int(suite.origin[place]), int(suite.partner[place])
+                name = f"{place + 1:04d}" + f"-of-test-{origin}" * (origin >= 0) + f"-and-{partner}" * (partner >= 0)
                 # A date of its own would make another file of the same suite.
                 entry = zipfile.ZipInfo(f"{folders[int(suite.targets[place])]}/{name}.png")
                 archive.writestr(entry, _png(picture))

@@ -16,7 +16,7 @@ from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError
 from idc_core.guarded import File, open_arrays
-from idc_core.suites.suite import ProvenanceStep, Suite, SuitePart
+from idc_core.suites.suite import ProvenanceStep, Suite, SuitePart, nowhere
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -44,9 +44,12 @@ def custom_suite(file: File, like: Dataset | Suite, label: str = "Own tests") ->
 
 
 def read_tests(file: File, where: str, form: SuiteFormat, others: Sequence[str] = ()) -> tuple[Array, Array, Arrays]:
-    """Read inputs, targets and other arrays; shapes and types are compared with `form` before anything is read."""
+    """Read inputs, targets, and those of other arrays that are there.
+
+    Shapes and types are compared with `form` before anything is read.
+    """
     with open_arrays(file, where) as arrays:
-        arrays.require(("inputs", "targets", *others))
+        arrays.require(("inputs", "targets"))
         header, targets = arrays.header("inputs"), arrays.header("targets")
         _check_form(header.shape, header.kind, form, where)
         if targets.shape != header.shape[:1]:
@@ -57,7 +60,7 @@ def read_tests(file: File, where: str, form: SuiteFormat, others: Sequence[str] 
         inputs = arrays.read("inputs", np.int64 if form.kind == "tokens" else np.float32)
         if header.kind == np.uint8 and form.kind == "pictures":
             inputs /= np.float32(255)
-        return inputs, arrays.read("targets"), {name: arrays.read(name) for name in others}
+        return inputs, arrays.read("targets"), {name: arrays.read(name) for name in others if name in arrays.names}
 
 
 @dataclass(frozen=True)
@@ -104,13 +107,14 @@ def suite_from_arrays(
     label: str = "Own tests",
     name: str = "own",
     origin: NDArray[np.int64] | None = None,
+    partner: NDArray[np.int64] | None = None,
     provenance: Sequence[ProvenanceStep] = (),
     where: str = "The tests",
 ) -> Suite:
     """Make a suite of arrays, as `custom_suite` takes them; raise `DataError` if they do not fit.
 
-    `origin` is the number of the test that each was made of, default -1; `provenance` says how they were made, default
-    that they are a person's own; `where` names what holds the arrays, for messages.
+    `origin` and `partner` are the numbers of the one or two tests that each was made of, default -1; `provenance` says
+    how they were made, default that they are a person's own; `where` names what holds the arrays, for messages.
     """
     inputs = fitting_inputs(inputs, form, where)
     targets = fitting_targets(targets, len(inputs), form, where)
@@ -123,7 +127,8 @@ def suite_from_arrays(
         name=name,
         label=label,
         targets=targets,
-        origin=np.full(len(inputs), -1, np.int64) if origin is None else origin,
+        origin=nowhere(len(inputs)) if origin is None else origin,
+        partner=nowhere(len(inputs)) if partner is None else partner,
         shape=form.shape,
         class_names=form.class_names,
         task=form.task,

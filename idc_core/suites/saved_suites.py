@@ -34,7 +34,7 @@ from idc_core.suites.custom_tests import (
     read_tests,
     suite_from_arrays,
 )
-from idc_core.suites.suite import ProvenanceStep, Suite
+from idc_core.suites.suite import ProvenanceStep, Suite, nowhere
 
 _ABOUT = "about.json"
 _AGAIN = "Delete it and save its tests again."
@@ -156,17 +156,19 @@ def open_saved(name: str, asker: str | None = None) -> Suite:
         If the file is damaged.
     """
     path, about = SAVED.path(name), SAVED.find(name, asker)
-    inputs, targets, others = read_tests(path, str(path), about.form, ("origin",))
-    origin = others["origin"]
-    if origin.shape != (len(inputs),) or origin.dtype != np.int64:
-        raise DataError(f"The saved suite {path} is damaged: its array origin does not fit its inputs. {_AGAIN}")
+    inputs, targets, others = read_tests(path, str(path), about.form, ("origin", "partner"))
+    # Suites that were saved before blends told of both tests have no partner.
+    others = {"origin": nowhere(0), "partner": nowhere(len(inputs)), **others}
+    for array, numbers in others.items():
+        if numbers.shape != (len(inputs),) or numbers.dtype != np.int64:
+            raise DataError(f"The saved suite {path} is damaged: its array {array} does not fit its inputs. {_AGAIN}")
     suite = suite_from_arrays(
         inputs,
         targets,
         about.form,
         label=about.label,
         name=about.kind,
-        origin=origin,
+        **others,
         provenance=about.provenance,
         where=str(path),
     )
@@ -252,7 +254,7 @@ def _write(archive: zipfile.ZipFile, suite: Suite, about: str, on_progress: Prog
             stream.write(inputs.data)
             report(on_progress, int(positions[-1]) + 1, len(suite), "inputs saved")
     targets = fitting_targets(suite.targets, len(suite), form, "The suite")
-    for name, array in (("targets", targets), ("origin", suite.origin)):
+    for name, array in (("targets", targets), ("origin", suite.origin), ("partner", suite.partner)):
         with archive.open(f"{name}.npy", "w") as stream:
             np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
     if digest is None:

@@ -85,6 +85,7 @@ def select_tests(suite: Suite, positions: Sequence[int] | Positions, step: Prove
         label=f"{suite.label}, {note.label}",
         targets=suite.targets[chosen],
         origin=suite.origin[chosen],
+        partner=suite.partner[chosen],
         provenance=(*suite.provenance, note),
         parts=tuple(parts),
     )

@@ -62,14 +62,16 @@ class Suite:
 
     `name` is the key of its colour and kind; a union of the original and X has X's. `targets` (n,) are true classes,
     int64, or values of a regression, float32, which has no `class_names`. `origin`, int64 (n,), is the number of the
-    test that each input was made of, in its data set, or -1. `provenance` says how the inputs came to be, first step
-    first; a union lists the steps of its suites one after the other.
+    test that each input was made of, in its data set, or -1; `partner`, int64 (n,), that of a second test which was
+    blended with it, or -1. `provenance` says how the inputs came to be, first step first; a union lists the steps of
+    its suites one after the other.
     """
 
     name: str
     label: str
     targets: Array
     origin: NDArray[np.int64]
+    partner: NDArray[np.int64]
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     task: Task
@@ -77,7 +79,7 @@ class Suite:
     parts: tuple[SuitePart, ...]
 
     def __post_init__(self) -> None:
-        for array in (self.targets, self.origin):
+        for array in (self.targets, self.origin, self.partner):
             array.setflags(write=False)
 
     def __len__(self) -> int:
@@ -131,6 +133,11 @@ class Suite:
         ]
 
 
+def nowhere(count: int) -> NDArray[np.int64]:
+    """Return the numbers of tests of inputs that were made of none, int64 (count,)."""
+    return np.full(count, -1, np.int64)
+
+
 def content_address(*content: object) -> str:
     """Return 16 hexadecimal digits of a SHA-256 over how Python writes some values."""
     return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
@@ -143,6 +150,7 @@ def original(test: Dataset) -> Suite:
         label="Original tests",
         targets=test.targets,
         origin=test.ids,
+        partner=nowhere(len(test)),
         shape=tuple(test.inputs.shape[1:]),
         class_names=test.class_names,
         task=test.task,
@@ -169,11 +177,12 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
                 f"shapes {first.shape} and {other.shape}, with {len(first.class_names)} and "
                 f"{len(other.class_names)} classes."
             )
-    distinct: dict[str, tuple[SuitePart, Array, NDArray[np.int64]]] = {}
+    distinct: dict[str, tuple[SuitePart, Array, Positions, Positions]] = {}
     for suite in suites:
         for start, (part, targets) in zip(suite.starts, suite.parts_with_targets, strict=True):
-            distinct.setdefault(part.fingerprint, (part, targets, suite.origin[start : start + part.count]))
-    parts, all_targets, origins = zip(*distinct.values(), strict=True)
+            rows = slice(start, start + part.count)
+            distinct.setdefault(part.fingerprint, (part, targets, suite.origin[rows], suite.partner[rows]))
+    parts, all_targets, origins, partners = zip(*distinct.values(), strict=True)
     provenance: list[ProvenanceStep] = []
     for step in (step for suite in suites for step in suite.provenance):  # settings may not be hashable
         if step not in provenance:
@@ -184,6 +193,7 @@ def union(suites: Sequence[Suite], name: str | None = None, label: str | None = 
         label=label or " + ".join(suite.label for suite in suites),
         targets=np.concatenate(all_targets),
         origin=np.concatenate(origins),
+        partner=np.concatenate(partners),
         provenance=tuple(provenance),
         parts=parts,
     )

@@ -15,6 +15,7 @@ from idc_core.base.config import config
 from idc_core.base.parameters import class_numbers, whole_number
 from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import HALF, INPUT, CaptureTraits
+from idc_core.lrp.folding import is_mapped
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
@@ -146,7 +147,8 @@ def probe(
             raise UnsupportedOperationError(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
-    seen = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset())
+    maps = any(is_mapped(capture.value) for capture in watch.captures)
+    seen = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset(), maps)
     starts = sum(capture.value.numel() for capture in watch.captures if capture.value.grad_fn is None)
     counts = watch.counts
     kept = main_of(one).numel() + counts.recorded + starts

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -157,7 +158,8 @@ def first_unsound(values: NDArray[np.floating]) -> int | None:
     """Return the first row of (n, ...) with a number that is not finite; None where there is none."""
     # A sum is finite only where all numbers are, and takes less time; a sum may overflow where they are.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
+        total = torch.from_numpy(values).sum().item() if values.flags.writeable else values.sum()  # torch is faster
+        if np.isfinite(total):
             return None
     sound = np.isfinite(values).reshape(len(values), -1).all(1)
     return None if sound.all() else int(sound.argmin())

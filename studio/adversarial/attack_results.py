@@ -28,8 +28,8 @@ from studio.widgets.stepping import draw_steps
 _SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""
 
-_SHOWN = 10
-"""Attacked inputs in the gallery."""
+_SHOWN = 9
+"""Attacked inputs in the gallery: three in a row."""
 
 _SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
 _AUTO = "auto"
@@ -51,7 +51,9 @@ def draw_inputs(view: View, run: Run, explained: str) -> None:
     attack_runs.explain(
         view,
         run.plan,
-        "Relevance: epsilon rule. Centre: mean position of the positive relevance. Rank correlation: Spearman.",
+        "Relevance: epsilon rule; red supports the explained class, blue with a dot opposes it. Centre: mean position "
+        "of the positive relevance. Rank correlation: Spearman. If the centre moves far or the correlation is low, the "
+        "network now uses other pixels.",
     )
     layout.take_away({"attacked-inputs": _table_of(view, run)}, _files(view, run, shown, factor))
 
@@ -113,13 +115,11 @@ def _change(run: Run, which: Ints) -> NDArray[np.float32]:
 def draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
     """Show inputs before and after, and the change; a click selects the test."""
     factor = figures.magnification(_change(run, shown))
-    _draw_gallery(view, run, shown, factor, key, relevance=False)
+    _draw_gallery(view, run, shown, factor, key)
 
 
-def _draw_gallery(
-    view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery", *, relevance: bool = True
-) -> None:
-    """Show inputs before and after, the change, and the relevance before and after; a click selects the test."""
+def _draw_gallery(view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery") -> None:
+    """Show inputs before and after, and the change; a click selects the test, whose relevance is shown large."""
     some = shown[:_SHOWN]
     if not len(some):
         st.caption("There are no such inputs.")
@@ -129,8 +129,6 @@ def _draw_gallery(
         input_images.pictures(run.result.inputs[some], 1),
         figures.magnified(_change(run, some), factor, 1),
     ]
-    if relevance:
-        parts += [input_images.heatmaps(maps[some], 1) for maps in (run.before, run.after)]
     tiles = [
         {
             "test": int(view.test.ids[run.positions[place]]),
@@ -143,13 +141,9 @@ def _draw_gallery(
     draw_tiles(tiles, make_sheet(np.concatenate(parts)), key)
     more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
     st.caption(f"Test: true → predicted class ({WRONG}: fooled). Click one to inspect it in the tab Inputs.{more}")
-    heat = (
-        ", relevance before, relevance after (red supports the explained class, blue with a dot opposes it). If the "
-        "centre moves far or the correlation is low, the network now uses other pixels."
-    )
     layout.how_to_read(
         f"From left to right: test, attacked input, change{times(factor)} (grey: none, brighter: raised, darker: "
-        f"lowered){heat if relevance else '.'}"
+        "lowered)."
     )
 
 

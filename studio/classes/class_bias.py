@@ -54,13 +54,13 @@ def draw(view: View, looked: Looked, settings: ErrorSettings) -> None:
 
 
 def _sentence(looked: Looked) -> str:
-    """Name the pair with the largest average bias."""
+    """Say which pair comes first by average bias, and its disparity beside that of equal rates."""
     errors = looked.found
     if errors.bias is None or not len(errors.biased):
         return ""
     a, b = errors.biased[0].tolist()
     name = literal(looked.pair_name((a, b)))
-    said = f"Without labels, {name} have the largest average bias ({errors.bias[a, b]:.2f})."
+    said = f"Ranked by average bias, without labels, {name} come first ({errors.bias[a, b]:.2f})."
     finding = errors.disparity_finding((a, b))
     return said if finding is None else layout.lead(layout.claim(finding), said)
 

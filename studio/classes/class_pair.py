@@ -193,7 +193,7 @@ def _most_different(looked: Looked, pair: tuple[int, int]) -> str:
         layer, neuron = looked.neuron_of(index)
         share, other = 100 * looked.found.probability[index, list(pair)]
         named.append(f"{f'{layer} ' if layer else ''}neuron {neuron} ({share:.0f} % and {other:.0f} %)")
-    return f"Largest difference: {layout.names(named)}."
+    return f"Neurons by their difference: {layout.names(named)}."
 
 
 def _draw_cells(view: View, looked: Looked, pair: tuple[int, int]) -> None:

@@ -117,7 +117,7 @@ def _sentence(looked: Looked) -> str:
     is_said = most is not None and most.where == (("pair", f"{first}-{second}"),)
     without = layout.lead(
         layout.counted("Reported without labels", reported, len(errors.suspected), "pair"),
-        f"The most suspected are {literal(looked.pair_name((first, second)))}.",
+        f"Ranked by distance, {literal(looked.pair_name((first, second)))} come first.",
         "" if is_said else class_errors.told(looked, (first, second)),
         "" if errors.report_finding is None else literal(errors.report_finding.sentence),
     )
@@ -309,8 +309,8 @@ def _compare(settings: ErrorSettings, own: View, here: View, there: View) -> str
         return literal(error)
     pairs = [side.pair_name((int(side.found.suspected[0][0]), int(side.found.suspected[0][1]))) for side in sides]
     if pairs[0] == pairs[1]:
-        return f"In both setups {pairs[0]} are the most suspected pair."
-    return f"Most suspected pair here: {pairs[0]}; in the pinned setup: {pairs[1]}."
+        return f"In both setups {pairs[0]} come first, ranked by distance."
+    return f"Ranked by distance, {pairs[0]} come first here, {pairs[1]} in the pinned setup."
 
 
 def _cutoffs(looked: Looked) -> str:

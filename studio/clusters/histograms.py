@@ -21,11 +21,11 @@ from studio.jobs.results import View
 from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Point, Selection, carried, select, selected
-from studio.state.setup import draw_part
+from studio.state.sidebar import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
 
-_SHOWN, _FEW, _FEW_PAIRS = 20, 6, 5
+_SHOWN, _FEW, _FEW_PAIRS = 20, 6, 3
 """Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
 
 _SHOWN_TEXTS, _FEW_TEXTS = 6, 2
@@ -47,7 +47,7 @@ def draw(view: View) -> None:
         clickable=True,
     )
     st.header("The tests in each cluster", anchor=False)
-    _galleries(view, _choose_neuron(view))
+    _galleries(view, *_choose_neuron(view))
     pins.beside(view, _draw_side)
     entry = CLUSTERINGS[view.setup.options["clustering"]]
     layout.computed(
@@ -169,8 +169,8 @@ def _draw_histograms(
         st.caption(sketched)
 
 
-def _choose_neuron(view: View) -> int:
-    """Choose the important neuron whose tests are shown; return its rank."""
+def _choose_neuron(view: View) -> tuple[int, bool]:
+    """Choose the important neuron whose tests are shown, and whether with heatmaps; return its rank, and that."""
     chosen, important = selected(), view.analysis.important.tolist()
     rank = rank_of(view, chosen)
     if chosen.neuron is not None and rank is None:
@@ -180,29 +180,30 @@ def _choose_neuron(view: View) -> int:
             "no clusters. Increase m in the sidebar to include it."
         )
     st.session_state["clustered-neuron"] = important[rank or 0]
-    st.selectbox(
-        "Neuron",
-        important,
-        format_func=lambda number: f"neuron {number}",
-        key="clustered-neuron",
-        width=220,
-        on_change=lambda: select(neuron=st.session_state["clustered-neuron"]),
-        help="Important neuron whose tests are shown. Default the most important.",
-    )
-    return rank or 0
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Neuron",
+            important,
+            format_func=lambda number: f"neuron {number}",
+            key="clustered-neuron",
+            width=220,
+            on_change=lambda: select(neuron=st.session_state["clustered-neuron"]),
+            help="Important neuron whose tests are shown. Default the most important.",
+        )
+        explained = st.toggle(
+            "Heatmaps of the neuron",
+            True,
+            key="neuron-heatmaps",
+            bind="query-params",
+            help="Show beside each test what activates the neuron: the relevance of its input, by the epsilon rule, "
+            "for the neuron's activation. Red activates it, blue holds it down. Default on.",
+        )
+    return rank or 0, explained
 
 
-def _galleries(view: View, rank: int) -> None:
+def _galleries(view: View, rank: int, explained: bool) -> None:
     """Show the tests in every cluster of a neuron, more of them of the selected one."""
     analysis, size, chosen = view.analysis, view.sizes[rank], selected()
-    explained = st.toggle(
-        "Heatmaps of the neuron",
-        True,
-        key="neuron-heatmaps",
-        bind="query-params",
-        help="Show beside each test what activates the neuron: the relevance of its input, by the epsilon rule, for "
-        "the neuron's activation. Red activates it, blue holds it down. Default on.",
-    )
     picked = _cluster_of(view, chosen)
     if view.position is not None:
         value, cluster = analysis.test_activations[view.position, rank], int(analysis.assignments[view.position, rank])

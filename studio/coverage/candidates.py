@@ -129,7 +129,8 @@ def _caption(view: View, filling: Filling, row: int, place: int, held: Decisions
     said = "valid" if filling.valid[row] else "not valid"
     given = held.inputs.get(filling.digests[row], "")
     decided = "" if given == "" else ", rejected" if given is None else ", accepted"
-    text = f"Input {place}{decided}: test {filling.origin[row]}, {said} (p {filling.p[row]:.3f})"
+    second = "" if filling.partner[row] < 0 else f" blended with {filling.partner[row]}"
+    text = f"Input {place}{decided}: test {filling.origin[row]}{second}, {said} (p {filling.p[row]:.3f})"
     if not view.is_classifier:
         return text
     names = view.test.class_names

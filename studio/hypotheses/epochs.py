@@ -235,7 +235,9 @@ def _sentence(found: ScoresByEpoch) -> str:
     before, after = found.strongest[[0, -1], first]
     text = layout.lead(
         layout.counted("Clearly raised by training", better, len(found.names), "strongest score"),
-        f"Clearly lowered: {worse}. Of {quoted(literal(found.names[first]))} it went from {before:.2f} to {after:.2f}.",
+        f"Clearly lowered: {worse}.",
+        f"Of {quoted(literal(found.names[first]))} it went from {before:.2f} to {after:.2f}."
+        * bool(found.clear[first]),
     )
     text += " "
     half = halfway(found.epochs, found.mean)

@@ -59,7 +59,8 @@ def sentence(measured: Measured, shown: Shown) -> str:
         return f"{some}No unit of {literal(layer)} correlates with any of these hypotheses."
     score = hypothesis_pair.score_text(grid, hypothesis, unit)
     name = quoted(literal(grid.names[hypothesis]))
-    text = f"The strongest score: unit {unit} with {name}, {shown.label} {score}."
+    chance = "" if grid.passes[hypothesis, unit] or not grid.tested else ", not significant"
+    text = f"Listed first: unit {unit} with {name}, {shown.label} {score}{chance}."
     if not grid.tested:
         return f"{some}{text} These records are too few for significance tests; all scores are shown."
     units = f"{count(int(grid.passes.any(0).sum()))} of {plural(grid.score.shape[1], 'unit')} have at least one."
@@ -272,6 +273,5 @@ def _compare(settings: InspectionSettings, shown: Shown, here: View, there: View
             return "One of the two is not finished."
         grid = replace(shown, layer=view.setup.layer).grid(measured)
         visible = hypothesis_pair.significant(grid)
-        units = f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}"
-        counts.append(f"{units} (strongest {grid.strength.max():.2f})")
+        counts.append(f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}")
     return f"Units that correlate with at least one hypothesis: here {counts[0]}, in the pinned setup {counts[1]}."

@@ -105,7 +105,7 @@ def _take_scaling(entry: Entry) -> None:
 
 def _choose_explained(entry: Entry) -> None:
     """Draw the choice, closed; a change is tried on the network's data, where these are chosen, and checked."""
-    now = entry.network_settings.explain
+    now, _, axes = entry.network_settings.explain.partition(":")
     options = {
         "": _SCORES,
         **{name: explained.said for name, explained in EXPLAINED.items()},
@@ -113,7 +113,7 @@ def _choose_explained(entry: Entry) -> None:
     }
     chosen, number = (_ONE, int(now.removeprefix(_ONE))) if now.startswith(_ONE) else (now, 0)
     with (
-        st.expander(f"Explained: {said_of(now) if now else _SCORES}"),
+        st.expander(f"Explained: {said_of(entry.network_settings.explain) if now else _SCORES}"),
         st.form(f"library-explained-{entry.id}", border=False),
     ):
         with st.container(horizontal=True):
@@ -135,6 +135,16 @@ def _choose_explained(entry: Entry) -> None:
                 key=control_key(entry, "token"),
                 width=180,
                 help="Counted from 0; where one token is explained. Default 0.",
+            )
+            st.text_input(
+                "Axes of the output",
+                axes,
+                key=control_key(entry, "axes"),
+                placeholder="found, where only one fits",
+                width=260,
+                help="Where boxes or pixels are explained: which axis they are on, and what stands beside the classes, "
+                "such as 4+classes,boxes (YOLO 8), boxes,5+classes (YOLO 5) or boxes,classes+1 (DETR). Default those "
+                "that fit the number of classes, if only one does.",
             )
         with st.container(horizontal=True):
             st.text_input(
@@ -163,6 +173,9 @@ def _take_explained(entry: Entry) -> None:
 
     chosen = st.session_state[control_key(entry, "explained")]
     explain = f"{_ONE}{st.session_state[control_key(entry, 'token')]}" if chosen == _ONE else chosen
+    axes = st.session_state[control_key(entry, "axes")].replace(" ", "")
+    if axes and chosen in EXPLAINED and EXPLAINED[chosen].of != "tokens":
+        explain = f"{chosen}:{axes}"
     output = st.session_state[control_key(entry, "output")].strip()
     names = st.session_state[control_key(entry, "output_names")].split(",")
     called = tuple(name.strip() for name in names if name.strip())

@@ -25,8 +25,11 @@ _TRIALS = JobKind("trials", is_long=True)
 _STEPS = 12
 """Numbers of silenced neurons measured, besides none."""
 
-CURVE_DRAWS, DRAWS = 5, 39
-"""Draws of random neurons for the curve, and for the number that is compared: fewer could not stand out."""
+CURVE_DRAWS, DRAWS, MOVED_DRAWS = 5, 39, 79
+"""Draws of random neurons for the curve, and for the two numbers that are compared.
+
+Fewer could not stand out among two looks: silencing counts at the lower end alone, moving at both.
+"""
 
 
 def comparable(m: int, neurons: int) -> int:
@@ -104,7 +107,7 @@ def move(view: View, order: NDArray[np.int64], number: int, share: int) -> RQ1:
 
     changes = Waiting(1).get(_TRIALS, ("rq1", *_key(view, number), share), "changing the most relevant pixels", work)
     first = order[: comparable(view.analysis.m, len(order))]
-    return compare_neurons(changes, first, seeds_of_draws(first, len(order), DRAWS))
+    return compare_neurons(changes, first, seeds_of_draws(first, len(order), MOVED_DRAWS))
 
 
 def _key(view: View, number: int) -> tuple[object, ...]:

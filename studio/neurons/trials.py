@@ -15,7 +15,7 @@ from idc_core.evidence.finding import Finding
 from idc_core.figures import experiments
 from studio.jobs.results import View
 from studio.jobs.wording import input_parts, quantity
-from studio.neurons.trial_runs import CURVE_DRAWS, DRAWS, comparable, move, silence
+from studio.neurons.trial_runs import CURVE_DRAWS, DRAWS, MOVED_DRAWS, comparable, move, silence
 from studio.state.choices import choose_one
 from studio.text import count, literal, lower
 from studio.widgets import layout
@@ -33,6 +33,9 @@ _USUAL = 500
 
 _SHARES = (1, 2, 5, 10)
 """Percentages of an input that can be changed; the paper's are 1 and 2."""
+
+_LOOKS = 2
+"""The two experiments stand side by side, and share the level."""
 
 _WRAP = 50
 """Characters per line of the titles: the charts stand side by side."""
@@ -54,8 +57,8 @@ def draw(view: View, first: Ranking) -> None:
         view,
         "Silencing sets a neuron to zero after its activation function."
         + (moved if part in ("pixels", "words", "characters") else "")
-        + f" Random neurons are drawn from the others, each draw another set: {DRAWS} where there are as many. What "
-        "stands out lies beyond 95 % of them.",
+        + f" Random neurons are drawn from the others, each draw another set: {DRAWS} to silence and {MOVED_DRAWS} to "
+        "move, where there are as many. What stands out lies beyond all of them; silencing counts where it costs more.",
     )
 
 
@@ -136,7 +139,7 @@ def _cost(ablation: Ablation, m: int, ranking: Ranking, unit: str) -> Finding:
     """Return the accuracy or error with m neurons silenced, beside that with random ones."""
     measure = "Accuracy" if ablation.task == "classification" else f"RMSE ({unit})" if unit else "RMSE"
     claim = f"{measure} with {_first_neurons(m)}{_by(ranking)} silenced"
-    return ablation.finding(m, claim, "with as many random ones")
+    return ablation.finding(m, claim, "with as many random ones", _LOOKS)
 
 
 def _draw_silenced(view: View, order: NDArray[np.int64], first: Ranking, m: int, number: int) -> None:
@@ -163,7 +166,7 @@ def _draw_moved(view: View, result: RQ1, first: Ranking, part: str, scaled: bool
     summary = result.summary(scaled)
     who = f"{_first_neurons(len(result.important))}{_by(first)}"
     claim = f"Distance moved by {who} (in deviations) when the most relevant {part} change"
-    title = layout.claim(result.finding(claim, "by as many random ones"))
+    title = layout.claim(result.finding(claim, "by as many random ones", _LOOKS))
     mean = f"{result.changed.mean():.3g}"
     amount = f"1 {part[:-1]} is" if mean == "1" else f"{mean} {part} are"
     own, others = summary.important, summary.random

@@ -65,7 +65,7 @@ def sentence(run: RQ6Run) -> str:
     significant = _significant(run, result.difference(RAISING, RANDOM))
     places = f"Significant differences: {significant}." if " test sets" in significant else ""
     looks = f"{seeds} seeds; {len(result.tests)} test sets, corrected (Holm)."
-    return layout.lead(layout.claim(_finding(run, RANDOM)), places, looks)
+    return layout.lead(layout.claim(_finding(run)), places, looks)
 
 
 def _done(run: RQ6Run) -> layout.Headline:
@@ -73,14 +73,13 @@ def _done(run: RQ6Run) -> layout.Headline:
     return layout.counted("Retrained", len(run.result.networks), run.total, "network")
 
 
-def _finding(run: RQ6Run, against: str) -> Finding:
-    """Return the accuracy with inputs that raise IDC where it differs most certainly from another addition's."""
+def _finding(run: RQ6Run) -> Finding:
+    """Return the accuracy with inputs that raise IDC where it differs most certainly from that with random ones."""
     result = run.result
-    column = result.most_different(RAISING, against)
+    column = result.most_different(RAISING, RANDOM)
     measure = "Accuracy" if result.task == "classification" else "RMSE"
     claim = f"{measure} on {lower(TESTS[result.tests[column]])} with {_added(run)}"
-    what = {RANDOM: "with as many random ones", NONE: "with nothing added"}[against]
-    return result.finding(RAISING, against, column, claim, what)
+    return result.finding(RAISING, RANDOM, column, claim, "with as many random ones")
 
 
 def _added(run: RQ6Run) -> str:
@@ -131,14 +130,10 @@ def draw_added(run: RQ6Run) -> None:
         layout.take_away({}, _files(run))
 
 
-def _curves_title(run: RQ6Run) -> layout.Headline:
-    """Say how inputs that raise IDC compare with nothing added."""
-    return _done(run) if len(run.result.finished(RAISING, NONE)) < 2 else layout.claim(_finding(run, NONE))
-
-
 def _draw_curves(run: RQ6Run, key: str) -> None:
     """Draw accuracy after every epoch."""
-    result, title = run.result, _curves_title(run)
+    result = run.result
+    title = layout.topic("{} after every epoch", result.unit[0].upper() + result.unit[1:])
     layout.chart(
         run.view,
         key,
@@ -163,7 +158,7 @@ def _draw_intervals(run: RQ6Run) -> None:
     pairs = [result.difference(*pair) for pair in _PAIRS]
     title = layout.topic("Confidence intervals need a second seed")
     if seeds > 1:
-        title = layout.claim(_finding(run, RANDOM))
+        title = layout.claim(_finding(run))
     layout.chart(
         run.view,
         "differences",
@@ -307,7 +302,7 @@ def _on_additions(run: RQ6Run) -> str:
     passing = view.setup.filter_words
     some = f" Tests are those {passing}; training inputs are not filtered." if passing else ""
     if run.suite is not None:
-        blended = any(step.recipe == "blend" for step in run.suite.provenance)
+        blended = any(step.recipe == "blend" for step in run.suite.provenance) and (run.suite.partner < 0).all()
         return (
             f"Added are the {plural(len(run.suite), 'input')} of the suite, with their own labels. Tests that they "
             f"were made of are left out of all measures{', but for the second test of a blend' * blended}. As many "

@@ -22,7 +22,8 @@ from studio.shell import account, own_setup, pins, presenting, search, tabs, tes
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address, device, visitor
 from studio.state.selection import Selection
-from studio.state.setup import DEFAULT, Setup, arrive, choose, fitting_data, not_found, parse, setup_line, untouched
+from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, parse, setup_line, untouched
+from studio.state.sidebar import choose
 from studio.text import literal, plural
 from studio.widgets.charts import ASSETS, follow_theme
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.filtering import ALL_CONFIDENCES, CORRECT, SUSPECTS, Conditions
 from idc_core.base import ranges
 from idc_core.base.parameters import Parameter
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.errors import DataError
-from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
+from idc_core.lrp.layer_parts import split_layer
 from studio.state import address, allowed, visitor
 from studio.state.selection import change_setup
 
@@ -131,11 +130,6 @@ class Setup:
 DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
-_PARTS_HELP = (
-    f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
-    "attention head. "
-)
-
 
 def setup_line(network: str, setup: Setup, m: int) -> str:
     """Write a setup in one line, what is as usual left out."""
@@ -239,7 +233,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
         "layer": (texts.get("layer") == setup.layer, f"{entry.label} has no layer {{}}", setup.layer),
         "m": (
             _M.said(texts.get("m", "")) == setup.m,
-            f"The number of neurons is from 1 to {_neurons_allowed()}, not {{}}",
+            f"The number of neurons is from 1 to {neurons_allowed()}, not {{}}",
             str(setup.m),
         ),
         "classes": (not missed["classes"], "The tests have no class {}", ", ".join(setup.classes) or "all classes"),
@@ -296,85 +290,15 @@ def chosen() -> Setup:
     return setup
 
 
-def choose() -> tuple[Setup, DeltaGenerator]:
-    """Draw the setup in the sidebar; return what is chosen, and the place below the tests for what narrows them.
-
-    Every choice is part of the page's address.
-    """
-    from idc_core.datasets import DATASETS
-    from idc_core.models import MODELS
-
-    setup = chosen()
-    entry = MODELS[setup.model]
-    seen = visitor.models()
-    with st.sidebar:
-        draw_part(
-            "model",
-            "Network",
-            list(seen),
-            setup.model,
-            {name: option.label for name, option in seen.items()},
-            "The network under test. Its important neurons and clusters come from its own training data. Default "
-            f"{MODELS[DEFAULT.model].label}.",
-        )
-        draw_part(
-            "data",
-            "Tests",
-            fitting_data(entry),
-            setup.data,
-            {name: option.label for name, option in dict(DATASETS).items()},
-            "Test set whose coverage is measured: data sets and your saved suites that fit the network. Default for "
-            f"this network: {DATASETS[entry.dataset].label}.",
-        )
-        below_tests = st.container()
-        # A part of a layer that is not listed can be asked for by the address.
-        layers = list(dict.fromkeys((*entry.layers, setup.layer)))
-        parts = any(split_layer(name)[1] for name in layers)
-        draw_part(
-            "layer",
-            "Layer",
-            layers,
-            setup.layer,
-            {name: name for name in layers},
-            "Layer whose neurons are examined, in the order from input to output. "
-            + (_PARTS_HELP if parts else "")
-            + f"Default for this network: {entry.default_layer}.",
-        )
-        st.session_state["m"] = setup.m
-        st.slider(
-            "Number of important neurons (m)",
-            1,
-            most_neurons(),
-            key="m",
-            on_change=take,
-            args=("m",),
-            help="Neurons whose clusters are combined. Every further neuron multiplies the number of cells. "
-            f"From 1 to {_neurons_allowed()}; default {DEFAULT.m}.",
-        )
-        if setup.m == most_neurons() < MOST_NEURONS:
-            st.caption(f"More than {setup.m} are not allowed ({allowed.named('m')}).")
-    return setup, below_tests
-
-
 def most_neurons() -> int:
     """Return how many important neurons a session may look at."""
     return min(MOST_NEURONS, allowed.most("m") or MOST_NEURONS)
 
 
-def _neurons_allowed() -> str:
+def neurons_allowed() -> str:
     """Write that number, and where it comes from unless it is the studio's own."""
     most = most_neurons()
     return str(most) if most == MOST_NEURONS else f"{most} ({allowed.named('m')})"
-
-
-def draw_part(
-    name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str, **how: Any
-) -> None:
-    """Draw a select box of a part of the setup, which the address keeps."""
-    st.session_state[name] = value
-    st.selectbox(
-        label, list(options), format_func=labels.__getitem__, key=name, on_change=take, args=(name,), help=help, **how
-    )
 
 
 def take(name: str) -> None:

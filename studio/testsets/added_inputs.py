@@ -143,7 +143,8 @@ def _choose(suite: Suite, position: int) -> None:
 def _caption(found: ComparedSuites, number: int, position: int) -> str:
     """Write an input's source, its true class and its prediction."""
     suite, predictions = found.suites[number], found.results[number].predictions
-    source = f"{suite.origin[position]}: " if suite.origin[position] >= 0 else ""
+    second = f" and {suite.partner[position]}" * bool(suite.partner[position] >= 0)
+    source = f"{suite.origin[position]}{second}: " if suite.origin[position] >= 0 else ""
     if not found.view.is_classifier:
         true, predicted = float(suite.targets[position]), float(predictions.confidence[position])
         test = found.view.test

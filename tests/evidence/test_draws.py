@@ -18,6 +18,16 @@ def test_the_rank_among_the_draws_is_the_probability():
     assert against_draws("trial", "x", 0.0, np.arange(1.0, 40.0), WHAT).verdict is Verdict.STANDS_OUT
 
 
+def test_one_end_alone_needs_half_of_the_draws():
+    draws = np.arange(1.0, 40.0)
+    low = against_draws("trial", "x", 0.0, draws, WHAT, ends="low", looks=2)
+    assert (low.p, low.least_p, low.verdict) == (1 / 40, 1 / 40, Verdict.STANDS_OUT)
+    high = against_draws("trial", "x", 40.0, draws, WHAT, ends="low", looks=2)
+    assert (high.p, high.verdict) == (1, Verdict.AS_EXPECTED)
+    assert against_draws("trial", "x", 40.0, draws, WHAT, ends="high").p == 1 / 40
+    assert against_draws("trial", "x", 0.0, draws, WHAT, looks=2).verdict is Verdict.TOO_FEW
+
+
 def test_few_draws_tell_nothing():
     one = against_draws("trial", "The first 6 move", 9.0, np.array([1.0]), WHAT)
     assert one.sentence == "The first 6 move: 9, and 1 of as many random ones, too few to tell."

@@ -213,4 +213,6 @@ def test_tests_that_a_suite_was_made_of_are_told_apart(few):
     origin = np.array([int(test.ids[3]), int(test.ids[5]), -1])
     made = suite_from_arrays(test.inputs[:3], test.targets[:3], form, origin=origin, provenance=[step])
     assert np.flatnonzero(~apart_from(made, test)).tolist() == [3, 5]
+    blended = replace(made, partner=np.array([-1, int(test.ids[8]), -1]))
+    assert np.flatnonzero(~apart_from(blended, test)).tolist() == [3, 5, 8]
     assert apart_from(suite_from_arrays(test.inputs[:3], test.targets[:3], form, origin=origin), test).all()

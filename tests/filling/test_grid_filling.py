@@ -12,6 +12,7 @@ from idc_core.coverage.cells import encode
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError
 from idc_core.filling import FillSettings, fill_grid, fit_judge, grid_filling, suite_of
+from idc_core.filling.proposals import ways_to_change
 from idc_core.generation import reach_cell
 from idc_core.generation.cell_search import CellSpace, reach_cells
 from idc_core.models import load_model
@@ -70,6 +71,21 @@ def test_inputs_have_eight_bits_and_keep_their_constraint(setup, filling):
     np.testing.assert_array_equal(filling.targets, test.targets[filling.origin])
     with torch.no_grad():
         np.testing.assert_array_equal(model(torch.tensor(filling.inputs)).argmax(1), filling.predictions)
+
+
+def test_a_blend_tells_both_tests(setup, monkeypatch):
+    test = setup[2]
+    blends = [way for way in ways_to_change((1, 28, 28), 5) if way.recipe == "blend"]
+    monkeypatch.setattr(grid_filling, "ways_to_change", lambda *_: tuple(blends))
+    made = fill_grid(*setup, FillSettings(changed=540, starts=1, iterations=1, kept=2))
+    mixed = made.way < len(blends)
+    assert mixed.any()
+    assert (mixed == (made.partner >= 0)).all()
+    places, others = made.origin[mixed], made.partner[mixed]
+    weights = np.array([blends[way].settings["weight"] for way in made.way[mixed]])[:, None, None, None]
+    expected = (1 - weights) * test.inputs[places] + weights * test.inputs[others]
+    np.testing.assert_allclose(made.inputs[mixed], expected, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_array_equal(test.targets[others], made.targets[mixed])
 
 
 def test_few_inputs_of_a_cell_are_kept_the_likeliest_first(filling):
@@ -176,6 +192,7 @@ def test_the_suite_says_how_it_came_to_be(setup, filling, tmp_path, monkeypatch)
     assert set(recipes[1:]) == {filling.ways[way].recipe for way in filling.way[filling.usable]}
     again = open_saved(save_suite("made", suite).stem)
     assert again.provenance == suite.provenance
+    np.testing.assert_array_equal(again.partner, filling.partner[filling.usable])
     with pytest.raises(DataError, match="nothing to save"):
         suite_of(filling, test, np.zeros(len(filling), bool))
 

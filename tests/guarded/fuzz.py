@@ -24,11 +24,12 @@ from tests.guarded.library_files import LIBRARY
 from tests.guarded.measured import Hang, no_longer_than, peak
 from tests.guarded.network_files import NETWORK_FILES
 from tests.guarded.own_files import OWN
+from tests.guarded.picture_files import PICTURE_FILES
 from tests.guarded.published_files import PUBLISHED
 from tests.guarded.reader import plain
 from tests.guarded.result_files import RESULT_FILES
 
-PROCESSES = ((*OWN, *NETWORK_FILES, *KEPT, *PUBLISHED, *LIBRARY, *RESULT_FILES), (*DATA, *FOLDERS))
+PROCESSES = ((*OWN, *PICTURE_FILES, *NETWORK_FILES, *KEPT, *PUBLISHED, *LIBRARY, *RESULT_FILES), (*DATA, *FOLDERS))
 """Every reader of files, by the process that tries it: what libraries keep of one half does not count for the other."""
 
 READERS = tuple(reader for readers in PROCESSES for reader in readers)

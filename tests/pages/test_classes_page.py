@@ -77,7 +77,7 @@ def test_pairs_are_ranked_as_the_engine_ranks_them(found):
     values = truth[np.triu_indices(10, 1)]
     assert (shown["labels"].isin(["confirmed", "not reported"])).sum() == (values > values.mean() + values.std()).sum()
     first = f"{names[pairs[0, 0]]} and {names[pairs[0, 1]]}"
-    assert f"The most suspected are {first}." in words(app)
+    assert f"Ranked by distance, {first} come first." in words(app)
     assert title(spec(app)) == "Distances of the classes, by how they activate the neurons"
 
 

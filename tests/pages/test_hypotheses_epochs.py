@@ -67,7 +67,8 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
     better = int((found.clear & (found.gain > 0)).sum())
     said = text(app)
     assert f"**Clearly raised by training: {better} of 10 strongest scores" in said
-    assert f"Of “{found.names[first]}” it went from {found.strongest[0, first]:.2f}" in said
+    example = f"Of “{found.names[first]}” it went from {found.strongest[0, first]:.2f}"
+    assert (example in said) == found.clear[first]
     spec = by_epoch(app)
     lines = {line["name"]: line for line in spec["data"] if "name" in line}
     line = lines[found.names[first]]

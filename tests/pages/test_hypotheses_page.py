@@ -74,7 +74,7 @@ def test_finding_is_the_strongest_association_that_the_engine_measures(measured)
     hypothesis, unit = measured.strongest()
     said = text(app)
     score, low, high = (one[hypothesis, unit] for one in (measured.score, measured.low, measured.high))
-    strongest = f"The strongest score: unit {unit} with “{measured.names[hypothesis]}”, Pearson correlation"
+    strongest = f"Listed first: unit {unit} with “{measured.names[hypothesis]}”, Pearson correlation"
     assert f"{strongest} {score:.2f} ({low:.2f} to {high:.2f})." in said
     assert f"**Significant in fc2 (FDR 5\u00a0%): {measured.passes.sum()} of {measured.tested:,} associations (" in said
     assert f"{int(measured.passes.any(0).sum())} of 84 units have at least one" in said

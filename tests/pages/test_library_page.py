@@ -83,6 +83,7 @@ def test_a_network_with_scores_per_pixel_is_opened_once_it_is_said_what_is_expla
     app = open_page("library", entry=entry.id)
     assert "say which are explained" in text(app)
     app.selectbox(key=f"library-explained-{entry.id}").select("mean-pixels")
+    app.text_input(key=f"library-axes-{entry.id}").input("classes, pixels")
     explain = next(one for one in app.button if one.label == "Explain these scores")
     explain.click().run()
     assert not app.error
@@ -90,7 +91,7 @@ def test_a_network_with_scores_per_pixel_is_opened_once_it_is_said_what_is_expla
     app.button(key=f"library-connect-{entry.id}").click().run()
     assert not app.exception
     assert not app.error
-    assert only_entry().network_settings.explain == "mean-pixels"
+    assert only_entry().network_settings.explain == "mean-pixels:classes,pixels"
     app.button(key=f"library-open-{entry.id}").click().run()
     assert "seg · digits · layer conv1" in text(app)
 

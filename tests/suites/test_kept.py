@@ -36,6 +36,7 @@ def test_a_kept_suite_comes_back_as_it_was(noisy, digits):
     np.testing.assert_array_equal(again.take(np.arange(30)), noisy.take(np.arange(30)))
     np.testing.assert_array_equal(again.targets, noisy.targets)
     np.testing.assert_array_equal(again.origin, digits.ids[20:50])
+    assert (again.partner == -1).all()
     assert (again.name, again.label, again.task) == ("noise", "Thirty noisy tests", "classification")
     assert again.class_names == digits.class_names
     assert [vars(step) for step in again.provenance] == [
@@ -44,6 +45,16 @@ def test_a_kept_suite_comes_back_as_it_was(noisy, digits):
     listed = saved_suites()
     assert list(listed) == [path.stem]
     assert (listed[path.stem].label, listed[path.stem].inputs) == ("Thirty noisy tests", 30)
+
+
+def test_a_suite_from_before_blends_told_both_tests_is_opened(noisy):
+    path = save_suite("Thirty noisy tests", noisy)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name != "partner.npy"}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert (open_saved(path.stem).partner == -1).all()
 
 
 def test_a_kept_suite_is_renamed_and_nothing_else_changes(noisy):

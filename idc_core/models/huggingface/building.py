@@ -136,10 +136,17 @@ def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrai
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
+        MODEL_FOR_OBJECT_DETECTION_MAPPING,
+        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING,
         MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
     )
 
-    by_kind = {"text": MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "pictures": MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING}
+    of_pictures = (
+        MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
+        MODEL_FOR_OBJECT_DETECTION_MAPPING,
+        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING,
+    )
+    mappings = {"text": (MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,), "pictures": of_pictures}[configuration.kind]
     if configuration.model_type not in CONFIG_MAPPING:
         raise ModelError(
             f"{configuration.where} says the model_type {configuration.model_type!r}, which the installed transformers "
@@ -147,9 +154,10 @@ def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrai
         )
     config = CONFIG_MAPPING[configuration.model_type].from_dict(dict(configuration.values))
     config.use_cache, config.return_dict = False, True
-    known = by_kind[configuration.kind].get(type(config), ())
-    classes: tuple[type[PreTrainedModel], ...] = tuple(known) if isinstance(known, tuple | list) else (known,)
-    offered = {offer.__name__: offer for offer in classes}
+    offered: dict[str, type[PreTrainedModel]] = {}
+    for mapping in mappings:
+        known = mapping.get(type(config), ())
+        offered |= {offer.__name__: offer for offer in (known if isinstance(known, tuple | list) else (known,))}
     if configuration.architecture not in offered:
         raise ModelError(
             f"{configuration.where} names the architecture {configuration.architecture!r:.80}; expected "

@@ -26,6 +26,8 @@ _HEADS: dict[str, Literal["text", "pictures"]] = {
     "ForSequenceClassification": "text",
     "ForImageClassification": "pictures",
     "ForImageClassificationWithTeacher": "pictures",
+    "ForObjectDetection": "pictures",
+    "ForSemanticSegmentation": "pictures",
 }
 _NO_PART = """
 architectures model_type dtype torch_dtype attn_implementation experts_implementation transformers_version name_or_path
@@ -94,8 +96,8 @@ def read_configuration(folder: Path) -> Configuration:
     kind = next((kind for head, kind in _HEADS.items() if architecture.endswith(head)), None)
     if kind is None:
         raise ModelError(
-            f"{where} describes a {architecture}, which classifies neither texts nor pictures; expected "
-            "...ForSequenceClassification or ...ForImageClassification."
+            f"{where} describes a {architecture}, which classifies neither texts nor pictures nor parts of them; "
+            f"expected {', '.join(f'...{head}' for head in _HEADS)}."
         )
     names = _class_names(settings, where)
     padding = settings.get("pad_token_id")

@@ -1,0 +1,88 @@
+"""The setup in the sidebar: select boxes for network, tests and layer, a slider for the number of neurons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
+from studio.state import allowed, visitor
+from studio.state.setup import DEFAULT, MOST_NEURONS, Setup, chosen, fitting_data, most_neurons, neurons_allowed, take
+
+_PARTS_HELP = (
+    f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
+    "attention head. "
+)
+
+
+def choose() -> tuple[Setup, DeltaGenerator]:
+    """Draw the setup in the sidebar; return what is chosen, and the place below the tests for what narrows them.
+
+    Every choice is part of the page's address.
+    """
+    from idc_core.datasets import DATASETS
+    from idc_core.models import MODELS
+
+    setup = chosen()
+    entry = MODELS[setup.model]
+    seen = visitor.models()
+    with st.sidebar:
+        draw_part(
+            "model",
+            "Network",
+            list(seen),
+            setup.model,
+            {name: option.label for name, option in seen.items()},
+            "The network under test. Its important neurons and clusters come from its own training data. Default "
+            f"{MODELS[DEFAULT.model].label}.",
+        )
+        draw_part(
+            "data",
+            "Tests",
+            fitting_data(entry),
+            setup.data,
+            {name: option.label for name, option in dict(DATASETS).items()},
+            "Test set whose coverage is measured: data sets and your saved suites that fit the network. Default for "
+            f"this network: {DATASETS[entry.dataset].label}.",
+        )
+        below_tests = st.container()
+        # A part of a layer that is not listed can be asked for by the address.
+        layers = list(dict.fromkeys((*entry.layers, setup.layer)))
+        parts = any(split_layer(name)[1] for name in layers)
+        draw_part(
+            "layer",
+            "Layer",
+            layers,
+            setup.layer,
+            {name: name for name in layers},
+            "Layer whose neurons are examined, in the order from input to output. "
+            + (_PARTS_HELP if parts else "")
+            + f"Default for this network: {entry.default_layer}.",
+        )
+        st.session_state["m"] = setup.m
+        st.slider(
+            "Number of important neurons (m)",
+            1,
+            most_neurons(),
+            key="m",
+            on_change=take,
+            args=("m",),
+            help="Neurons whose clusters are combined. Every further neuron multiplies the number of cells. "
+            f"From 1 to {neurons_allowed()}; default {DEFAULT.m}.",
+        )
+        if setup.m == most_neurons() < MOST_NEURONS:
+            st.caption(f"More than {setup.m} are not allowed ({allowed.named('m')}).")
+    return setup, below_tests
+
+
+def draw_part(
+    name: str, label: str, options: Sequence[str], value: str, labels: Mapping[str, str], help: str, **how: Any
+) -> None:
+    """Draw a select box of a part of the setup, which the address keeps."""
+    st.session_state[name] = value
+    st.selectbox(
+        label, list(options), format_func=labels.__getitem__, key=name, on_change=take, args=(name,), help=help, **how
+    )
