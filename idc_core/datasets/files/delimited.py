@@ -34,11 +34,12 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     where = str(path)
     content, encoding = as_utf_8(plain_content(path, budget), where, budget)
     _check_width(content, where)
+    budget.take(_COPIES * len(content), "its values")
     content, by_blanks = with_tabs(content)
     dialect = dialect_of(content, "\t" if ".tsv" in path.name.lower() else ",", where)
     names = list(dialect.names)
     check_columns(names, where)
-    budget.take(_COPIES * len(content) + _COLUMN * len(names), "its values")
+    budget.take(_COLUMN * len(names), "its columns")
     given = None if dialect.has_heading else names
     try:
         table = csv.read_csv(

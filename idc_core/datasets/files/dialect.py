@@ -166,7 +166,10 @@ def _titles(text: str, sign: str) -> str:
     """Return what stands above a table: lines with a first cell alone, and comments."""
     end = 0
     for line in text.splitlines(keepends=True)[:_TITLES]:
-        cells = next(csv.reader([line], delimiter=sign), [])
+        try:
+            cells = next(csv.reader([line], delimiter=sign), [])
+        except csv.Error:  # who reads the rows says it
+            return text[:end]
         if line.count('"') % 2 or not (line.startswith("#") or not any(map(str.strip, cells[1:]))):
             return text[:end]
         end += len(line)

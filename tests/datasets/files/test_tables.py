@@ -203,6 +203,7 @@ REFUSED = {
     "one split": (b"a,label,split\n1,x,train\n2,y,train\n", "the split train alone"),
     "negative": (b"a,label\n1,-1\n2,0\n", "the class -1"),
     "many columns": (b"label," + b"a," * 1_000_000 + b"b\n", "1,000,002 columns; at most 20,000"),
+    "a row without an end": (b"x" * (1 << 18), "a heading that cannot be read (field larger than field limit"),
     "an open quotation mark": (b'a,label\n1,x\n2,"y\n', ""),
 }
 
