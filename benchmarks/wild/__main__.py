@@ -1,6 +1,6 @@
 """Try all networks that have no result yet: `python -m benchmarks.wild [SOURCE ...] [--again] [--only TEXT]`.
 
-Then docs/WILD.md is written from all results. `--again` tries also what has a result; `--only` networks whose name
+docs/WILD.md is written from all results after each. `--again` tries also what has a result; `--only` networks whose name
 holds the text.
 """
 
@@ -35,8 +35,8 @@ def main() -> None:
             if arguments.only in subject.name and (arguments.again or subject.name not in rows):
                 rows[subject.name] = _tried(subject)
                 _keep(source, rows)
+                write_document()
                 print(_said(subject, rows[subject.name]), flush=True)
-    write_document()
 
 
 def _tried(subject: Subject) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Node:
         frozenset()
     )  # values that no input's numbers change: constants, and what follows from shapes
     captured: int = 0  # how many of the inputs, the last ones, are values that graphs within the node use
-    make_body: Callable[[str, Sequence[bool]], Built] | None = None
+    make_body: Callable[[str, Sequence[bool]], Built | None] | None = None
     bodies: dict[str, nn.Module] = field(default_factory=dict)  # those that were made, by attribute
 
     def get(self, attribute: str, default: object = None) -> Any:
