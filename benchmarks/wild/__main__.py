@@ -1,23 +1,24 @@
 """Try all networks that have no result yet: `python -m benchmarks.wild [SOURCE ...] [--again] [--only TEXT]`.
 
-Then docs/WILD.md is written from all results. `--again` tries also what has a result; `--only` networks whose name
-holds the text.
+docs/WILD.md is written from all results after each. `--again` tries also what has a result; `--only` networks whose
+name holds the text.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
+import multiprocessing
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from benchmarks.wild.report import RESULTS, read_rows, write_document
 from benchmarks.wild.subjects import SOURCES, Subject, subjects
+from benchmarks.wild.trial import run
 
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["benchmarks.wild.trial"])
 _SECONDS = 900
 _BYTES = 12 << 30
 
@@ -34,24 +35,27 @@ def main() -> None:
             if arguments.only in subject.name and (arguments.again or subject.name not in rows):
                 rows[subject.name] = _tried(subject)
                 _keep(source, rows)
+                write_document()
                 print(_said(subject, rows[subject.name]), flush=True)
-    write_document()
 
 
 def _tried(subject: Subject) -> dict[str, Any]:
     """Try one network in a process of its own, within time and memory."""
-    words = [sys.executable, "-m", "benchmarks.wild.trial", f"{subject.source}/{subject.name}", str(_BYTES)]
+    told, telling = _PROCESSES.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as home:
-        env = {**os.environ, "IDC_HOME": home}
+        name = f"{subject.source}/{subject.name}"
+        process = _PROCESSES.Process(target=run, args=(name, _BYTES, home, telling))
+        process.start()
+        telling.close()
+        there = told.poll(_SECONDS)
         try:
-            done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            return _failed(subject, f"it took more than {_SECONDS} seconds")
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-        return _failed(subject, last if done.returncode > 0 else f"ended by signal {-done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+            found = told.recv() if there else f"it took more than {_SECONDS} seconds"
+        except EOFError:
+            process.join()
+            found = f"its process ended with status {process.exitcode}"
+        process.kill()
+        process.join()
+    return _failed(subject, found) if isinstance(found, str) else found
 
 
 def _failed(subject: Subject, why: str) -> dict[str, Any]:

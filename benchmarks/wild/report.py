@@ -44,11 +44,12 @@ each network in a process of its own, and writes this page from what was seen. I
 tests."""
 
 _READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest
-number there; up to {equal:g} counts as equal. *Relevance*: its sum at the input less the score that it started from,
-biases redistributed, of the largest score; up to {conserved:g} counts as conserved. *Lost*: all its digits, and
-`check-network` says from which layer on; the number is then that of the rule which it offers instead. *IDC*: at a
-layer in the middle, and at the layer that is analysed by default. Inputs suit a network by shape and range and are
-not its own data: the coverages say that the way is open, and nothing of the networks."""
+number there, or of 1 where these are probabilities; up to {equal:g} counts as equal. Quantised files are computed as
+floats and differ from their runtime by its rounding. *Relevance*: its sum at the input less the score that it started
+from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is by the epsilon rule, or
+by the gamma rule where that loses its digits, as the sentence under the table says. *IDC*: at a layer in the middle,
+and at the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the
+coverages say that the way is open, and nothing of the networks."""
 
 
 def grid(row: _Row) -> bool:
@@ -63,16 +64,15 @@ def _summary(found: dict[str, list[_Row]]) -> str:
         f"**{reached} of {len(every)} networks reach the coverage grid, {_percent(reached, len(every))}; the goal is "
         "90 %.**",
         "",
-        "| source | networks | open | equal to their runtime | relevance conserved | lost, as said | to the grid |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| source | networks | open | equal to their runtime | relevance conserved | to the grid |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for source, rows in found.items():
         opened = [row for row in rows if row["opens"]]
         equal = sum(row.get("error", 1) <= EQUAL for row in rows)
         kept = sum(row.get("relevance", 1) <= CONSERVED for row in rows)
         part = sum(map(grid, rows))
-        said = sum("lost" in row for row in rows)
-        cells = [len(rows), len(opened), equal, kept, said, f"{part} ({_percent(part, len(rows))})"]
+        cells = [len(rows), len(opened), equal, kept, f"{part} ({_percent(part, len(rows))})"]
         lines.append(f"| {SOURCES[source]} | {' | '.join(map(str, cells))} |")
     raw = sum("raw" in row for row in every)
     return "\n".join([*lines, "", f"Raw exceptions: {raw}. {_READ.format(equal=EQUAL, conserved=CONSERVED)}"])
@@ -107,7 +107,7 @@ def _numbered(rows: list[_Row]) -> dict[str, int]:
     """Return a number for each sentence in which networks of a source are refused, in their order."""
     numbers: dict[str, int] = {}
     for row in rows:
-        for why in (_why(row), _plain(row.get("relevance_refused", ""))):
+        for why in (_why(row), _said_relevance(row)):
             if why:
                 numbers.setdefault(why, len(numbers) + 1)
     return numbers
@@ -138,17 +138,12 @@ def _wrapped(text: str) -> str:
 
 
 def _conserved(row: _Row, numbers: dict[str, int]) -> str:
-    """Return how well relevance is conserved; where it loses its digits, by the rule that the check offers instead."""
-    why = _plain(row.get("relevance_refused", ""))
-    if why:
-        return f"({numbers[why]})"
-    if "lost" not in row:
-        return _number(row.get("relevance"))
-    lost = row["lost"]
-    if "rule" not in lost:
-        return "lost"
-    other = "" if lost["bias"] == "redistribute" else ", biases absorbed"
-    return f"lost; {lost['rule']}{other} {_number(lost.get('relevance'))}".strip()
+    why, number = _said_relevance(row), _number(row.get("relevance"))
+    return f"{number} ({numbers[why]})".strip() if why else number
+
+
+def _said_relevance(row: _Row) -> str:
+    return _plain(row.get("relevance_refused") or row.get("relevance_lost") or "")
 
 
 def _idc(row: _Row, place: str, numbers: dict[str, int]) -> str:

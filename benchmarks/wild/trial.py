@@ -1,45 +1,46 @@
-"""One network under the project's own commands; run as a process of its own: `python -m benchmarks.wild.trial NAME`."""
+"""One network under the project's own commands, in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
-import re
+import os
 import resource
-import sys
 import tempfile
-import time
 import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, softmax
 
 import idc_core as idc
+import idc_core.analysis.network_check  # what the commands import, once for all networks
+import idc_core.models.onnx
+import idc_core.runs
 from benchmarks.wild.report import CONSERVED
 from benchmarks.wild.subjects import Case, Subject, subjects
 from idc_core.attribution.digits import said_lost
 from idc_core.cli import main
 from idc_core.models import Network
+from idc_core.tracing.batching import placed
 
 _FEW = 4
 """Inputs of which relevance is summed."""
 
 _MOST_CLASSES = 1 << 16
-_ENDS = {
+_ENDS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "": lambda scores: scores,
-    "softmax": lambda scores: (
-        np.exp(scores - scores.max(1, keepdims=True))
-        / np.exp(scores - scores.max(1, keepdims=True)).sum(1, keepdims=True)
-    ),
-    "log-softmax": lambda scores: (
-        scores
-        - scores.max(1, keepdims=True)
-        - np.log(np.exp(scores - scores.max(1, keepdims=True)).sum(1, keepdims=True))
-    ),
-    "sigmoid": lambda scores: 1 / (1 + np.exp(-np.clip(scores, -80, 80))),
+    "softmax": lambda scores: softmax(scores, 1),
+    "softmax over the last axis": lambda scores: softmax(scores, -1),
+    "log-softmax": lambda scores: log_softmax(scores, 1),
+    "log-softmax over the last axis": lambda scores: log_softmax(scores, -1),
+    "sigmoid": expit,
 }
 """What the engine leaves out at the end of a network, and its runtime does not."""
 
@@ -59,21 +60,22 @@ def try_out(subject: Subject, folder: Path) -> dict[str, Any]:
     row |= {"opens": True, "parameters": check["parameters"], "remarks": check["notes"]}
     model = _loaded(case)
     try:
-        row |= _compared(model, case, outputs)
+        row |= _compared(model if case.setup else _loaded(case, explained=False), case, outputs)
     except idc.IdcError as error:
         row["relevance_refused"] = str(error).splitlines()[0]
         return row
-    row |= _relevance(model, case)
-    if row.get("relevance", 0) > CONSERVED:
-        row |= _lost(model, case, row["remarks"])
     layers = [layer["name"] for layer in check["layers"] if not layer["stopped"]]
     row["layers"] = [len(layers), len(check["layers"])]
     if not layers:
         return row | {"refused": next(layer["stopped"] for layer in check["layers"])}
+    row |= _relevance(model, case, layers[0])
     late = model.card.default_layer if model.card.default_layer in layers else layers[-1]
     middle = layers[(layers.index(late) + 1) // 2 if late in layers else len(layers) // 2]
     for place, layer in (("middle", middle), ("late", late)):
         found = folder / f"{place}.json"
+        if layer == row.get("middle", {}).get("layer"):
+            row[place] = row["middle"]
+            continue
         refused = _command(row, ["analyze", *words, "--layer", layer, "--fresh", "--json", str(found)])
         if refused:
             row.setdefault("refused", refused)
@@ -85,14 +87,9 @@ def try_out(subject: Subject, folder: Path) -> dict[str, Any]:
 
 def try_by_library(subject: Subject, folder: Path) -> dict[str, Any]:
     """Return the same by `idc.load_model`, `idc.relevance` and `idc.IDC` alone, which takes a part of the time."""
-    row: dict[str, Any] = {
-        "name": subject.name,
-        "package": subject.package,
-        "version": subject.version,
-        "by": "library",
-    }
+    row: dict[str, Any] = {"name": subject.name, "package": subject.package, "version": subject.version}
     case = subject.case(folder)
-    row |= {"options": list(case.options), "inputs": list(case.inputs.shape[1:])}
+    row |= {"by": "library", "options": list(case.options), "inputs": list(case.inputs.shape[1:])}
     outputs = case.runtime(case.inputs)
     try:
         if case.setup is not None:
@@ -101,14 +98,9 @@ def try_by_library(subject: Subject, folder: Path) -> dict[str, Any]:
         row |= {"opens": True, "parameters": model.card.parameters} | _compared(model, case, outputs)
     except idc.IdcError as error:
         return row | {"opens": False, "refused": str(error).splitlines()[0]}
-    row |= _relevance(model, case)
-    if row.get("relevance", 0) > CONSERVED:
-        worst = case.inputs[row["worst"] : row["worst"] + 1]
-        row["remarks"] = [said_lost(model, worst, idc.RelevanceSettings(bias="redistribute"))]
-        row |= _lost(model, case, row["remarks"])
-    late = model.card.default_layer
+    late, cut = model.card.default_layer, 2 * len(case.inputs) // 3
     layers = [layer for layer in model.card.layers if "@" not in layer]
-    cut = 2 * len(case.inputs) // 3
+    row |= _relevance(model, case, layers[0])
     for place, layer in (("middle", layers[(layers.index(late) + 1) // 2]), ("late", late)):
         try:
             criterion = idc.IDC(model, layer).fit(case.inputs[:cut]).update(case.inputs[cut:])
@@ -161,26 +153,26 @@ def _over_positions(scores: NDArray[np.float64], options: tuple[str, ...]) -> ND
 
 def _command(row: dict[str, Any], words: list[str]) -> str:
     """Run one command; return the sentence in which it was refused, or "". What is no sentence is entered as raw."""
-    said, started = io.StringIO(), time.monotonic()
+    said = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
             status = main(words)
     except BaseException as error:
         row["raw"] = "".join(traceback.format_exception(error)[-3:])
         return f"{type(error).__name__}: {error}"
-    row.setdefault("seconds", {})[f"{words[0]} {words[-4] if words[0] == 'analyze' else ''}".strip()] = round(
-        time.monotonic() - started, 1
-    )
     lines = [line for line in said.getvalue().splitlines() if line.strip()]
     return "" if status == 0 else (lines or ["It said nothing."])[-1]
 
 
-def _loaded(case: Case) -> Network:
-    """Return the network as `idc.load_model` gives it: of a file all outputs, in the order of the file."""
+def _loaded(case: Case, explained: bool = True) -> Network:
+    """Return the network as `idc.load_model` gives it: of a file all outputs, in the order of the file.
+
+    Where it is not `explained`, many scores per input stay as they are.
+    """
     if case.setup is not None:
         return idc.load_model(case.network)
     given = dict(zip(case.options[::2], case.options[1::2], strict=True))
-    known = {"--explain": "explain", "--output": "output", "--output-layout": "output_layout"}
+    known = {"--output": "output", "--output-layout": "output_layout"} | ({"--explain": "explain"} if explained else {})
     held = {one.partition("=")[0]: float(one.partition("=")[2]) for one in given.get("--hold", "").split(",") if one}
     return idc.load_model(case.network, held=held, **{known[flag]: given[flag] for flag in given if flag in known})
 
@@ -192,60 +184,63 @@ def _scores(model: Network, inputs: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def _compared(model: Network, case: Case, outputs: dict[str, NDArray[np.generic]]) -> dict[str, Any]:
-    """Compare the scores with what the runtime returns: the largest difference, of the largest number there."""
-    ours = _scores(model, case.inputs)
+    """Compare what the network returns with what the runtime does: the largest difference, of the largest number."""
+    with torch.no_grad():
+        returned = [model(placed(model, rows)) for rows in np.split(case.inputs, range(1, len(case.inputs)))]
+    ours = np.concatenate([np.asarray(scores, np.float64) for scores in returned])
     best: dict[str, Any] = {}
     for name, value in outputs.items():
-        if value.dtype.kind != "f" or len(value) != len(ours):
+        if value.dtype.kind != "f" or value.size != ours.size or len(value) != len(ours):
             continue
-        theirs = value.astype(np.float64)
-        theirs = _over_positions(theirs, case.options) if theirs.ndim > 2 and "--explain" in case.options else theirs
-        theirs = theirs.reshape(len(theirs), -1)
+        theirs = value.astype(np.float64).reshape(ours.shape)
         for end, function in _ENDS.items():
-            made = function(ours)
-            if made.shape == theirs.shape:
-                error = float(np.abs(made - theirs).max() / max(float(np.abs(theirs).max()), 1e-30))
-                if not best or error < best["error"]:
-                    best = {"error": error, "output": name, "end": end}
+            largest = 1.0 if end else max(float(np.abs(theirs).max()), 1e-30)  # probabilities may all be near 0
+            error = float(np.abs(function(ours) - theirs).max()) / largest
+            if not best or error < best["error"]:
+                best = {"error": error, "output": name, "end": end}
     return best
 
 
-def _relevance(model: Network, case: Case, rule: str = "epsilon") -> dict[str, Any]:
-    """Compare the sum of relevance at the input with the score it started from, biases redistributed."""
+def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
+    """Compare the sum of relevance with the score it started from, biases redistributed.
+
+    It is that at the input, or at the `first` layer where that is whole numbers. Where the epsilon rule loses its
+    digits, the engine's own sentence on that is told, and the gamma rule is compared.
+    """
     inputs = case.inputs[:_FEW]
+    place = first if np.issubdtype(inputs.dtype, np.integer) else "input"
+    epsilon, gamma = (idc.RelevanceSettings(rule, bias="redistribute") for rule in ("epsilon", "gamma"))
     try:
         start = _scores(model, inputs).max(1)
-        found = idc.relevance(model, inputs, ["input"], rule, bias="redistribute")["input"].astype(np.float64)
-    except idc.IdcError as error:
-        return {"relevance_refused": str(error).splitlines()[0]}
-    errors = np.abs(found.reshape(len(found), -1).sum(1) - start)
-    largest = max(float(np.abs(start).max()), 1e-30)
-    return {"relevance": float(errors.max() / largest), "worst": int(errors.argmax())}
+        error = _missing(model, inputs, place, epsilon, start)
+        if error <= CONSERVED:
+            return {"relevance": error, "relevance_at": place}
+        lost = said_lost(model, inputs[:1], epsilon)
+        error = _missing(model, inputs, place, gamma, start) if lost else error
+    except idc.IdcError as refusal:
+        return {"relevance_refused": str(refusal).splitlines()[0]}
+    return {"relevance": error, "relevance_at": place, "relevance_lost": lost}
 
 
-_LOST = re.compile(r"redistributed loses all its digits from layer '(.+?)'")
-_OFFER = re.compile(r"\(rule='([\w-]+)', bias='(\w+)'\)")
+def _missing(
+    model: Network, inputs: NDArray[np.generic], place: str, settings: idc.RelevanceSettings, start: NDArray[np.float64]
+) -> float:
+    """Return the largest difference of the sum of relevance from the scores, of the largest score."""
+    found = idc.relevance(model, inputs, [place], settings)[place].astype(np.float64)
+    sums = found.reshape(len(found), -1).sum(1)
+    return float(np.abs(sums - start).max() / max(float(np.abs(start).max()), 1e-30))
 
 
-def _lost(model: Network, case: Case, remarks: list[str]) -> dict[str, Any]:
-    """Return from where relevance loses its digits, as the check says, and how well the other rule keeps it."""
-    said = next(filter(_LOST.search, remarks), "")
-    layer, offer = _LOST.search(said), _OFFER.search(said)
-    if layer is None:
-        return {}
-    lost: dict[str, Any] = {"layer": layer[1]}
-    if offer is not None:
-        lost |= {"rule": offer[1], "bias": offer[2]}
-        lost |= _relevance(model, case, offer[1]) if offer[2] == "redistribute" else {}
-    return {"lost": lost}
-
-
-if __name__ == "__main__":
-    name, limit = sys.argv[1], int(sys.argv[2])
+def run(name: str, most: int, home: str, telling: Connection) -> None:
+    """Try one network, SOURCE/NAME, with at most so many bytes; tell what was seen, or why nothing was."""
+    os.environ["IDC_HOME"] = home
     source = name.partition("/")[0]
-    chosen = next(one for one in subjects([source]) if f"{source}/{one.name}" == name)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    with tempfile.TemporaryDirectory() as made:
-        row = (try_by_library if chosen.by_library else try_out)(chosen, Path(made))
-    row["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps(row))
+    subject = next(one for one in subjects([source]) if f"{source}/{one.name}" == name)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            row = (try_by_library if subject.by_library else try_out)(subject, Path(folder))
+    except Exception as error:
+        telling.send(f"{type(error).__name__}: {error}")
+        raise
+    telling.send(row | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024})

@@ -28,6 +28,9 @@ _Made = TypeVar("_Made")
 _OF_SHAPES = ("Shape", "Size")
 """Operators whose results follow from shapes alone."""
 
+_STATES = {"Loop": (2, 1), "Scan": (0, 0)}
+"""Where the states of a loop begin among the inputs and the results of what it repeats."""
+
 _RAGGED = ("NonZero", "Compress", "Unique", "NonMaxSuppression")
 """Operators whose shapes follow from numbers."""
 
@@ -137,7 +140,7 @@ class _Building:
         if not isinstance(body, Body):
             return None
         captured = raw.inputs[len(raw.inputs) - raw.captured :]
-        known = {name: self.constants[name] for name in captured if name in self.constants}
+        known = {name: self.constants[name] for name in captured if name in self.constants} | self._kept(raw, body)
         inputs = tuple(Value(name, torch.float32, None) for name in (*body.inputs, *captured))
         graph = replace(
             self.graph, inputs=inputs, outputs=body.outputs, constants=known | body.constants, nodes=body.nodes
@@ -147,6 +150,19 @@ class _Building:
         network = within.network()
         known_after = {*within.static, *within.constants}
         return Built(network, len(body.inputs), tuple(name in known_after for name in body.outputs))
+
+    def _kept(self, raw: RawNode, body: Body) -> dict[str, Tensor]:
+        """Return the states of a loop that begin as a constant and that no step changes, by their names within."""
+        first, result = _STATES.get(raw.operator, (0, 0))
+        scanned = raw.attributes.get("num_scan_inputs", 0) if raw.operator in _STATES else len(raw.inputs)
+        states = raw.inputs[first : len(raw.inputs) - raw.captured - (scanned if isinstance(scanned, int) else 0)]
+        same = {node.outputs[0]: node.inputs[0] for node in body.nodes if node.operator == "Identity"}
+        kept = zip(states, body.inputs[first:], body.outputs[result:], strict=False)
+        return {
+            name: self.constants[initial]
+            for initial, name, after in kept
+            if initial in self.constants and same.get(after, after) == name
+        }
 
     def network(self) -> OnnxNetwork:
         """Add all nodes and return the network of them."""

@@ -8,6 +8,7 @@ computed. What a narrow type cuts off is cut off: exporters leave a ReLU to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
@@ -73,7 +74,7 @@ class _Rewriting:
     def _arrays(self, node: NodeProto) -> list[str]:
         return list(node.input) if node.op_type == "Concat" else list(node.input[:1])
 
-    def add(self, operator: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         """Add a node and return its output."""
         self.made.append(helper.make_node(operator, inputs, [output], f"{output}/{operator}", None, None, None, **attributes))
         return output

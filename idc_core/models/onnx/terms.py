@@ -30,6 +30,7 @@ class Terms:
         self.makers: Mapping[str, NodeProto] = {name: node for node in graph.node for name in node.output if name}
         self._weights: Mapping[str, TensorProto] = {one.name: one for one in graph.initializer}
         self._made: dict[str, Term] = {}
+        self._last = {one.name: len(one.type.tensor_type.shape.dim) - 1 for one in graph.output}
 
     def __call__(self, name: str, depth: int = DEEPEST) -> Term:
         """Return the term of a value; one of which nothing is known beyond some operations."""
@@ -57,7 +58,8 @@ class Terms:
     def _over_classes(self, node: NodeProto) -> bool:
         """Whether a node works over the axis of the classes: the second of maps, the last of anything else."""
         if node.op_type in ("Softmax", "LogSoftmax"):
-            return [one.i for one in node.attribute if one.name == "axis"] in ([], [1], [-1])
+            last = self._last.get(node.output[0], 1)  # of rows per step that an output holds
+            return [one.i for one in node.attribute if one.name == "axis"] in ([], [1], [-1], [last])
         axes = [list(one.ints) for one in node.attribute if one.name == "axes" and one.type == AttributeProto.INTS]
         if not axes and len(node.input) > 1:
             axes = [[int(number) for number in self._numbers(node.input[1])]]

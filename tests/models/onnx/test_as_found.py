@@ -137,9 +137,14 @@ def test_scores_of_time_before_inputs_are_turned(tmp_path, layout):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [RandomForestClassifier, GradientBoostingRegressor, SVC, KNeighborsClassifier],
-    ids=lambda kind: kind.__name__,
+    "model",
+    [
+        RandomForestClassifier(3, random_state=0),
+        GradientBoostingRegressor(n_estimators=3, random_state=0),
+        SVC(random_state=0),
+        KNeighborsClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_no_neural_network_is_said_to_be_none(tmp_path, model):
@@ -150,6 +155,23 @@ def test_what_is_no_neural_network_is_said_to_be_none(tmp_path, model):
     path.write_bytes(skl2onnx.to_onnx(model.fit(x, y), x[:1]).SerializeToString())
     with pytest.raises(idc.IdcError, match=r"is not a neural network: it is .*no neurons to analyse"):
         load_onnx(path, scores=True)
+
+
+def test_a_softmax_over_the_classes_of_every_step_is_left_out(tmp_path):
+    """Where its axis is counted from the front, as recognisers of text lines have it."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "v"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["z"]),
+        helper.make_node("Softmax", ["z"], ["y"], axis=2),
+    ]
+    v, w = (RANDOM.normal(size=size).astype(np.float32) for size in ((4, 6), (6, 3)))
+    constants = [constant(v, "v"), constant(w, "w")]
+    path = written(tmp_path, nodes, constants, (("x", F, ["n", 5, 4]),), (("y", F, ["n", 5, 3]),))
+    x = RANDOM.normal(size=(4, 5, 4)).astype(np.float32)
+    with torch.no_grad():
+        ours = load_onnx(path, scores=True)(torch.from_numpy(x)).numpy()
+    assert np.allclose(ours, np.maximum(x @ v, 0) @ w, atol=1e-5)
 
 
 def test_objects_of_other_libraries_are_to_be_exported():

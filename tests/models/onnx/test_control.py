@@ -123,6 +123,26 @@ def test_relevance_passes_through_a_loop(tmp_path):
     assert np.allclose(found.sum(1), theirs(path, X).max(1), atol=1e-4)
 
 
+def test_weights_that_a_loop_hands_on_are_those_of_layers(tmp_path):
+    """As tf2onnx writes recurrent layers: the weight is a state that no step changes."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["goes_in"], ["goes_out"]),
+            helper.make_node("MatMul", ["h_in", "u_in"], ["p"]),
+            helper.make_node("Tanh", ["p"], ["h_out"]),
+            helper.make_node("Identity", ["u_in"], ["u_out"]),
+        ],
+        "body",
+        [value("i", WHOLE, []), value("goes_in", B, []), value("h_in", F, ["n", 4]), value("u_in", F, [4, 4])],
+        [value("goes_out", B, []), value("h_out", F, ["n", 4]), value("u_out", F, [4, 4])],
+    )
+    nodes = [helper.make_node("Loop", ["m", "", "x", "u"], ["y", "unused"], body=body)]
+    network = agree(written(tmp_path, nodes, [constant(U, "u"), constant(4, "m", np.int64)]), X)
+    assert [name for name, one in network.named_modules() if isinstance(one, torch.nn.Linear)] == [
+        "Loop_1.body.MatMul_1"
+    ]
+
+
 def test_a_loop_whose_count_depends_on_numbers_is_refused(tmp_path):
     nodes = [
         helper.make_node("ReduceMax", ["x"], ["top"], keepdims=0),
