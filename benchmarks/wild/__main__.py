@@ -1,7 +1,7 @@
 """Try all networks that have no result yet: `python -m benchmarks.wild [SOURCE ...] [--again] [--only TEXT]`.
 
-docs/WILD.md is written from all results after each. `--again` tries also what has a result; `--only` networks whose name
-holds the text.
+docs/WILD.md is written from all results after each. `--again` tries also what has a result; `--only` networks whose
+name holds the text.
 """
 
 from __future__ import annotations
