@@ -182,7 +182,8 @@ _KINDS = {
     "holds graphs of its own": "Branches and loops that depend on the input",
     "domain": "Operators of a runtime's own domain",
     "batch": "Predictions depend on the batch",
-    "inputs": "Several inputs that do not follow from one",
+    "have several inputs": "Several inputs that do not follow from one",
+    "one cluster only": "Neurons that give the same for all inputs that were tried",
     "seconds": "It takes too long",
 }
 """Words of a sentence, and what kind of refusal it is; of several the first."""
