@@ -76,7 +76,9 @@ class _Rewriting:
 
     def add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
         """Add a node and return its output."""
-        self.made.append(helper.make_node(operator, inputs, [output], f"{output}/{operator}", None, None, None, **attributes))
+        self.made.append(
+            helper.make_node(operator, inputs, [output], f"{output}/{operator}", None, None, None, **attributes)
+        )
         return output
 
     def constant(self, values: object, output: str, kind: type = np.float32) -> str:
