@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,10 @@ def _failed(subject: Subject, why: str) -> dict[str, Any]:
 
 
 def _keep(source: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Write all rows of a source, one per line, sorted by name."""
+    """Write all rows of a source, one per line, sorted by name, without the folders of this machine."""
     RESULTS.mkdir(exist_ok=True)
     text = "".join(json.dumps(rows[name]) + "\n" for name in sorted(rows))
+    text = re.sub(r"(/[\w.+@-]+)+/([\w.+@-]+)", r"\2", text)
     new = RESULTS / f"{source}.new"
     new.write_text(text)
     new.replace(Path(RESULTS / f"{source}.jsonl"))

@@ -122,9 +122,8 @@ def _why(row: _Row) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """Return a sentence without paths, which differ between machines, and without signs of Markdown."""
-    text = re.sub(r"(/[\w.+@-]+)+/([\w.+@-]+)", r"\2", sentence)
-    return re.sub(r"([*_|<>`\[\]])", r"\\\1", text)[:600]
+    """Return a sentence without signs of Markdown."""
+    return re.sub(r"([*_|<>`\[\]])", r"\\\1", sentence)[:600]
 
 
 def _wrapped(text: str) -> str:
