@@ -45,7 +45,7 @@ class Verification:
     """What swapped symbols showed.
 
     `silhouette`, -1..1, is that of baseline against treatment pairs in the changes of the chosen units; near 0 they
-    look alike. `random` (sets,) is the same for random sets of as many other units. `baseline` and `treatment`, float32
+    look alike. `random` (sets,) is the same for other sets of as many random units. `baseline` and `treatment`, float32
     (pairs, units), say how much each chosen unit changed at the swapped symbol.
     """
 
@@ -128,12 +128,13 @@ def verify(
     chosen = np.array(units, np.int64)
     if chosen.min() < 0 or chosen.max() >= count or len(set(units)) != len(units) or 2 * len(units) > count:
         raise SettingError(f"Expected different units of 0..{count - 1} of {layer}, at most half of them.")
-    others = np.setdiff1d(np.arange(count), chosen)
-    drawn = [draws.choice(others, len(chosen), replace=False) for _ in range(sets)]
-    by_chance = []
-    for done, some in enumerate(drawn, start=1):
-        by_chance.append(_silhouette(changes, some))
-        report(on_progress, done, sets, "random sets of units")
+    by_chance: list[float] = []
+    while len(by_chance) < sets:
+        # Of all units: sets of the others alone would be more alike than the chosen one is to them.
+        some = draws.choice(count, len(chosen), replace=False)
+        if set(some.tolist()) != set(units):
+            by_chance.append(_silhouette(changes, some))
+            report(on_progress, len(by_chance), sets, "random sets of units")
     return Verification(_silhouette(changes, chosen), np.array(by_chance), changes[0][:, chosen], changes[1][:, chosen])
 
 

@@ -114,8 +114,11 @@ def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value:
 
 
 @operation("where")
-def _where(settings: RelevanceSettings, condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
+def _where(settings: RelevanceSettings, *given: Tensor, **named: Tensor) -> Tensor:
     """Choose place by place between two values, either of which may be a constant."""
+    condition, input, other = *given, *(named[name] for name in ("condition", "input", "other") if name in named)
+    if condition.dtype is not torch.bool:  # the method, x.where(condition, other)
+        condition, input = input, condition
     shape = torch.broadcast_shapes(condition.shape, *(x.shape for x in (input, other) if isinstance(x, Tensor)))
     both = [x.expand(shape) if depends(x) else x for x in (input, other)]
     watched = [x for x in both if depends(x)]

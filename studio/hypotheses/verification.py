@@ -177,7 +177,7 @@ def _draw_sets(
             found.random, found.silhouette, f"{plural(len(units), 'unit')} with the highest scores", title, dark=dark
         ),
         alt=title,
-        read="each dot is one random set of as many other units; the diamond is the units with the highest scores. "
+        read="each dot is another set of as many random units; the diamond is the units with the highest scores. "
         "x: silhouette of the units' changes (1: the two kinds of swaps are separable, 0: not). Diamond right of "
         "nearly all dots: the units respond to the hypothesis itself; among the dots: perhaps only to something "
         "correlated with it.",

@@ -86,6 +86,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "ibert": {},
     "layoutlm": {},
     "llama": {},
+    "longformer": {"attention_window": 8},
     "luke": {"entity_vocab_size": 10, "entity_emb_size": 16},
     "mbart": _ENCODER_DECODER,
     "megatron-bert": {},
@@ -139,7 +140,6 @@ OF_ONE_KIND = frozenset({
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "bloom": ({"n_head": 4, "n_layer": 3}, "GeLUFunction"),
     "fnet": ({}, "fft"),
-    "longformer": ({"attention_window": 8}, "as_strided"),
 }
 """Architectures that are refused, and the operation that is named."""
 

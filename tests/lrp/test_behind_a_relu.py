@@ -110,6 +110,8 @@ OPERATIONS = PRODUCTS | {
     "pad": lambda x: F.pad(x, (1, 0, 2, 1), value=0.5),
     "masked_fill": lambda x: x.masked_fill(HIDDEN, 0.3),
     "where": lambda x: torch.where(HIDDEN, x, 0.3),
+    "where, the method": lambda x: x.where(HIDDEN, torch.tensor(0.3).to(x)),
+    "where, of a constant": lambda x: torch.tensor(0.3).to(x).where(~HIDDEN, other=x),
     "write": written_into,
     "gather": lambda x: x.gather(3, INDEX[: len(x)]),
     "index_select": lambda x: x.index_select(3, PLACES[:3]),
