@@ -59,7 +59,7 @@ def of_number(kind, folder):
     )
     yield str(low - 1) if whole else repr(low - abs(low) / 2 - 1e-9)
     if whole:
-        yield from ("1.5", "-5", "1e3", str(high + 1))
+        yield from ("1.5", *(["-5"] if low > -5 else []), "1e3", str(high + 1))
     elif high != float("inf"):
         yield repr(high * 2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -219,6 +220,8 @@ def _pair(network: OnnxNetwork, budget: Budget) -> list[Tensor] | None:
     if any(value.shape is None or not value.shape for value in network.inputs):
         return None
     for length in _LENGTHS if any(None in (value.shape or ())[1:] for value in network.inputs) else (1,):
+        if length > 1 and any(math.prod(_shape(value, length)) > _MOST_TRIED for value in network.inputs):
+            continue
         random = torch.Generator().manual_seed(0)
         pair = [_sample(value, random, length) for value in network.inputs]
         if length == 1:
@@ -235,12 +238,19 @@ def _pair(network: OnnxNetwork, budget: Budget) -> list[Tensor] | None:
 _LENGTHS = (64, 512, 16, 96)
 """Lengths of open axes that are tried, to see whether predictions depend on the batch."""
 
+_MOST_TRIED = 1 << 22
+"""Numbers of an input that is tried, at most, where its axes are open."""
+
 
 def _sample(value: Value, random: torch.Generator, length: int) -> Tensor:
-    shape = [2, *(size or length for size in (value.shape or (1,))[1:])]
+    shape = _shape(value, length)
     if value.dtype.is_floating_point:
         return torch.rand(shape, generator=random).to(value.dtype)
     return torch.randint(0, 2, shape, generator=random).to(value.dtype)
+
+
+def _shape(value: Value, length: int) -> list[int]:
+    return [2, *(size or length for size in (value.shape or (1,))[1:])]
 
 
 def _all(output: object) -> tuple[Tensor, ...]:
