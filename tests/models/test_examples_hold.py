@@ -171,8 +171,8 @@ def digits_onnx(folder: Path) -> Case:
 
 
 BUILDERS = {"resnet": resnet, "wine": wine, "vit": vit, "bert": bert, "digits_onnx": digits_onnx}
-PICTURES_ALONE = "photos"
-"""The example that makes pictures, and no network."""
+OTHERS = {"photos", "letters", "things", "things_onnx", "things_vit", "cells"}
+"""Examples that make data alone, and those of the walks, which the tests of the documents follow."""
 
 
 @pytest.fixture(scope="module", params=BUILDERS)
@@ -203,7 +203,7 @@ def state(criterion: Criterion) -> dict[str, Any]:
 
 
 def test_every_example_is_here():
-    assert {file.stem for file in EXAMPLES.glob("*.py")} == {*BUILDERS, PICTURES_ALONE}
+    assert {file.stem for file in EXAMPLES.glob("*.py")} == BUILDERS.keys() | OTHERS
 
 
 @pytest.mark.parametrize("rule", RULES)
