@@ -242,9 +242,7 @@ class Watch(TorchFunctionMode):
                 return args[0] if name == "requires_grad_" else RemovableHandle(OrderedDict())
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
-        drawn = False
-        if name in DRAWING:
-            drawn = self._randomness.meet(name, args, kwargs, self._place)
+        drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
         if self._unused and not drawn:
             self._randomness.check(tensors_of(args, kwargs))
         if self._substitutes.rewritten:
