@@ -323,11 +323,11 @@ class Watch(TorchFunctionMode):
         """Run an operation on watched values in its relevance-carrying form."""
         if tracked is None:
             tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
-        for tensor in tracked:
-            if not followed(tensor) and not is_constant(tensor):
-                raise self.unseen.refusal(tensor, self._place)
         constants = [x for x in tensors_of(args, kwargs) if x.is_inference() or (x.requires_grad and not followed(x))]
         if constants:
+            for x in constants:
+                if x.requires_grad and not is_constant(x):
+                    raise self.unseen.refusal(x, self._place)
             with torch.inference_mode(False):
                 for x in constants:
                     self._substitutes.put(x, x.clone() if x.is_inference() else x.detach())

@@ -117,7 +117,7 @@ def masked_fill(settings: RelevanceSettings, input: Tensor, mask: Tensor, value:
 def _where(settings: RelevanceSettings, *given: Tensor, **named: Tensor) -> Tensor:
     """Choose place by place between two values, either of which may be a constant."""
     condition, input, other = *given, *(named[name] for name in ("condition", "input", "other") if name in named)
-    if condition.dtype is not torch.bool:  # the method, x.where(condition, other)
+    if isinstance(input, Tensor) and input.dtype is torch.bool is not condition.dtype:  # x.where(condition, other)
         condition, input = input, condition
     shape = torch.broadcast_shapes(condition.shape, *(x.shape for x in (input, other) if isinstance(x, Tensor)))
     both = [x.expand(shape) if depends(x) else x for x in (input, other)]

@@ -111,6 +111,7 @@ OPERATIONS = PRODUCTS | {
     "masked_fill": lambda x: x.masked_fill(HIDDEN, 0.3),
     "where": lambda x: torch.where(HIDDEN, x, 0.3),
     "where, the method": lambda x: x.where(HIDDEN, torch.tensor(0.3).to(x)),
+    "where, by bytes": lambda x: torch.where(HIDDEN.byte(), x, torch.tensor(0.3).to(x)),
     "where, of a constant": lambda x: torch.tensor(0.3).to(x).where(~HIDDEN, other=x),
     "write": written_into,
     "gather": lambda x: x.gather(3, INDEX[: len(x)]),

@@ -52,9 +52,7 @@ class Node:
     constants: dict[int, Tensor] = field(default_factory=dict)  # the inputs that are known, by position
     batch: WrittenBatch | None = None  # None where the batch size is open
     read: set[str] = field(default_factory=set)
-    static: frozenset[str] = (
-        frozenset()
-    )  # values that no input's numbers change: constants, and what follows from shapes
+    static: frozenset[str] = frozenset()  # inputs that no number of the network's own input changes
     captured: int = 0  # how many of the inputs, the last ones, are values that graphs within the node use
     make_body: Callable[[str, Sequence[bool]], Built | None] | None = None
     bodies: dict[str, nn.Module] = field(default_factory=dict)  # those that were made, by attribute
