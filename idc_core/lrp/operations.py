@@ -7,8 +7,8 @@ layers, in a form whose backward pass carries relevance. An operation that no ha
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from inspect import signature
+from functools import cache, partial
+from inspect import Signature, signature
 from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 import torch
@@ -92,12 +92,18 @@ def operation(*names: str) -> Callable[[_Entered], _Entered]:
     return enter
 
 
+@cache
+def _form(handler: Handler) -> Signature:
+    """Return the arguments that a handler takes."""
+    return signature(handler)
+
+
 def handled(settings: RelevanceSettings | None, name: str, args: Args, kwargs: Kwargs) -> Any:
     """Run an operation by its handler; arguments that the handler does not know are refused."""
     handler = OPERATIONS[name]
     if kwargs:
         try:
-            signature(handler).bind(settings, *args, **kwargs)
+            _form(handler).bind(settings, *args, **kwargs)
         except TypeError:
             raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}") from None
     return handler(settings, *args, **kwargs)
@@ -220,9 +226,10 @@ def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: flo
 def summed(input: Tensor, other: Tensor, rule: Rule, *, masks: bool = False) -> Tensor:
     """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
     if depends(input) and depends(other):
-        shape = torch.broadcast_shapes(input.shape, other.shape)
-        operation = Affine("sum", _total, pointwise=True)
-        return _carried(operation, rule, input.expand(shape), other.expand(shape))
+        if input.shape != other.shape:
+            shape = torch.broadcast_shapes(input.shape, other.shape)
+            input, other = input.expand(shape), other.expand(shape)
+        return _carried(Affine("sum", _total, pointwise=True), rule, input, other)
     (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
     operation = Affine("sum", _plus_bias, None, constant, constant)

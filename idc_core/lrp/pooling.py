@@ -170,20 +170,24 @@ def _share_among_winners(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes)
     """Share each output's relevance (n, channels, *pooled) equally among the inputs of its window that equal it."""
     if x.device.type != "cpu":
         return _share_by_masks(x, z, relevance, sizes)
-    share, rows = _share_by_signs if math.isfinite(float(z.sum())) else _share_by_masks, max(1, _NEAR // x[0].numel())
+    share: Callable[..., Tensor] = _share_by_signs if math.isfinite(float(z.sum())) else _share_by_masks
+    rows = max(1, _NEAR // x[0].numel())
     if len(x) <= rows:
         return share(x, z, relevance, sizes)
-    parts = zip(x.split(rows), z.split(rows), relevance.split(rows), strict=True)
-    return torch.cat([share(*part, sizes) for part in parts])
+    result = torch.empty_like(x)
+    for part, *given in zip(result.split(rows), x.split(rows), z.split(rows), relevance.split(rows), strict=True):
+        share(*given, sizes, part)
+    return result
 
 
-def _share_by_signs(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
+def _share_by_signs(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes, out: Tensor | None = None) -> Tensor:
     """Do it by arithmetic on finite numbers: a difference to the maximum has the sign 0 or -1."""
     kernel, stride, padding, dilation = sizes
+    out = torch.empty_like(x) if out is None else out
     across = zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
     tiled = all(k == s and p == 0 and d == 1 and size % k == 0 for size, k, s, p, d in across)
     if tiled and x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
-        return _share_in_tiles(x, z, relevance, kernel)
+        return _share_in_tiles(x, z, relevance, kernel, out)
     padded, inside = _pad(x, z.shape[2:], sizes)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
     # Arithmetic on floats is several times faster than masks.
@@ -192,17 +196,17 @@ def _share_by_signs(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> T
     for loser in losers:
         count += loser
     share = torch.div(relevance, count, out=count)
-    disjoint = all(k <= s and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
+    if tiled:  # every input is in one window
+        for window, loser in zip(windows, losers, strict=True):
+            torch.addcmul(share, share, loser, out=out[window])
+        return out
     result = torch.zeros_like(padded)
     for window, loser in zip(windows, losers, strict=True):
-        if disjoint:
-            torch.addcmul(share, share, loser, out=result[window])
-        else:
-            result[window].addcmul_(share, loser.add_(1))
-    return result[inside]
+        result[window].addcmul_(share, loser.add_(1))
+    return out.copy_(result[inside])
 
 
-def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> Tensor:
+def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes, out: Tensor | None = None) -> Tensor:
     """Do the same by comparison alone, which holds for infinite numbers as well: padding is no winner among those."""
     padded, inside = _pad(x, z.shape[2:], sizes, math.nan)
     windows = [(slice(None), slice(None), *window) for window in _windows(z.shape[2:], sizes)]
@@ -213,15 +217,15 @@ def _share_by_masks(x: Tensor, z: Tensor, relevance: Tensor, sizes: _Sizes) -> T
     result = torch.zeros_like(padded)
     for window in windows:
         result[window] += torch.where(padded[window] == z, share, 0.0)
-    return result[inside]
+    return result[inside] if out is None else out.copy_(result[inside])
 
 
-def _share_in_tiles(x: Tensor, z: Tensor, relevance: Tensor, kernel: tuple[int, ...]) -> Tensor:
+def _share_in_tiles(x: Tensor, z: Tensor, relevance: Tensor, kernel: tuple[int, ...], out: Tensor) -> Tensor:
     """Do the same where windows lie side by side in images whose channels are last: all windows' places at once."""
-    losers = (x - _spread(z, x)).sign_()
+    losers = torch.sub(x, _spread(z, x), out=out).sign_()
     count = F.avg_pool2d(losers, kernel, kernel, divisor_override=1).add_(math.prod(kernel))
     share = _spread(torch.div(relevance, count, out=count), x)
-    return share.addcmul_(share, losers)
+    return torch.addcmul(share, share, losers, out=out)
 
 
 def _spread(z: Tensor, x: Tensor) -> Tensor:
