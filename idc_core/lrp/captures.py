@@ -91,14 +91,16 @@ class Counts:
     largest: int = 0  # those of one operation
     weights: int = 0  # weights of dense layers and convolutions
     products: int = 0  # what these were multiplied by
+    counting: bool = True  # whether anything is counted; batches behind the first are not
 
     def add(self, name: str, args: Args, result: object) -> None:
         """Count an operation and its result."""
-        if isinstance(result, Tensor):
-            self.elements += result.numel()
-            self.recorded += result.numel() * result.requires_grad
-            self.largest = max(self.largest, result.numel())
+        if self.counting and isinstance(result, Tensor):
+            numbers = result.numel()
+            self.elements += numbers
+            self.recorded += numbers * result.requires_grad
+            self.largest = max(self.largest, numbers)
             if name in _WEIGHING and len(args) > 1:
                 size = args[1].numel()
                 self.weights += size
-                self.products += result.numel() * size // len(args[1])
+                self.products += numbers * size // len(args[1])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import torch
@@ -213,6 +213,11 @@ def is_mapped(value: Tensor) -> bool:
 _NOTED = {f"{name}{end}": name for name in (*LINEAR, *MAPS) for end in ("", "_") if not name.endswith("_") or not end}
 """Operations that are noted, also in place, and how they are called out of place."""
 
+_BY_WEIGHTS = LINEAR - PRODUCTS - {"addmm"}
+"""Linear operations of which all that is noted follows from their weights, whatever they are given."""
+
+_NO_INPUT = torch.empty(0)
+
 
 @dataclass
 class Notes:
@@ -235,14 +240,20 @@ class Notes:
 
         What a map does is found out once an operation behind it asks.
         """
-        plain, varies = _NOTED.get(name), not given or not self._is_constant(given[0])
-        if (varies and plain is None) or not isinstance(result, Tensor):
+        if not isinstance(result, Tensor):
             return
-        if not varies and all(map(self._is_constant, given)):
+        plain = _NOTED.get(name)
+        if given and self._is_constant(given[0]) and all(map(self._is_constant, given)):
             result._idc_constant = _version(result)  # type: ignore[attr-defined]
         elif plain is not None and (self.maps or plain in LINEAR) and not any(result is tensor for tensor in given):
-            note = self._noted_later(plain, args, kwargs, given) if plain in MAPS else None
-            result._idc_note = note or self._noted(plain, args, kwargs, result), _version(result)  # type: ignore[attr-defined]
+            note: _Note | Callable[[Tensor], _Note | None] | None
+            if plain in MAPS:
+                note = self._noted_later(plain, args, kwargs, given)
+            elif self.maps or plain not in _BY_WEIGHTS or not args:
+                note = self._noted(plain, args, kwargs, result)
+            else:  # only what is captured is asked for; the input would be held
+                note = partial(self._noted, plain, (_NO_INPUT, *args[1:]), kwargs)
+            result._idc_note = note, _version(result)  # type: ignore[attr-defined]
 
     def _noted_later(
         self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]

@@ -235,7 +235,7 @@ class Watch(TorchFunctionMode):
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
-        if self._substitutes:
+        if self._substitutes.current:
             args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
         if name in READS:
             if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):

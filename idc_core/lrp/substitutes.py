@@ -11,20 +11,17 @@ class Substitutes:
     """The tensors that stand for others in one pass; those they stand for are held, so that none takes their place."""
 
     def __init__(self) -> None:
-        self._current: dict[int, tuple[Tensor, Tensor]] = {}
+        self.current: dict[int, tuple[Tensor, Tensor]] = {}
         self.rewritten: set[int] = set()  # addresses of what was written into out of place
-
-    def __bool__(self) -> bool:
-        return bool(self._current)
 
     def put(self, tensor: Tensor, substitute: Tensor) -> None:
         """Let another tensor stand for this one."""
-        self._current[id(tensor)] = (tensor, substitute)
+        self.current[id(tensor)] = (tensor, substitute)
 
     def now(self, tensor: Tensor) -> Tensor:
         """Return what stands for a tensor."""
-        while id(tensor) in self._current:
-            tensor = self._current[id(tensor)][1]
+        while id(tensor) in self.current:
+            tensor = self.current[id(tensor)][1]
         return tensor
 
     def write(self, target: Tensor, result: Tensor) -> None:

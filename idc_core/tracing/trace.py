@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from idc_core.base.parameters import class_numbers, counted_from
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
-from idc_core.lrp.captures import INPUT, in_full
+from idc_core.lrp.captures import INPUT, Counts, in_full
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.propagation import propagate, start_relevance
@@ -224,7 +224,8 @@ def _watched(
 ) -> Watched:
     """Run a batch."""
     end = "" if of is None else of[0]
-    watch = Watch(settings, portion.traits, watch_input=INPUT in layers, ends_at=end)
+    counts = Counts(counting=False)
+    watch = Watch(settings, portion.traits, counts=counts, watch_input=INPUT in layers, ends_at=end)
     with watching(model, tuple(dict.fromkeys((*layers, end))) if end else layers, watch):
         scores = run_watched(model, portion.inputs, watch)
     check_captures(watch, scores, len(portion.inputs), layers)
