@@ -123,7 +123,7 @@ def items_of_table(
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
             targets = targets.astype(np.int64)
         made = _values_of_inputs(table, inputs, path, budget, preparation)
-        if made.dtype.kind in "biu" and made.ndim == 2:
+        if made.dtype.kind in "biu" and made.ndim > 1:
             made = made.astype(np.float32)
         parts[name] = Part(made, targets[:, 0] if targets.ndim == 2 else targets)
     features = tuple(inputs) if next(iter(parts.values())).inputs.ndim == 2 and len(inputs) > 1 else ()
