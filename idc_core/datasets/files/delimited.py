@@ -10,12 +10,13 @@ from idc_core.datasets.files.dialect import dialect_of, said, with_tabs
 from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, noted, table_format
 from idc_core.datasets.files.written import with_plain_numbers
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, open_gzip, read_content
+from idc_core.guarded import Budget, open_gzip, opened, read_content
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 1 << 20
+_ZIPPED = b"\x1f\x8b"
 # A cell of one character is two bytes of CSV and five of Arrow's text, which is held once more while it is cut.
 _COPIES = 8
 _ROWS = 1 << 24
@@ -69,7 +70,9 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
 def plain_content(path: Path, budget: Budget) -> bytes:
     """Return the content of a file, expanded where its name ends in .gz, within the limit of memory."""
     where = str(path)
-    if not path.name.lower().endswith(".gz"):
+    with opened(path, where) as stream:
+        zipped = path.name.lower().endswith(".gz") and stream.read(2) == _ZIPPED  # browsers expand files by themselves
+    if not zipped:
         return read_content(path, where, budget)
     parts = []
     with open_gzip(path, where) as stream:

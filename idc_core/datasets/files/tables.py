@@ -30,6 +30,7 @@ from idc_core.datasets.files.columns import (
 )
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.files.gaps import mended
+from idc_core.datasets.files.names import found_name, is_repeated, repeated_name
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
 from idc_core.datasets.preparation import Preparation
@@ -45,7 +46,7 @@ _CLASSES = ("label", "labels", "class", "category")
 """Columns whose whole numbers are classes, written as floats too."""
 _TEXTS = ("text", "sentence", "message", "content")
 _PICTURES = ("image", "img", "file", "path", "filename", "image_path")
-_NUMBERING = ("", "id", "index", "__index_level_0__")
+_NUMBERING = ("", "id", "index", "rownames", "__index_level_0__")
 _UNNAMED = "unnamed: "
 """Columns that number the rows, and are no features."""
 _LIKELY = (
@@ -164,9 +165,10 @@ def _class_names(table: pa.Table, target: str, where: str) -> tuple[str, ...]:
 def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
     names = table.column_names
     if preparation.targets:
-        if preparation.targets not in names:
+        target = found_name(preparation.targets, names)
+        if target is None:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
-        return preparation.targets
+        return target
     targets = _called(names, _TARGETS)
     if not targets:
         raise DataError(
@@ -237,21 +239,19 @@ def _inputs(
     """Return the columns that are inputs, and those that are left out without having been told, by the reason."""
     names = [name for name in table.column_names if name != target]
     if preparation.inputs:
-        given = (
-            [preparation.inputs]
-            if preparation.inputs in names
-            else [column.strip() for column in preparation.inputs.split(",")]
-        )
-        missing = [name for name in given if name not in names]
-        if missing or len(set(given)) < len(given):
-            raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
-        return given, {}
+        asked = [preparation.inputs] if preparation.inputs in names else preparation.inputs.split(",")
+        given = {name: found for name in asked if (found := found_name(name, names)) is not None}
+        if len(set(given.values())) < len(asked):
+            missing = [name.strip() for name in asked if name not in given] or asked
+            raise DataError(f"{where} has no columns {listed(missing)} for inputs; there are {listed(names)}.")
+        return list(given.values()), {}
     for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
         columns = [name for name in _called(names, known) if fits(table.column(name))]
         if len(columns) > 1:
             raise DataError(f"{where} has the columns {listed(columns)}, which may all be inputs: say which one it is.")
         if columns:
             return columns, {"": [name for name in names if name not in (*columns, _SPLIT)]}
+    _check_repeated(table, names, target, where)
     others = _other_targets(table, names, target, bool(preparation.targets))
     left = {
         "": [name for name in names if _is_numbering(name)],
@@ -278,6 +278,20 @@ def _inputs(
             f"{line}."
         )
     return rest, left
+
+
+def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: str) -> None:
+    """Refuse columns of the same name where nobody said which of them are inputs."""
+    twice = [name for name in table.column_names if is_repeated(name)]
+    if len(set(map(repeated_name, twice))) == len(twice):
+        return
+    rest = [name for name in names if repeated_name(name) != repeated_name(target) and not _is_numbering(name)]
+    firsts = {repeated_name(name): name for name in reversed(rest) if _has_numbers(table.column(name))}
+    line = f", such as --inputs {shlex.quote(','.join(reversed(firsts.values())))}" * (0 < len(firsts) <= _OFFERED)
+    raise DataError(
+        f"{where} has several columns named {repeated_name(twice[0])[:60]!a}, called {listed(twice)} here: say which "
+        f"columns are inputs, of {listed(names)}{line}."
+    )
 
 
 def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
