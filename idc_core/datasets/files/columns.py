@@ -56,6 +56,7 @@ _CALLED = r"^\s*(np\.|numpy\.)?(array|tensor)\(|,\s*dtype=[\w.]+\s*\)\s*$"
 _PART = rf"({_CELL}|[-+]?(nan|inf))"
 _ROW = rf"^[\[(\s]*{_PART}(\s*,\s*{_PART}|\s+{_PART})+[\])\s]*$|^\s*\[\s*{_PART}\s*\]\s*$"
 """Several numbers in one cell, or one in brackets."""
+_YES_AND_NO = (("yes", "no"), ("y", "n"), ("t", "f"))
 _TRUTH = {"true": True, "false": False}
 
 
@@ -114,6 +115,31 @@ def _truth_values(written: pa.ChunkedArray) -> NDArray[np.generic] | None:
     low = pc.utf8_lower(written)
     known = set(pc.unique(low).to_pylist())
     return low.to_numpy() == "true" if known <= set(_TRUTH) else None
+
+
+def answers_of(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column of yes and no as truth values, with nulls where it says nothing; None for any other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))) or not len(column):
+        return None
+    if str(column[0].as_py() or "").strip().lower() not in {*_NOTHING, *(word for pair in _YES_AND_NO for word in pair)}:
+        return None  # most texts are known by the first one
+    plain = _plain(column)
+    low = pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain)))
+    held = set(pc.unique(low).to_pylist()) - {None}
+    yes = next((yes for yes, no in _YES_AND_NO if held == {yes, no}), None)
+    return None if yes is None else pc.equal(low, yes)
+
+
+def with_answers(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return a table with truth values in those of these columns that say yes and no."""
+    for name in names:
+        answers = answers_of(table.column(name))
+        if answers is not None:
+            table = table.set_column(table.column_names.index(name), name, answers)
+    return table
 
 
 def is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.columns import (
+    answers_of,
     check_whole,
     distinct,
     first_other,
@@ -27,6 +28,7 @@ from idc_core.datasets.files.columns import (
     rows_of,
     texts_of,
     value_type,
+    with_answers,
 )
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.files.gaps import mended
@@ -112,9 +114,14 @@ def items_of_table(
     if not all(map(len, tables.values())):
         raise DataError(f"{where} has no rows; expected at least one for training and one for testing.")
     target = _target(first, preparation, where)
+    answers = [name for name in first.column_names if name != target and answers_of(first.column(name)) is not None]
+    tables = {name: with_answers(table, answers) for name, table in tables.items()}
+    first = next(iter(tables.values()))
     inputs, left = _inputs(first, target, preparation, where)
     parts: dict[str, Part] = {}
     notes = [*_notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
+    answered = [name for name in answers if name in inputs]
+    notes += [f"yes as 1, no as 0: {_short(answered)}"] if answered else []
     notes += [f"left out{why}: {_short(names)}" for why, names in left.items() if names]
     tables, filled = mended(tables, inputs, target, preparation.empty, where)
     notes += filled
