@@ -46,8 +46,8 @@ _OTHERS = {
 
 _MATLAB_7_3 = (
     "import h5py, numpy; held = {{}}; h5py.File({name!r}).visititems(lambda key, part: held.update("
-    "{{key.replace('/', '_'): part[()].T.squeeze()}}) if key[0] != '#' and getattr(part, 'dtype', numpy.dtype('O')).kind "
-    "in 'biuf' else None); numpy.savez({npz!r}, **held)"
+    "{{key.replace('/', '_'): part[()].T.squeeze()}}) if key[0] != '#' and "
+    "getattr(part, 'dtype', numpy.dtype('O')).kind in 'biuf' else None); numpy.savez({npz!r}, **held)"
 )
 """Of numbers alone: such a file is HDF5, with its axes the other way round."""
 _SEEN = 64
@@ -75,8 +75,8 @@ def said_beginning(path: Path) -> str:
     for mark, (endings, what) in _KINDS.items():
         if start.startswith(mark) and not path.name.lower().endswith(endings):
             ending = ".xlsx" if b"[Content_Types]" in start else endings[0]
-            name = shlex.quote(path.name)
-            return f"{path} is {what}, which its name does not say; rename it: mv {name} {shlex.quote(path.name + ending)}."
+            line = shlex.join(["mv", path.name, path.name + ending])
+            return f"{path} is {what}, which its name does not say; rename it: {line}."
     return ""
 
 

@@ -67,9 +67,7 @@ def read_json(file: File, where: str, kind: type[_T], *, finite: bool = True) ->
     return typed(_parsed(read_content(file, where, copies=_JSON_COPIES), where, finite), where, kind)
 
 
-def read_json_lines(
-    content: bytes, where: str, budget: Budget, *, finite: bool = True
-) -> Iterator[tuple[int, object]]:
+def read_json_lines(content: bytes, where: str, budget: Budget, *, finite: bool = True) -> Iterator[tuple[int, object]]:
     """Read JSON values, one per line, each with the number of its line; empty lines are left out.
 
     Parameters

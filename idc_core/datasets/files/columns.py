@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,13 @@ def value_type(column: pa.ChunkedArray) -> pa.DataType:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
+def is_plain(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds single values, not lists or records."""
+    import pyarrow as pa
+
+    return not pa.types.is_nested(value_type(column))
+
+
 def is_text(column: pa.ChunkedArray) -> bool:
     """Whether a column holds texts, that are not all numbers."""
     import pyarrow as pa
@@ -124,7 +132,8 @@ def answers_of(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
     if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))) or not len(column):
         return None
-    if str(column[0].as_py() or "").strip().lower() not in {*_NOTHING, *(word for pair in _YES_AND_NO for word in pair)}:
+    first = str(column[0].as_py() or "").strip().lower()
+    if first not in _NOTHING and not any(first in pair for pair in _YES_AND_NO):
         return None  # most texts are known by the first one
     plain = _plain(column)
     low = pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain)))
@@ -168,7 +177,8 @@ def gaps_of(column: pa.ChunkedArray, is_input: bool = True) -> NDArray[np.bool_]
         if values is None:
             words = ~(nothing | pc.fill_null(pc.match_substring_regex(plain, _NUMBER), False).to_numpy())
             if not is_input or nothing.all() or words.sum() > _FEW * len(column):
-                return empty | pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), False).to_numpy()
+                blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), True)
+                return np.array(blank.to_numpy())
             nothing |= words
             values = numbers_of(column.filter(~nothing))
         empty = nothing
@@ -229,7 +239,7 @@ def distinct(column: pa.ChunkedArray) -> int:
 
 def _reads(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace("_", "x"))  # Python reads 1_000, tables do not
     except ValueError:
         return False
     return True
@@ -243,7 +253,12 @@ def first_other(column: pa.ChunkedArray) -> str:
         return f" but {column.type}"[:100]
     texts = (value.as_py() for chunk in column.chunks for value in chunk)
     unread = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
-    return "" if unread is None else f" (row {unread[0] + 1:,} has {(unread[1] or '')[:60]!a})"
+    if unread is None:
+        return ""
+    row, text = unread[0] + 1, unread[1] or ""
+    is_cut = text.lstrip()[:1] in ("[", "(") and "..." in text
+    cut = ", whose numbers at the dots were lost when it was written" * is_cut
+    return f" (row {row:,} has {text[:60]!a}{cut})"
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
@@ -253,8 +268,6 @@ def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
 
 def is_rows(column: pa.ChunkedArray) -> bool:
     """Whether a column holds lists, or texts that are lists of numbers."""
-    import pyarrow as pa
-
     return _is_list(column.type) or (is_text(column) and _are_written_rows(column))
 
 
@@ -274,7 +287,8 @@ def _are_written_rows(column: pa.ChunkedArray) -> bool:
 def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
     """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists.
 
-    Lists of lists make more axes, and what is missing in one is NaN. A text such as "[0.5, 1]" or "12 8 255", as tables have them in a cell, is a list.
+    Lists of lists make more axes, and what is missing in one is NaN. A text such as "[0.5, 1]" or "12 8 255", as
+    tables have them in a cell, is a list.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

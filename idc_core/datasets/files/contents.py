@@ -62,11 +62,11 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     held, notes = {}, list(content.notes)
     for name, part in content.parts.items():
         _check_lengths(part, where)
-        inputs, targets, note = without_gaps(part.inputs, part.targets, preparation.empty, where)
-        content.budget.take(inputs.nbytes * bool(note), "its inputs without what is not finite")
-        held[name] = Part(inputs, targets)
+        *arrays, note = without_gaps(part.inputs, part.targets, preparation.empty, where)
+        held[name] = whole = Part(*arrays)
+        content.budget.take(whole.inputs.nbytes * bool(note), "its inputs without what is not finite")
         notes += [note] * (bool(note) and note not in notes)
-        content.budget.take(_ITEM * len(targets), "its targets and the draw of its tests")
+        content.budget.take(_ITEM * len(whole.targets), "its targets and the draw of its tests")
     chosen, draw = {"train": "", "test": ""}, said_draw(preparation.test_share, preparation.seed)
     if set(held) != {""}:
         chosen, draw = chosen_splits(held, where)
@@ -110,6 +110,7 @@ def _check_lengths(part: Part, where: str) -> None:
     if count != labels:
         last = part.inputs.ndim > 1 and part.inputs.shape[-1] == labels
         line = ": where the last axis counts the items, save numpy.moveaxis(inputs, -1, 0)" if last else ""
+        line = ": where targets are a row, save targets.ravel()" if part.targets.shape[1:] == (count,) else line
         raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many{line}.")
     if not count:
         raise DataError(f"{where} has no items; expected at least one for training and one for testing.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 1 << 20
+_ESCAPED = re.compile(rb'[,;\t|\n]"(?:[^"\n\\]|\\[^"\n])*\\"[^,;\t|\r\n"]')
+"""A quotation mark inside a cell as Spark and MySQL write it: one before a sign or another mark may end its cell."""
 _ZIPPED = b"\x1f\x8b"
 # A cell of one character is two bytes of CSV and five of Arrow's text, which is held once more while it is cut.
 _COPIES = 8
@@ -36,6 +39,9 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     content, encoding = as_utf_8(plain_content(path, budget), where, budget)
     _check_width(content, where)
     budget.take(_COPIES * len(content), "its values")
+    escaped = rb"\"" in content and _ESCAPED.search(content) is not None
+    if escaped:
+        content = content.replace(rb"\"", b'""')
     content, by_blanks = with_tabs(content)
     dialect = dialect_of(content, "\t" if ".tsv" in path.name.lower() else ",", where)
     names = list(dialect.names)
@@ -63,7 +69,7 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     if dialect.is_padded:
         table = pa.table({name: pc.utf8_trim_whitespace(table.column(name)) for name in names})
     table, numbers = with_plain_numbers(table, dialect.sign)
-    blanks = ("blanks between columns",) * by_blanks
+    blanks = ("blanks between columns",) * by_blanks + ("backslashes before quotation marks",) * escaped
     return noted(table, (*blanks, *dialect.notes, *encoding, *numbers))
 
 

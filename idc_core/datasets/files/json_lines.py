@@ -31,7 +31,10 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
     where = str(path)
     content = plain_content(path, budget).removeprefix(b"\xef\xbb\xbf")
     by_line = not content.lstrip().startswith(b"[") and (".json" not in path.suffixes or _LINES.match(content))
-    records = _lines(content, where, budget) if by_line else _records(read_json(content, where, object, finite=False), where)
+    if by_line:
+        records = _lines(content, where, budget)
+    else:
+        records = _records(read_json(content, where, object, finite=False), where)
     if not records:
         raise DataError(f"{where} has no records; expected JSON objects.")
     names = list(dict.fromkeys(name for record in records for name in record))

@@ -60,10 +60,11 @@ class Numbers:
             3: self._pictures,
         }
         if len(shape) not in ways:
+            line = "" if shape else "; where each item is one feature, save inputs[:, None]"
             raise DataError(
                 f"{where} has inputs of shape {shape}; expected pictures (n, rows, columns), (n, rows, columns, "
                 "channels) or (n, channels, rows, columns), vectors (n, features), series (n, channels, length) or "
-                "token ids (n, length)."
+                f"token ids (n, length){line}."
             )
         self.notes: tuple[str, ...] = ()
         self.convert = ways[len(shape)]()

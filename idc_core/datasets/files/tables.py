@@ -22,6 +22,7 @@ from idc_core.datasets.files.columns import (
     first_other,
     gaps_of,
     is_date,
+    is_plain,
     is_rows,
     is_text,
     numbers_of,
@@ -189,7 +190,7 @@ def _likely_target(table: pa.Table) -> str:
     """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
     every: list[str] = table.column_names
     names = [name for name in every if not _is_numbering(name) and name.strip().lower() != _SPLIT]
-    counts = {name: distinct(table.column(name)) for name in names if _is_plain(table.column(name))}
+    counts = {name: distinct(table.column(name)) for name in names if is_plain(table.column(name))}
     few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
     whole = [name for name in few if name not in words and _is_whole(table.column(name))]
@@ -210,12 +211,6 @@ def _is_numbering(name: str) -> bool:
     return plain in _NUMBERING or plain.startswith(_UNNAMED)
 
 
-def _is_plain(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
-    return not pa.types.is_nested(value_type(column))
-
-
 def _other_targets(table: pa.Table, names: Sequence[str], target: str, given: bool) -> list[str]:
     """Return other columns that hold the targets, which as inputs would tell them.
 
@@ -233,7 +228,7 @@ def _tells(column: pa.ChunkedArray, target: pa.ChunkedArray) -> bool:
     """Whether each of the values of a column, which come again, stands beside one target alone."""
     import pyarrow as pa
 
-    if not (_is_plain(column) and _is_plain(target)):
+    if not (is_plain(column) and is_plain(target)):
         return False
     values = distinct(column)
     pairs = pa.table({"a": column, "b": target}).group_by(["a", "b"]).aggregate([])
@@ -293,8 +288,11 @@ def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: s
     if len(set(map(repeated_name, twice))) == len(twice):
         return
     rest = [name for name in names if repeated_name(name) != repeated_name(target) and not _is_numbering(name)]
-    firsts = {repeated_name(name): name for name in reversed(rest) if _has_numbers(table.column(name))}
-    line = f", such as --inputs {shlex.quote(','.join(reversed(firsts.values())))}" * (0 < len(firsts) <= _OFFERED)
+    firsts: dict[str, str] = {}
+    for name in rest:
+        if _has_numbers(table.column(name)):
+            firsts.setdefault(repeated_name(name), name)
+    line = f", such as --inputs {shlex.quote(','.join(firsts.values()))}" * (0 < len(firsts) <= _OFFERED)
     raise DataError(
         f"{where} has several columns named {repeated_name(twice[0])[:60]!a}, called {listed(twice)} here: say which "
         f"columns are inputs, of {listed(names)}{line}."
@@ -303,12 +301,12 @@ def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: s
 
 def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
     """Return the column with the most different values: texts have more of them than categories."""
-    plain = [name for name in names if _is_plain(table.column(name))]
+    plain = [name for name in names if is_plain(table.column(name))]
     return max(plain, key=lambda name: distinct(table.column(name)), default=names[0])
 
 
 def _has_nothing(column: pa.ChunkedArray) -> bool:
-    return _is_plain(column) and bool(gaps_of(column, True).all())
+    return is_plain(column) and bool(gaps_of(column, True).all())
 
 
 def _has_numbers(column: pa.ChunkedArray) -> bool:

@@ -24,7 +24,8 @@ _MINUS = "\u2212"
 _DRESSED = rf"^\s*=?[\"']|{_MINUS}|{_SIGN}"
 _AROUND = (
     rf"^\s*=?[\"']?(?P<minus>[-+{_MINUS}]?)\s*(?P<before>{_SIGN}|)\s*"
-    rf"(?P<number>[-+{_MINUS}]?(?:\d[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}\x{{2009}}]*|[.,]\d+)(?:[eE][-+]?\d+)?)"
+    rf"(?P<number>[-+{_MINUS}]?(?:\d(?:[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}\x{{2009}}]*[\d.,])?|[.,]\d+)"
+    r"(?:[eE][-+]?\d+)?)"
     rf"\s*(?P<after>{_SIGN}|)[\"']?\s*$"
 )
 """A number with its currency or a percent sign, or in quotation marks that are no part of the table's own."""
@@ -67,7 +68,7 @@ def _bare(table: pa.Table, name: str, found: list[str]) -> pa.Table:
     signs = pc.unique(pc.binary_join_element_wise(*around, "")).to_pylist()
     if len(signs) != 1:
         return table
-    found.append(f"{signs[0]} beside numbers left out" if signs[0] else "quotation marks or long minus signs in numbers")
+    found.append(f"{signs[0]} beside numbers left out" if signs[0] else "marks in numbers left out")
     number = pc.binary_join_element_wise(pc.struct_field(parts, "minus"), pc.struct_field(parts, "number"), "")
     plain = pc.if_else(nothing, column, pc.utf8_trim_whitespace(pc.replace_substring(number, _MINUS, "-")))
     return table.set_column(table.column_names.index(name), name, plain)
