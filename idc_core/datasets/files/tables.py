@@ -28,7 +28,6 @@ from idc_core.datasets.files.columns import (
     numbers_of,
     rows_of,
     texts_of,
-    value_type,
     with_answers,
 )
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
