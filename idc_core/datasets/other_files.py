@@ -63,6 +63,8 @@ _KINDS = {
     b"PK\x03\x04": ((".zip", ".npz", ".xlsx", ".xlsm", ".ods"), "a zip file"),
 }
 """What files are by their beginnings, and the endings that say so."""
+_MEMBERS = {b"[Content_Types]": ".xlsx", b".npy": ".npz"}
+"""Names of what lies first in a zip file, and the ending of such a file."""
 
 
 def said_beginning(path: Path) -> str:
@@ -74,7 +76,7 @@ def said_beginning(path: Path) -> str:
         return f"{path} {held}."
     for mark, (endings, what) in _KINDS.items():
         if start.startswith(mark) and not path.name.lower().endswith(endings):
-            ending = ".xlsx" if b"[Content_Types]" in start else endings[0]
+            ending = next((name for part, name in _MEMBERS.items() if part in start), endings[0])
             line = shlex.join(["mv", path.name, path.name + ending])
             return f"{path} is {what}, which its name does not say; rename it: {line}."
     return ""
