@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from idc_core.base.progress import Progress
 from idc_core.base.registry import Registry
 from idc_core.datasets.dataset import Items
-from idc_core.datasets.other_files import line_that_converts
+from idc_core.datasets.other_files import line_that_converts, said_beginning
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
 
@@ -78,10 +78,12 @@ def format_of(path: Path) -> DataFormat:
             f"{path} may be a pickle, which can run code when it is read: refused. In Python, where you trust it, save "
             'arrays by numpy.savez("data.npz", x=inputs, y=targets), or a table by table.to_parquet("data.parquet").'
         )
-    if not ending and (line := line_that_converts(path.name)):
+    if not ending and (line := line_that_converts(path.name, path)):
         raise DataError(f"{path} is of a kind that is not read. In Python, this line makes it one that is: {line}.")
     if not ending:
         raise DataError(f"{path} is no data that can be read; expected a folder, or {', '.join(readable())}.")
+    if said := said_beginning(path):
+        raise DataError(said)
     return DATA_FORMATS[ending]
 
 

@@ -28,7 +28,7 @@ READ_AS = {"pictures": "grey pictures", "series": "series, as they are"}
 """What numbers (n, rows, columns) can be."""
 
 EMPTY = {"drop": "their rows left out", "mean": "filled with the mean of their column"}
-"""What is done with empty cells of a table."""
+"""What is done with empty cells of a table, and with numbers that are not finite."""
 
 _TASKS = ("classification", "regression")
 
@@ -61,7 +61,8 @@ class Preparation:
     task : {"", "classification", "regression"}
         What numbers as targets are: classes, or quantities.
     empty : {"", "drop", "mean"}
-        What is done with empty cells of a table; "": they are refused, with their rows.
+        What is done with empty cells of a table, and with numbers that are not finite, which count as empty; "": they
+        are refused, with their rows.
     tokenizer : Path or None
         Folder of a Hugging Face tokenizer that makes token ids of texts; None splits them into words.
     length : int or None
@@ -86,7 +87,7 @@ class Preparation:
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
     targets: str = option("", "array or column of the targets")
     task: str = option("", "what numbers as targets are", _TASKS)
-    empty: str = option("", "empty cells of a table: leave their rows out, or fill in means", tuple(EMPTY))
+    empty: str = option("", "empty cells, infinite numbers too: leave their rows out, or fill in means", tuple(EMPTY))
     tokenizer: Path | None = option(None, "of a Hugging Face tokenizer, for texts")
     length: int | None = option(None, "tokens that texts are cut or padded to", TOKENS)
     test_share: float = option(0.2, "drawn as tests where the files give no split (0.2)", TEST_SHARE)

@@ -23,7 +23,7 @@ _MAGIC = b"\x93NUMPY"
 _MOST_HEADER = 10_000
 _MOST_DIMENSIONS = 32
 _ENTRY = (
-    r"""\s*['"](?:descr['"]\s*:\s*['"](?P<kind>[<>=|]?[a-zA-Z?]\d{0,9})['"]"""
+    r"""\s*['"](?:descr['"]\s*:\s*['"](?P<kind>[<>=|]?[a-zA-Z?]\d{0,9}(?:\[\w{1,9}\])?)['"]"""
     r"""|fortran_order['"]\s*:\s*(?P<fortran>True|False)"""
     r"""|shape['"]\s*:\s*\((?P<shape>[\d\s,L]{0,1000})\))\s*,?"""
 )
@@ -33,6 +33,16 @@ _OBJECTS = (
     "holds Python objects, which are not read; expected an array of numbers or text. Where you trust it, save in its "
     "place numpy.array(array.tolist())."
 )
+_RECORDS = (
+    "holds records with named fields, which are not read; save in its place "
+    "numpy.stack([array[name] for name in array.dtype.names], -1)."
+)
+_INSTEAD = {
+    **dict.fromkeys("SMm", ", such as array.astype(str)"),
+    "c": ", such as numpy.stack([array.real, array.imag], -1)",
+    "f": ", such as array.astype(float)",
+}
+"""What can be saved in place of arrays of these kinds."""
 _LAST_CHARACTER, _FIRST_SURROGATE, _LAST_SURROGATE = 0x10FFFF, 0xD800, 0xDFFF
 
 
@@ -182,6 +192,8 @@ def _header(stream: IO[bytes], size: int, where: str) -> ArrayHeader:
     if text[:1] + text[-1:] != "{}" or rest or len(entries) != 3 or len(given) != 3:
         if "'O'" in text or "|O" in text:
             raise DataError(f"{where} {_OBJECTS}")
+        if re.search(r"""['"]descr['"]\s*:\s*\[""", text):
+            raise DataError(f"{where} {_RECORDS}")
         raise DataError(f"{where} has a header that is damaged, or no plain array; write it again with numpy.savez.")
     kind = _kind(given["kind"], where)
     sides = [side.strip() for side in given["shape"].replace("L", "").split(",")]
@@ -203,8 +215,9 @@ def _kind(name: str, where: str) -> np.dtype[np.generic]:
     if kind.hasobject:
         raise DataError(f"{where} {_OBJECTS}")
     if kind.kind not in _READ or not 0 < kind.itemsize <= (8 if kind.kind != "U" else kind.itemsize):
-        instead = ", such as array.astype(str)" if kind.kind in "SMm" else ""
-        raise DataError(f"{where} has values of type {kind}; expected numbers, truth values or text{instead}.")
+        raise DataError(
+            f"{where} has values of type {kind}; expected numbers, truth values or text{_INSTEAD.get(kind.kind, '')}."
+        )
     return kind
 
 

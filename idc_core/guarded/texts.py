@@ -46,7 +46,7 @@ def read_text(file: File, where: str) -> str:
         raise DataError(f"{where} is no text in UTF-8 ({error}).") from error
 
 
-def read_json(file: File, where: str, kind: type[_T]) -> _T:
+def read_json(file: File, where: str, kind: type[_T], *, finite: bool = True) -> _T:
     """Read JSON as an object of a certain type.
 
     Parameters
@@ -56,16 +56,18 @@ def read_json(file: File, where: str, kind: type[_T]) -> _T:
         What is read, for messages: the beginning of a sentence.
     kind : type
         A dataclass, or types of these, lists, dicts and plain values; what does not fit is refused by its place.
+    finite : bool
+        Whether a number that is not finite is refused; else NaN and Infinity are read, as Python writes them.
 
     Raises
     ------
     DataError
         If it is no JSON, too large, nested too deeply, has a key twice, a number that is not finite, or another form.
     """
-    return typed(_parsed(read_content(file, where, copies=_JSON_COPIES), where), where, kind)
+    return typed(_parsed(read_content(file, where, copies=_JSON_COPIES), where, finite), where, kind)
 
 
-def read_json_lines(content: bytes, where: str, budget: Budget) -> Iterator[tuple[int, object]]:
+def read_json_lines(content: bytes, where: str, budget: Budget, *, finite: bool = True) -> Iterator[tuple[int, object]]:
     """Read JSON values, one per line, each with the number of its line; empty lines are left out.
 
     Parameters
@@ -75,6 +77,8 @@ def read_json_lines(content: bytes, where: str, budget: Budget) -> Iterator[tupl
         What is read, for messages: the beginning of a sentence.
     budget : Budget
         What a line takes while it is parsed counts here; what is kept of it, whoever keeps it counts.
+    finite : bool
+        As in `read_json`.
 
     Raises
     ------
@@ -91,14 +95,15 @@ def read_json_lines(content: bytes, where: str, budget: Budget) -> Iterator[tupl
         if line.strip():
             budget.take(_JSON_COPIES * len(line), f"line {number:,}")
             budget.give(_JSON_COPIES * len(line))
-            yield number, _parsed(line, f"{where}, line {number:,}")
+            yield number, _parsed(line, f"{where}, line {number:,}", finite)
 
 
-def _parsed(content: bytes, where: str) -> object:
+def _parsed(content: bytes, where: str, finite: bool) -> object:
     """Return the plain values that JSON says."""
     try:
         text = content.decode("utf-8-sig")  # of bytes the library would guess the encoding
-        plain = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
+        constant, number = (_refuse, _finite) if finite else (float, float)
+        plain = json.loads(text, object_pairs_hook=_once, parse_constant=constant, parse_float=number)
         _check_depth(plain)
         if b"\\u" in content:
             # Half a character cannot be written again: nobody wants it.

@@ -109,7 +109,7 @@ def table(what, prepare, modules, crafts, heads=damage.all_of, tries=300):
     )
 
 
-ARRAYS = ("idc_core.datasets.files.arrays",)
+ARRAYS = ("idc_core.datasets.files.arrays", "idc_core.datasets.other_files")
 
 DATA = (
     Reader(

@@ -31,7 +31,7 @@ from tests.guarded.hostile import by_message, npy, plain
         (plain("__import__('os').abort()"), "header that is damaged"),
         (plain(kind="'|O'"), "holds Python objects"),
         (plain(kind="[('a', '<f8'), ('b', '|O')]"), "holds Python objects"),
-        (plain(kind="[('a', '<f8')]"), "header that is damaged, or no plain array"),
+        (plain(kind="[('a', '<f8')]"), "records with named fields, which are not read"),
         (plain(kind="'<U0'", data=b""), "values of type <U0; expected numbers"),
         (plain(kind="'<U999999999'"), "its header says|unknown type"),
         (plain(kind="'<f3'"), "unknown type '<f3'"),

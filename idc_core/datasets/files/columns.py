@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ from idc_core.guarded import Budget
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_FEW = 0.1
+"""The part of a column's cells that may be words where the others are numbers."""
 # A text of one letter in an array, in a dictionary and as an object.
 _TEXT = 150
 
@@ -48,8 +51,13 @@ _DAY = (
 _TIME = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?"
 _DATE = rf"\s*(({_DAY})([ T]\d{{1,2}}:\d{{2}}.*)?|\d{{8}}T\d{{4,6}}Z?|{_TIME})\s*"
 _CELL = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-_ROW = rf"^[\[(\s]*{_CELL}(\s*,\s*{_CELL}|\s+{_CELL})+[\])\s]*$"
-"""Several numbers in one cell."""
+_NUMBER = rf"(?i)^\s*({_CELL}|[-+]?inf(inity)?)\s*$"
+_CALLED = r"^\s*(np\.|numpy\.)?(array|tensor)\(|,\s*dtype=[\w.]+\s*\)\s*$"
+"""What stands around a list of numbers as NumPy and PyTorch print it."""
+_PART = rf"({_CELL}|[-+]?(nan|inf))"
+_ROW = rf"^[\[(\s]*{_PART}(\s*,\s*{_PART}|\s+{_PART})+[\])\s]*$|^\s*\[\s*{_PART}\s*\]\s*$"
+"""Several numbers in one cell, or one in brackets."""
+_YES_AND_NO = (("yes", "no"), ("y", "n"), ("t", "f"))
 _TRUTH = {"true": True, "false": False}
 
 
@@ -65,6 +73,13 @@ def value_type(column: pa.ChunkedArray) -> pa.DataType:
     import pyarrow as pa
 
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+
+
+def is_plain(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds single values, not lists or records."""
+    import pyarrow as pa
+
+    return not pa.types.is_nested(value_type(column))
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
@@ -110,33 +125,80 @@ def _truth_values(written: pa.ChunkedArray) -> NDArray[np.generic] | None:
     return low.to_numpy() == "true" if known <= set(_TRUTH) else None
 
 
+def answers_of(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column of yes and no as truth values, with nulls where it says nothing; None for any other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))) or not len(column):
+        return None
+    first = str(column[0].as_py() or "").strip().lower()
+    if first not in _NOTHING and not any(first in pair for pair in _YES_AND_NO):
+        return None  # most texts are known by the first one
+    plain = _plain(column)
+    low = pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain)))
+    held = set(pc.unique(low).to_pylist()) - {None}
+    yes = next((yes for yes, no in _YES_AND_NO if held == {yes, no}), None)
+    return None if yes is None else pc.equal(low, yes)
+
+
+def with_answers(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return a table with truth values in those of these columns that say yes and no."""
+    for name in names:
+        answers = answers_of(table.column(name))
+        if answers is not None:
+            table = table.set_column(table.column_names.index(name), name, answers)
+    return table
+
+
 def is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return which texts of a column stand for nothing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     low = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    return pc.fill_null(pc.is_in(low, pa.array(_NOTHING)), True)
+    return pc.or_(pc.is_null(low), pc.is_in(low, pa.array(_NOTHING)))
 
 
-def gaps_of(column: pa.ChunkedArray, numbers: bool) -> NDArray[np.bool_]:
-    """Return where a column has no value (n,): nulls, and of texts that stand for nothing; of `numbers` NaN as well.
+def gaps_of(column: pa.ChunkedArray, is_input: bool = True) -> NDArray[np.bool_]:
+    """Return where a column has no value (n,): nulls, texts that stand for nothing, numbers not finite in 32 bits.
 
-    A column that holds words beside these has none but nulls and empty texts.
+    In a column of numbers that is an input, a few words count as none too; one of words has none but nulls and blanks.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = value_type(column)
-    empty: NDArray[np.bool_] = pc.is_null(column, nan_is_null=numbers).to_numpy()
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return empty
-    plain = _plain(column)
-    nothing: NDArray[np.bool_] = is_nothing(plain).to_numpy()
-    if numbers and not nothing.all() and numbers_of(column.filter(~nothing)) is not None:
-        return nothing
-    blank: NDArray[np.bool_] = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), False).to_numpy()
-    return empty | blank
+    empty: NDArray[np.bool_] = np.array(pc.is_null(column, nan_is_null=True).to_numpy())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        plain = _plain(column)
+        nothing: NDArray[np.bool_] = np.array(is_nothing(plain).to_numpy())
+        values = numbers_of(column.filter(~nothing))
+        if values is None:
+            words = ~(nothing | pc.fill_null(pc.match_substring_regex(plain, _NUMBER), False).to_numpy())
+            if not is_input or nothing.all() or words.sum() > _FEW * len(column):
+                blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(plain), ""), True)
+                return np.array(blank.to_numpy())
+            nothing |= words
+            values = numbers_of(column.filter(~nothing))
+        empty = nothing
+    else:
+        values = numbers_of(column.filter(~empty))
+    if values is not None and values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            empty[~empty] = ~np.isfinite(values.astype(np.float32))
+    return empty
+
+
+def said_as_empty(column: pa.ChunkedArray, gaps: NDArray[np.bool_]) -> str:
+    """Say which gap of a column is the first that is not empty, but an infinite number or a word; "" for none."""
+    import pyarrow as pa
+
+    texts = _plain(column).filter(gaps).cast(pa.string())
+    held = np.flatnonzero(~is_nothing(texts).to_numpy())
+    if not len(held):
+        return ""
+    return f"; row {np.flatnonzero(gaps)[held[0]] + 1:,} has {texts[int(held[0])].as_py()[:60]!a}, which counts as none"
 
 
 def filled(column: pa.ChunkedArray, gaps: NDArray[np.bool_]) -> tuple[pa.ChunkedArray, float]:
@@ -177,7 +239,7 @@ def distinct(column: pa.ChunkedArray) -> int:
 
 def _reads(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace("_", "x"))  # Python reads 1_000, tables do not
     except ValueError:
         return False
     return True
@@ -191,7 +253,12 @@ def first_other(column: pa.ChunkedArray) -> str:
         return f" but {column.type}"[:100]
     texts = (value.as_py() for chunk in column.chunks for value in chunk)
     unread = next(((row, text) for row, text in enumerate(texts) if text is None or not _reads(text)), None)
-    return "" if unread is None else f" (row {unread[0] + 1:,} has {(unread[1] or '')[:60]!a})"
+    if unread is None:
+        return ""
+    row, text = unread[0] + 1, unread[1] or ""
+    is_cut = text.lstrip()[:1] in ("[", "(") and "..." in text
+    cut = ", whose numbers at the dots were lost when it was written" * is_cut
+    return f" (row {row:,} has {text[:60]!a}{cut})"
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
@@ -201,27 +268,27 @@ def _array(column: pa.ChunkedArray) -> NDArray[np.generic]:
 
 def is_rows(column: pa.ChunkedArray) -> bool:
     """Whether a column holds lists, or texts that are lists of numbers."""
+    return _is_list(column.type) or (is_text(column) and _are_written_rows(column))
+
+
+def _is_list(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
-    kind = column.type
-    return (
-        pa.types.is_list(kind)
-        or pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-        or (is_text(column) and _are_written_rows(column))
-    )
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _are_written_rows(column: pa.ChunkedArray) -> bool:
     import pyarrow.compute as pc
 
-    return len(column) > 0 and bool(pc.all(pc.match_substring_regex(_plain(column), _ROW)).as_py())
+    bare = pc.replace_substring_regex(_plain(column), _CALLED, "")
+    return len(column) > 0 and bool(pc.all(pc.match_substring_regex(bare, _ROW)).as_py())
 
 
 def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic] | None:
     """Return a column of lists of numbers, all equally long, as (n, length); None where it holds no lists.
 
-    A text such as "[0.5, 1]" or "12 8 255", as tables have them in a cell, is a list.
+    Lists of lists make more axes, and what is missing in one is NaN. A text such as "[0.5, 1]" or "12 8 255", as
+    tables have them in a cell, is a list.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -229,16 +296,21 @@ def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.g
     if not is_rows(column):
         return None
     if is_text(column):
-        bare = pc.utf8_trim(_plain(column), "[]() \n\t")
+        bare = pc.utf8_trim(pc.replace_substring_regex(_plain(column), _CALLED, ""), "[]() \n\t")
         column = pc.split_pattern_regex(bare, r"\s*,\s*|\s+").cast(pa.list_(pa.float64()))
         budget.take(2 * column.nbytes, "its lists")
-    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
-    flat = column.combine_chunks().flatten() if len(column) else column
-    if len(lengths) != 1 or not lengths[0] or not _is_number(flat.type) or flat.null_count:
-        what = f"from {min(lengths)} to {max(lengths)} values" if len(lengths) > 1 else f"of {column.type.value_type}"
-        raise DataError(f"{where} has lists {what}; expected numbers, as many in every row.")
+    flat, shape = column.combine_chunks(), [len(column)]
+    while _is_list(flat.type):
+        lengths = pc.unique(pc.list_value_length(flat)).drop_null().to_pylist() or [0]
+        if len(lengths) != 1 or flat.null_count or not lengths[0]:
+            what = f"from {min(lengths)} to {max(lengths)} values"
+            raise DataError(f"{where} has lists {what}; expected numbers, as many in every row.")
+        flat, shape = flat.flatten(), [*shape, lengths[0]]
+    if not _is_number(flat.type):
+        raise DataError(f"{where} has lists of {flat.type}; expected numbers, as many in every row.")
     budget.take(2 * flat.nbytes, "its lists")
-    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(column), lengths[0])
+    flat = flat.cast(pa.float64()) if flat.null_count else flat
+    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
 def _is_number(kind: object) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.dataset import Items
+from idc_core.datasets.files.gaps import without_gaps
 from idc_core.datasets.files.labels import as_targets
 from idc_core.datasets.files.numbers import Numbers
 from idc_core.datasets.preparation import Preparation
@@ -58,18 +59,23 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
     DataError
         If they are no inputs and targets that the engine takes. `where` is the beginning of a sentence.
     """
-    for part in content.parts.values():
+    held, notes = {}, list(content.notes)
+    for name, part in content.parts.items():
         _check_lengths(part, where)
-        content.budget.take(_ITEM * len(part.targets), "its targets and the draw of its tests")
+        *arrays, note = without_gaps(part.inputs, part.targets, preparation.empty, where)
+        held[name] = whole = Part(*arrays)
+        content.budget.take(whole.inputs.nbytes * bool(note), "its inputs without what is not finite")
+        notes += [note] * (bool(note) and note not in notes)
+        content.budget.take(_ITEM * len(whole.targets), "its targets and the draw of its tests")
     chosen, draw = {"train": "", "test": ""}, said_draw(preparation.test_share, preparation.seed)
-    if set(content.parts) != {""}:
-        chosen, draw = chosen_splits(content.parts, where)
+    if set(held) != {""}:
+        chosen, draw = chosen_splits(held, where)
     used = list(dict.fromkeys(chosen.values()))
     targets, class_names, labelled = as_targets(
-        [content.parts[name].targets for name in used], preparation.task, content.class_names, where
+        [held[name].targets for name in used], preparation.task, content.class_names, where
     )
     places = drawn_split(targets[0], preparation.test_share, preparation.seed, where) if used == [""] else {}
-    raw = [content.parts[name].inputs for name in used]
+    raw = [held[name].inputs for name in used]
     number = used.index(chosen[split])
     if raw[0].dtype.kind in "OU":
         training = _taken(raw[0], places.get("train"))
@@ -87,7 +93,7 @@ def items_of(content: Content, preparation: Preparation, split: str, where: str)
         made.vocabulary,
         made.texts,
         class_names,
-        (*content.notes, *made.notes, *labelled, draw),
+        (*notes, *made.notes, *labelled, draw),
         whole=True,
         special=made.special,
     )
@@ -104,6 +110,7 @@ def _check_lengths(part: Part, where: str) -> None:
     if count != labels:
         last = part.inputs.ndim > 1 and part.inputs.shape[-1] == labels
         line = ": where the last axis counts the items, save numpy.moveaxis(inputs, -1, 0)" if last else ""
+        line = ": where targets are a row, save targets.ravel()" if part.targets.shape[1:] == (count,) else line
         raise DataError(f"{where} has {count:,} inputs and {labels:,} targets; expected as many{line}.")
     if not count:
         raise DataError(f"{where} has no items; expected at least one for training and one for testing.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,15 @@ from idc_core.datasets.files.dialect import dialect_of, said, with_tabs
 from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, noted, table_format
 from idc_core.datasets.files.written import with_plain_numbers
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, open_gzip, read_content
+from idc_core.guarded import Budget, open_gzip, opened, read_content
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 1 << 20
+_ESCAPED = re.compile(rb'[,;\t|\n]"(?:[^"\n\\]|\\[^"\n])*\\"[^,;\t|\r\n"]')
+"""A quotation mark inside a cell as Spark and MySQL write it: one before a sign or another mark may end its cell."""
+_ZIPPED = b"\x1f\x8b"
 # A cell of one character is two bytes of CSV and five of Arrow's text, which is held once more while it is cut.
 _COPIES = 8
 _ROWS = 1 << 24
@@ -35,6 +39,9 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     content, encoding = as_utf_8(plain_content(path, budget), where, budget)
     _check_width(content, where)
     budget.take(_COPIES * len(content), "its values")
+    escaped = rb"\"" in content and _ESCAPED.search(content) is not None
+    if escaped:
+        content = content.replace(rb"\"", b'""')
     content, by_blanks = with_tabs(content)
     dialect = dialect_of(content, "\t" if ".tsv" in path.name.lower() else ",", where)
     names = list(dialect.names)
@@ -62,14 +69,16 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     if dialect.is_padded:
         table = pa.table({name: pc.utf8_trim_whitespace(table.column(name)) for name in names})
     table, numbers = with_plain_numbers(table, dialect.sign)
-    blanks = ("blanks between columns",) * by_blanks
+    blanks = ("blanks between columns",) * by_blanks + ("backslashes before quotation marks",) * escaped
     return noted(table, (*blanks, *dialect.notes, *encoding, *numbers))
 
 
 def plain_content(path: Path, budget: Budget) -> bytes:
     """Return the content of a file, expanded where its name ends in .gz, within the limit of memory."""
     where = str(path)
-    if not path.name.lower().endswith(".gz"):
+    with opened(path, where) as stream:
+        zipped = path.name.lower().endswith(".gz") and stream.read(2) == _ZIPPED  # browsers expand files by themselves
+    if not zipped:
         return read_content(path, where, budget)
     parts = []
     with open_gzip(path, where) as stream:

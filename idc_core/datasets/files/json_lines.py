@@ -31,7 +31,10 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
     where = str(path)
     content = plain_content(path, budget).removeprefix(b"\xef\xbb\xbf")
     by_line = not content.lstrip().startswith(b"[") and (".json" not in path.suffixes or _LINES.match(content))
-    records = _lines(content, where, budget) if by_line else _records(read_json(content, where, object), where)
+    if by_line:
+        records = _lines(content, where, budget)
+    else:
+        records = _records(read_json(content, where, object, finite=False), where)
     if not records:
         raise DataError(f"{where} has no records; expected JSON objects.")
     names = list(dict.fromkeys(name for record in records for name in record))
@@ -42,10 +45,18 @@ def _read_records(path: Path, budget: Budget) -> pa.Table:
         values = [record.get(name) for record in records]
         budget.take(sum(_held(value) for value in values), "its values")
         try:
-            columns.append(pa.chunked_array([pa.array(values)]))
+            columns.append(pa.chunked_array([pa.array(_as_texts(values))]))
         except (pa.ArrowException, OverflowError, ValueError, UnicodeError) as error:
             raise DataError(f"{where}: {name!a} has values of several kinds ({said(error)}).") from error
     return _flat(pa.table(columns, names=names))
+
+
+def _as_texts(values: list[object]) -> list[object]:
+    """Return numbers and texts, which a column cannot hold both, as texts, which a table reads as what they say."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if str not in kinds or not kinds <= {str, int, float} or len(kinds) == 1:
+        return values
+    return [None if value is None or value != value else str(value) for value in values]
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -107,7 +118,7 @@ def _of_parts(parts: dict[str, dict[str, object]]) -> list[dict[str, object]]:
 
 def _lines(content: bytes, where: str, budget: Budget) -> list[dict[str, object]]:
     records = []
-    for number, record in read_json_lines(content, where, budget):
+    for number, record in read_json_lines(content, where, budget, finite=False):
         if not isinstance(record, dict):
             raise DataError(f'{where}, line {number:,} is not of the form expected: an object such as {{"label": 1}}.')
         budget.take(_RECORD + _KEY * len(record) + sum(map(_held, record.values())), "its records")

@@ -82,6 +82,11 @@ def _first(column: NDArray[np.generic]) -> str:
 
 def _named(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], where: str) -> _Made:
     occurring = sorted({str(name) for column in columns for name in column})
+    blanks: tuple[str, ...] = ()
+    stripped = sorted({name.strip() for name in occurring})
+    if not class_names and len(stripped) < len(occurring):  # one name with blanks and without
+        columns = [np.array([str(name).strip() for name in column], object) for column in columns]
+        occurring, blanks = stripped, ("blanks around names of classes left out",)
     _check_names(occurring, where)
     names = list(class_names) or occurring
     unknown = next((name for name in occurring if name not in names), None)
@@ -89,7 +94,7 @@ def _named(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], w
         raise DataError(f"{where} has the class {unknown!a}, which is not among the class names that it lists.")
     numbers = {name: number for number, name in enumerate(names)}
     targets = [np.array([numbers[str(name)] for name in column], np.int64) for column in columns]
-    return targets, tuple(names), ("classes sorted by name",) if not class_names else ()
+    return targets, tuple(names), ("classes sorted by name", *blanks) if not class_names else ()
 
 
 def _check_names(names: Sequence[str], where: str) -> None:

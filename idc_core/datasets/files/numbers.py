@@ -54,17 +54,17 @@ class Numbers:
                 )
             if array.dtype.kind not in "biuf" or not array.ndim or not all(shape):
                 raise DataError(f"{where} has inputs of type {array.dtype} and shape {array.shape}; expected numbers.")
-        self._check_finite()
         ways: dict[int, Callable[[], Callable[[NDArray[np.generic]], NDArray[np.generic]]]] = {
             1: self._vectors,
             2: self._planes,
             3: self._pictures,
         }
         if len(shape) not in ways:
+            line = "" if shape else "; where each item is one feature, save inputs[:, None]"
             raise DataError(
                 f"{where} has inputs of shape {shape}; expected pictures (n, rows, columns), (n, rows, columns, "
                 "channels) or (n, channels, rows, columns), vectors (n, features), series (n, channels, length) or "
-                "token ids (n, length)."
+                f"token ids (n, length){line}."
             )
         self.notes: tuple[str, ...] = ()
         self.convert = ways[len(shape)]()
@@ -188,15 +188,6 @@ class Numbers:
 
     def _range(self) -> tuple[float, float]:
         return min(float(array.min()) for array in self._given), max(float(array.max()) for array in self._given)
-
-    def _check_finite(self) -> None:
-        for first, block in self._blocks():
-            if block.dtype.kind == "f" and not np.isfinite(block).all():
-                wrong = int(np.flatnonzero(~np.isfinite(block.reshape(len(block), -1)).all(1))[0])
-                raise DataError(
-                    f"{self._where} has values that are not finite, first in item {first + wrong:,}; expected numbers: "
-                    "fill them in, or leave the item out."
-                )
 
 
 def _remedy(low: float, high: float) -> str:

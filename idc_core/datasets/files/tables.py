@@ -16,20 +16,23 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.columns import (
+    answers_of,
     check_whole,
     distinct,
     first_other,
     gaps_of,
     is_date,
+    is_plain,
     is_rows,
     is_text,
     numbers_of,
     rows_of,
     texts_of,
-    value_type,
+    with_answers,
 )
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.files.gaps import mended
+from idc_core.datasets.files.names import found_name, is_repeated, repeated_name
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
 from idc_core.datasets.preparation import Preparation
@@ -45,7 +48,7 @@ _CLASSES = ("label", "labels", "class", "category")
 """Columns whose whole numbers are classes, written as floats too."""
 _TEXTS = ("text", "sentence", "message", "content")
 _PICTURES = ("image", "img", "file", "path", "filename", "image_path")
-_NUMBERING = ("", "id", "index", "__index_level_0__")
+_NUMBERING = ("", "id", "index", "rownames", "__index_level_0__")
 _UNNAMED = "unnamed: "
 """Columns that number the rows, and are no features."""
 _LIKELY = (
@@ -111,9 +114,14 @@ def items_of_table(
     if not all(map(len, tables.values())):
         raise DataError(f"{where} has no rows; expected at least one for training and one for testing.")
     target = _target(first, preparation, where)
+    answers = [name for name in first.column_names if name != target and answers_of(first.column(name)) is not None]
+    tables = {name: with_answers(table, answers) for name, table in tables.items()}
+    first = next(iter(tables.values()))
     inputs, left = _inputs(first, target, preparation, where)
     parts: dict[str, Part] = {}
     notes = [*_notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
+    answered = [name for name in answers if name in inputs]
+    notes += [f"yes as 1, no as 0: {_short(answered)}"] if answered else []
     notes += [f"left out{why}: {_short(names)}" for why, names in left.items() if names]
     tables, filled = mended(tables, inputs, target, preparation.empty, where)
     notes += filled
@@ -123,7 +131,7 @@ def items_of_table(
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
             targets = targets.astype(np.int64)
         made = _values_of_inputs(table, inputs, path, budget, preparation)
-        if made.dtype.kind in "biu" and made.ndim == 2:
+        if made.dtype.kind in "biu" and made.ndim > 1:
             made = made.astype(np.float32)
         parts[name] = Part(made, targets[:, 0] if targets.ndim == 2 else targets)
     features = tuple(inputs) if next(iter(parts.values())).inputs.ndim == 2 and len(inputs) > 1 else ()
@@ -164,9 +172,10 @@ def _class_names(table: pa.Table, target: str, where: str) -> tuple[str, ...]:
 def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
     names = table.column_names
     if preparation.targets:
-        if preparation.targets not in names:
+        target = found_name(preparation.targets, names)
+        if target is None:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
-        return preparation.targets
+        return target
     targets = _called(names, _TARGETS)
     if not targets:
         raise DataError(
@@ -180,7 +189,7 @@ def _likely_target(table: pa.Table) -> str:
     """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
     every: list[str] = table.column_names
     names = [name for name in every if not _is_numbering(name) and name.strip().lower() != _SPLIT]
-    counts = {name: distinct(table.column(name)) for name in names if _is_plain(table.column(name))}
+    counts = {name: distinct(table.column(name)) for name in names if is_plain(table.column(name))}
     few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
     whole = [name for name in few if name not in words and _is_whole(table.column(name))]
@@ -201,12 +210,6 @@ def _is_numbering(name: str) -> bool:
     return plain in _NUMBERING or plain.startswith(_UNNAMED)
 
 
-def _is_plain(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
-    return not pa.types.is_nested(value_type(column))
-
-
 def _other_targets(table: pa.Table, names: Sequence[str], target: str, given: bool) -> list[str]:
     """Return other columns that hold the targets, which as inputs would tell them.
 
@@ -224,7 +227,7 @@ def _tells(column: pa.ChunkedArray, target: pa.ChunkedArray) -> bool:
     """Whether each of the values of a column, which come again, stands beside one target alone."""
     import pyarrow as pa
 
-    if not (_is_plain(column) and _is_plain(target)):
+    if not (is_plain(column) and is_plain(target)):
         return False
     values = distinct(column)
     pairs = pa.table({"a": column, "b": target}).group_by(["a", "b"]).aggregate([])
@@ -237,21 +240,19 @@ def _inputs(
     """Return the columns that are inputs, and those that are left out without having been told, by the reason."""
     names = [name for name in table.column_names if name != target]
     if preparation.inputs:
-        given = (
-            [preparation.inputs]
-            if preparation.inputs in names
-            else [column.strip() for column in preparation.inputs.split(",")]
-        )
-        missing = [name for name in given if name not in names]
-        if missing or len(set(given)) < len(given):
-            raise DataError(f"{where} has no columns {listed(missing or given)} for inputs; there are {listed(names)}.")
-        return given, {}
+        asked = [preparation.inputs] if preparation.inputs in names else preparation.inputs.split(",")
+        given = {name: found for name in asked if (found := found_name(name, names)) is not None}
+        if len(set(given.values())) < len(asked):
+            missing = [name.strip() for name in asked if name not in given] or asked
+            raise DataError(f"{where} has no columns {listed(missing)} for inputs; there are {listed(names)}.")
+        return list(given.values()), {}
     for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
         columns = [name for name in _called(names, known) if fits(table.column(name))]
         if len(columns) > 1:
             raise DataError(f"{where} has the columns {listed(columns)}, which may all be inputs: say which one it is.")
         if columns:
             return columns, {"": [name for name in names if name not in (*columns, _SPLIT)]}
+    _check_repeated(table, names, target, where)
     others = _other_targets(table, names, target, bool(preparation.targets))
     left = {
         "": [name for name in names if _is_numbering(name)],
@@ -280,14 +281,31 @@ def _inputs(
     return rest, left
 
 
+def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: str) -> None:
+    """Refuse columns of the same name where nobody said which of them are inputs."""
+    twice = [name for name in table.column_names if is_repeated(name)]
+    if len(set(map(repeated_name, twice))) == len(twice):
+        return
+    rest = [name for name in names if repeated_name(name) != repeated_name(target) and not _is_numbering(name)]
+    firsts: dict[str, str] = {}
+    for name in rest:
+        if _has_numbers(table.column(name)):
+            firsts.setdefault(repeated_name(name), name)
+    line = f", such as --inputs {shlex.quote(','.join(firsts.values()))}" * (0 < len(firsts) <= _OFFERED)
+    raise DataError(
+        f"{where} has several columns named {repeated_name(twice[0])[:60]!a}, called {listed(twice)} here: say which "
+        f"columns are inputs, of {listed(names)}{line}."
+    )
+
+
 def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
     """Return the column with the most different values: texts have more of them than categories."""
-    plain = [name for name in names if _is_plain(table.column(name))]
+    plain = [name for name in names if is_plain(table.column(name))]
     return max(plain, key=lambda name: distinct(table.column(name)), default=names[0])
 
 
 def _has_nothing(column: pa.ChunkedArray) -> bool:
-    return _is_plain(column) and bool(gaps_of(column, True).all())
+    return is_plain(column) and bool(gaps_of(column, True).all())
 
 
 def _has_numbers(column: pa.ChunkedArray) -> bool:

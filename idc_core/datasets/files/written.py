@@ -19,6 +19,17 @@ _APART = r"[-+]?\d{1,3}([ \x{a0}\x{202f}\x{2009}'\x{2019}]\d{3})+([.,]\d+)?"
 """A number whose thousands stand apart by a space or an apostrophe."""
 _POINTS = r"[-+]?\d{1,3}(\.\d{3})+"
 
+_SIGN = r"[$€£¥₹%]|USD|EUR|GBP|CHF"
+_MINUS = "\u2212"
+_DRESSED = rf"^\s*=?[\"']|{_MINUS}|{_SIGN}"
+_AROUND = (
+    rf"^\s*=?[\"']?(?P<minus>[-+{_MINUS}]?)\s*(?P<before>{_SIGN}|)\s*"
+    rf"(?P<number>[-+{_MINUS}]?(?:\d(?:[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}\x{{2009}}]*[\d.,])?|[.,]\d+)"
+    r"(?:[eE][-+]?\d+)?)"
+    rf"\s*(?P<after>{_SIGN}|)[\"']?\s*$"
+)
+"""A number with its currency or a percent sign, or in quotation marks that are no part of the table's own."""
+
 _DECIMAL, _GROUPED, _SPACED = "decimal commas", "commas between thousands", "signs between thousands"
 
 
@@ -31,6 +42,7 @@ def with_plain_numbers(table: pa.Table, sign: str) -> tuple[pa.Table, tuple[str,
     order = (_GROUPED, _DECIMAL) if sign == "," else (_DECIMAL, _GROUPED)
     found: list[str] = []
     for name in table.column_names:
+        table = _bare(table, name, found)
         for what in order:
             table = _mended(table, name, *ways[what], what, found)
         table = _mended(
@@ -40,6 +52,26 @@ def with_plain_numbers(table: pa.Table, sign: str) -> tuple[pa.Table, tuple[str,
         for name in table.column_names:
             table = _mended(table, name, _POINTS, _WHOLE, ".", _SPACED, found)
     return table, tuple(dict.fromkeys(found))
+
+
+def _bare(table: pa.Table, name: str, found: list[str]) -> pa.Table:
+    """Take off what stands around the numbers of a column, where it is the same in all of them."""
+    import pyarrow.compute as pc
+
+    column = table.column(name)
+    if not pc.any(pc.match_substring_regex(column, _DRESSED)).as_py():
+        return table
+    parts, nothing = pc.extract_regex(column, _AROUND), is_nothing(column)
+    if not pc.all(pc.or_(pc.is_valid(parts), nothing)).as_py():
+        return table
+    around = [pc.struct_field(parts.filter(pc.is_valid(parts)), side) for side in ("before", "after")]
+    signs = pc.unique(pc.binary_join_element_wise(*around, "")).to_pylist()
+    if len(signs) != 1:
+        return table
+    found.append(f"{signs[0]} beside numbers left out" if signs[0] else "marks in numbers left out")
+    number = pc.binary_join_element_wise(pc.struct_field(parts, "minus"), pc.struct_field(parts, "number"), "")
+    plain = pc.if_else(nothing, column, pc.utf8_trim_whitespace(pc.replace_substring(number, _MINUS, "-")))
+    return table.set_column(table.column_names.index(name), name, plain)
 
 
 def _mended(table: pa.Table, name: str, form: str, others: str, between: str, what: str, found: list[str]) -> pa.Table:

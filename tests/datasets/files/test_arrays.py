@@ -175,6 +175,8 @@ REFUSED = {
     "four channels": ({"x": np.zeros((12, 8, 8, 4), np.uint8)}, "--channels 3 leaves the fourth channel out"),
     "five axes": ({"x": np.zeros((12, 1, 1, 8, 8))}, "expected pictures"),
     "one number each": ({"x": np.zeros(12)}, "inputs of shape ()"),
+    "complex numbers": ({"x": np.ones((12, 4), complex)}, "such as numpy.stack([array.real, array.imag], -1)."),
+    "numbers of 128 bits": ({"x": np.ones((12, 4), np.longdouble)}, "such as array.astype(float)."),
     "nothing": ({"x": BYTES[:0], "y": CLASSES[:0]}, "has no items"),
     "one item": ({"x": BYTES[:1], "y": np.array(["a"])}, "one class only"),
     "one class": ({"y": np.zeros(12, int)}, "one class only, '0'"),

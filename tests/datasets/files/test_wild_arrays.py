@@ -21,6 +21,7 @@ ROWS = random.normal(size=(12, 5))
 SERIES = random.normal(size=(12, 20, 6))
 CLASSES = np.arange(12) % 3
 NAMES = np.array(["ash", "elm", "oak"])[CLASSES]
+DAYS = np.datetime64("2024-01-01") + CLASSES
 SPLIT = slice(None, 8), slice(8, None)
 
 GREYS, COLOURS, SQUARES = (
@@ -75,6 +76,15 @@ NPZ = {
     ),
     "pixels in -1..1": ({"x": GREYS * 2 - 1, "y": CLASSES}, ("(inputs + 1) / 2",), (GREYS * 2 - 1 + 1) / 2, NUMBERS),
     "floats in 0..255": ({"x": COLOUR.astype(np.float64), "y": CLASSES}, (), COLOURS, NUMBERS),
+    "one feature": ({"x": ROWS[:, 0], "y": CLASSES}, ("inputs[:, None]",), ROWS[:, :1], NUMBERS),
+    "targets in a row, as MATLAB has them": ({"x": ROWS, "y": CLASSES[None]}, ("targets.ravel()",), ROWS, NUMBERS),
+    "names as records": (
+        {"x": ROWS, "y": np.array([(name,) for name in NAMES.tolist()], [("kind", "U3")])},
+        ("numpy.stack([array[name] for name in array.dtype.names], -1)",), ROWS, TREES,
+    ),
+    "days as names": (
+        {"x": ROWS, "y": DAYS}, ("array.astype(str)",), ROWS, ("2024-01-01", "2024-01-02", "2024-01-03"),
+    ),
     "channels first": ({"x": COLOUR.transpose(0, 3, 1, 2), "y": CLASSES}, (), COLOURS, NUMBERS),
     "items last, as MATLAB has them": (
         {"x": np.moveaxis(GREY, 0, -1), "y": CLASSES}, ("numpy.moveaxis(inputs, -1, 0)",), GREYS, NUMBERS,
@@ -109,7 +119,8 @@ def same_items(splits, inputs, classes, class_names):
 
 SIGNS = np.where(CLASSES > 0, 1, -1)
 CLASSES_OF = {
-    NUMBERS: CLASSES, TREES: NAMES, ("False", "True"): CLASSES > 0, ("-1", "1"): SIGNS,
+    NUMBERS: CLASSES, TREES: NAMES, tuple(map(str, np.unique(DAYS))): DAYS,
+    ("False", "True"): CLASSES > 0, ("-1", "1"): SIGNS,
 }  # fmt: skip
 """The class of each item by its name, for the names of all classes."""
 
@@ -126,7 +137,7 @@ def test_arrays_are_read_as_meant_or_the_line_of_their_sentence_works(tmp_path, 
         if line.startswith("--"):
             words += shlex.split(line)
         else:
-            held = {"numpy": np, "inputs": arrays["x"], "array": arrays["y"]}
+            held = {"numpy": np, "inputs": arrays["x"], "array": arrays["y"], "targets": arrays["y"]}
             np.savez(path, **arrays | {"x" if "inputs" in line else "y": eval(line, held)})
     same_items(both(path, **prepared(path, words)), inputs, CLASSES_OF[class_names].astype(str), class_names)
 

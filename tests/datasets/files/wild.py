@@ -78,6 +78,8 @@ def follow(file, folder, python):
         before = set(folder.iterdir())
         if line.startswith("python -m zipfile "):
             zipfile.main(shlex.split(line)[3:])
+        elif line.startswith("mv "):
+            path.rename(folder / shlex.split(line)[2])
         else:
             exec(said[said.index(line) : -1], dict(python))  # noqa: S102 (what a sentence says is done)
         (path,) = set(folder.iterdir()) - before
