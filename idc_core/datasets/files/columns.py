@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,30 +125,38 @@ def _truth_values(written: pa.ChunkedArray) -> NDArray[np.generic] | None:
     return low.to_numpy() == "true" if known <= set(_TRUTH) else None
 
 
-def answers_of(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of yes and no as truth values, with nulls where it says nothing; None for any other."""
+def with_answers(tables: Mapping[str, pa.Table], names: Sequence[str]) -> tuple[dict[str, pa.Table], list[str]]:
+    """Return tables with truth values where columns say yes and no, in all tables together, and these columns' names.
+
+    There are nulls where a column says nothing.
+    """
+    made, answered = dict(tables), []
+    for name in names:
+        answers = _answers_of([table.column(name) for table in tables.values()])
+        if answers is not None:
+            answered.append(name)
+            for key, values in zip(tables, answers, strict=True):
+                made[key] = made[key].set_column(made[key].column_names.index(name), name, values)
+    return made, answered
+
+
+def _answers_of(columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None:
+    """Return the columns of one name as truth values; None where they do not say yes and no."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))) or not len(column):
-        return None
-    first = str(column[0].as_py() or "").strip().lower()
-    if first not in _NOTHING and not any(first in pair for pair in _YES_AND_NO):
-        return None  # most texts are known by the first one
-    plain = _plain(column)
-    low = pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain)))
-    held = set(pc.unique(low).to_pylist()) - {None}
+    lows, held = [], set()
+    for column in columns:
+        if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+            return None
+        first = str(column[0].as_py() or "").strip().lower() if len(column) else ""
+        if first not in _NOTHING and not any(first in pair for pair in _YES_AND_NO):
+            return None  # most texts are known by the first one
+        plain = _plain(column)
+        lows.append(pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain))))
+        held |= set(pc.unique(lows[-1]).to_pylist()) - {None}
     yes = next((yes for yes, no in _YES_AND_NO if held == {yes, no}), None)
-    return None if yes is None else pc.equal(low, yes)
-
-
-def with_answers(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return a table with truth values in those of these columns that say yes and no."""
-    for name in names:
-        answers = answers_of(table.column(name))
-        if answers is not None:
-            table = table.set_column(table.column_names.index(name), name, answers)
-    return table
+    return None if yes is None else [pc.equal(low, yes) for low in lows]
 
 
 def is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.files.columns import (
-    answers_of,
     check_whole,
     distinct,
     first_other,
@@ -114,8 +113,7 @@ def items_of_table(
     if not all(map(len, tables.values())):
         raise DataError(f"{where} has no rows; expected at least one for training and one for testing.")
     target = _target(first, preparation, where)
-    answers = [name for name in first.column_names if name != target and answers_of(first.column(name)) is not None]
-    tables = {name: with_answers(table, answers) for name, table in tables.items()}
+    tables, answers = with_answers(tables, [name for name in first.column_names if name != target])
     first = next(iter(tables.values()))
     inputs, left = _inputs(first, target, preparation, where)
     parts: dict[str, Part] = {}

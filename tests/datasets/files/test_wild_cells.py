@@ -191,3 +191,12 @@ def test_numbers_that_were_cut_off_are_told(tmp_path):
 def test_words_of_many_rows_are_no_empty_cells(tmp_path):
     (tmp_path / "it.csv").write_text(lines("a,b,label", lambda n: f"{'kg' if n < 2 else n},{n},{n % 2}"))
     assert "column 'a' is not all numbers (row 1 has 'kg')" in refusal(tmp_path / "it.csv", empty="drop")
+
+
+def test_answers_are_those_of_all_splits_where_the_tests_say_yes_alone(tmp_path):
+    heading = "old,size,label"
+    (tmp_path / "train.csv").write_text(lines(heading, lambda n: f"{['yes', 'no'][n % 2]},{n},{n % 3}"))
+    (tmp_path / "test.csv").write_text(lines(heading, lambda n: f"yes,{n},{n % 3}"))
+    train, test = both(tmp_path)
+    assert set(train.inputs[:, 0]) == {0, 1}
+    assert (test.inputs[:, 0] == 1).all()
