@@ -185,10 +185,10 @@ def _graph_of(
     weights = {initializer.name for initializer in graph.initializer}
     class_names = names_in(proto) if scores else ()
     refuse_others(graph, where)
-    remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph))
+    opset = _opset(proto, where)
+    remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph, opset, where))
     remarks += make_dense(graph, where) if scores else ()
     kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
-    opset = _opset(proto, where)
     constants = _constants(graph, read, where)
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))
