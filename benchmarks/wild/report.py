@@ -45,11 +45,15 @@ tests."""
 
 _READ = """*Error*: largest difference between scores and what the network's own runtime returns, of the largest
 number there, or of 1 where these are probabilities; up to {equal:g} counts as equal. Quantised files are computed as
-floats and differ from their runtime by its rounding. *Relevance*: its sum at the input less the score that it started
-from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is by the epsilon rule, or
-by the gamma rule where that loses its digits, as the sentence under the table says. *IDC*: at a layer in the middle,
-and at the layer that is analysed by default. Inputs suit a network by shape and range and are not its own data: the
-coverages say that the way is open, and nothing of the networks."""
+floats and differ from their runtime by its rounding, which recurrent layers amplify step by step. Of `rawi_v3.int8`,
+whose scores differ by 6 %, a calculation in NumPy without rounding gives ours within 1e-6, and one that rounds inputs
+and states as onnxruntime does gives its own within 0.5 %. Nearly all of it is the rounding of the first inputs: one
+embedding holds -6.8, so that their steps are 0.03 where they vary by 0.14; states of the first layer, which lie within
+-1..1, are apart by 0.03 at the first step and by 0.21 at the sixteenth. *Relevance*: its sum at the input less the
+score that it started from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is
+by the epsilon rule, or by the gamma rule where that loses its digits, as the sentence under the table says. *IDC*: at a
+layer in the middle, and at the layer that is analysed by default. Inputs suit a network by shape and range and are not
+its own data: the coverages say that the way is open, and nothing of the networks."""
 
 
 def grid(row: _Row) -> bool:

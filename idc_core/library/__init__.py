@@ -7,7 +7,7 @@ torch before something is read.
 from idc_core.library.adding import accepted, add_path, add_upload, kind_of
 from idc_core.library.contents import used
 from idc_core.library.entry import DataFacts, DataSettings, Entry, NetworkFacts, NetworkSettings, Stamp, plain_name
-from idc_core.library.opening import enter_all, hidden, named, owners, remedy
+from idc_core.library.opening import enter_all, hidden, interface, named, owners, remedy
 from idc_core.library.store import ENTRIES, delete, rename, replaced, share
 from idc_core.library.understanding import checked, connect, fitting, understand
 
@@ -28,6 +28,7 @@ __all__ = [
     "enter_all",
     "fitting",
     "hidden",
+    "interface",
     "kind_of",
     "named",
     "owners",

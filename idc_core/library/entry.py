@@ -102,8 +102,9 @@ class NetworkSettings:
     """How a network is used.
 
     Its data, the layer that is opened first ("": the usual one), its scaling as JSON, which scores are explained, by a
-    name of `idc_core.lrp.explained` ("": those it returns), the output that they are read from ("": the likeliest), and
-    what its outputs are called, in their order (none: as its file says).
+    name of `idc_core.lrp.explained` ("": those it returns), the output that they are read from ("": the likeliest),
+    what its outputs are called, in their order (none: as its file says), inputs that are held at a number, by name, and
+    the layout of scores with three axes ("": told by a batch of two).
     """
 
     data: str = ""
@@ -112,6 +113,8 @@ class NetworkSettings:
     explain: str = ""
     output: str = ""
     output_names: tuple[str, ...] = ()
+    held: dict[str, float] = field(default_factory=dict)
+    output_layout: str = ""
 
 
 @dataclass(frozen=True)

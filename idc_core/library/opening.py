@@ -16,6 +16,7 @@ from idc_core.library import store
 from idc_core.library.entry import Entry, Stamp, plain_name
 from idc_core.models import MODELS
 from idc_core.models.entry import Found
+from idc_core.models.formats import Interface, format_of
 from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.store.documents import may_see
 
@@ -81,7 +82,16 @@ def network_file(entry: Entry) -> NetworkFile:
         explain=settings.explain or None,
         output=settings.output,
         output_names=settings.output_names,
+        held=settings.held,
+        output_layout=settings.output_layout,
     )
+
+
+def interface(entry: Entry) -> Interface:
+    """Return what the file of a network says of its inputs and outputs; nothing of a kind that says none."""
+    with named(entry):
+        told = format_of(entry.path).interface
+        return told(entry.path) if told else Interface()
 
 
 def _menu_label(entry: Entry) -> str:

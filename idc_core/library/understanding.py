@@ -40,7 +40,8 @@ def understand(entry: Entry, on_progress: Progress | None = None) -> Entry:
             network = _network(entry, on_progress)
             if entry.network is not None:  # read again: its layers are those of before until it is connected again
                 network = replace(network, layers=entry.network.layers, default_layer=entry.network.default_layer)
-            return store.replaced(entry, network=network, stamp=stamp, check=None)
+            settings = entry.network_settings  # a file may need them to be read at all
+            return store.replaced(entry, network=network, network_settings=settings, stamp=stamp, check=None)
         found_data = _data(entry, on_progress)
         return store.replaced(entry, data=found_data, data_settings=entry.data_settings, stamp=stamp)
 
@@ -49,7 +50,7 @@ def _network(entry: Entry, on_progress: Progress | None) -> NetworkFacts:
     from idc_core.models.weights import fingerprint
 
     report(on_progress, 0, 1, "reading the network")
-    file = NetworkFile(entry.path)
+    file = NetworkFile(entry.path, held=entry.network_settings.held)
     module = file()
     takes = ""
     if expected := file.expects:
@@ -135,7 +136,7 @@ def _misfit(module: Module, data: DatasetEntry, settings: NetworkSettings, outpu
 
     names = settings.output_names or names_of_outputs(module)
     needed = 1 if data.task == "regression" else len(data.class_names)
-    wanted = Wanted(settings.explain or None, output, (needed, len(names)))
+    wanted = Wanted(settings.explain or None, output, (needed, len(names)), settings.output_layout)
     # Token ids have one side, as vectors have, which are floats: the network may take either.
     kinds = (torch.float32, torch.int64) if len(data.input_shape) == 1 else (torch.float32,)
     reason = ""

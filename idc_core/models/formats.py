@@ -23,12 +23,29 @@ _Tell = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
+class Interface:
+    """What a file says of a network's inputs and outputs.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Names of its inputs.
+    output_axes : tuple of int
+        How many axes each of its outputs has, the batch among them; 0 where that is not told.
+    """
+
+    inputs: tuple[str, ...] = ()
+    output_axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class NetworkFormat:
     """One kind of file: its ending, or "/" for a folder; its name for people; its reader; what inputs it asks for.
 
     `expects` says how data must be prepared, as far as the files tell, and `data` the name of the data set that the
     network takes, or ""; None where they do not. `read_output(path, output=name, classes=count,
-    held=numbers)` reads the file with one of its outputs, and inputs held at numbers, where it has a say in that.
+    held=numbers)` reads the file with one of its outputs, and inputs held at numbers, where it has a say in that;
+    `interface` says which inputs and outputs these are.
     """
 
     ending: str
@@ -38,6 +55,7 @@ class NetworkFormat:
     trusted: bool = False  # it may run code, so that only the owner's command line opens it
     data: _Tell | None = None
     read_output: _ReadOutput | None = None
+    interface: Callable[[Path], Interface] | None = None
 
 
 NETWORK_FORMATS: Registry[NetworkFormat] = Registry("network format")
@@ -52,11 +70,14 @@ def _network_format(
     trusted: bool = False,
     data: _Tell | None = None,
     read_output: _ReadOutput | None = None,
+    interface: Callable[[Path], Interface] | None = None,
 ) -> Callable[[_Read], _Read]:
     """Enter the decorated reader for an ending."""
 
     def enter(read: _Read) -> _Read:
-        NETWORK_FORMATS.enter(ending, NetworkFormat(ending, label, read, expects, trusted, data, read_output))
+        NETWORK_FORMATS.enter(
+            ending, NetworkFormat(ending, label, read, expects, trusted, data, read_output, interface)
+        )
         return read
 
     return enter
@@ -82,7 +103,13 @@ def _onnx_expects(path: Path) -> Preparation | None:
     return Preparation(read_as=read_as) if read_as else None
 
 
-@_network_format(".onnx", label="ONNX", expects=_onnx_expects, read_output=_onnx_output)
+def _onnx_interface(path: Path) -> Interface:
+    from idc_core.models.onnx.reading import interface_of  # needs torch
+
+    return Interface(*interface_of(path))
+
+
+@_network_format(".onnx", label="ONNX", expects=_onnx_expects, read_output=_onnx_output, interface=_onnx_interface)
 def _onnx(path: Path) -> Module:
     return _onnx_output(path)
 

@@ -76,7 +76,7 @@ class FileOptions:
             self.explain or None,
             self.output,
             tuple(self.class_names),
-            held=dict(map(_held, self.hold)),
+            held=held_at(self.hold),
             output_layout=self.output_layout,
         )
 
@@ -173,8 +173,12 @@ class OwnFiles:
             raise SettingError(f"{where} must hold files and their options as JSON ({error}).") from error
 
 
+def held_at(texts: Iterable[str]) -> dict[str, float]:
+    """Return the numbers of texts NAME=NUMBER, by name."""
+    return dict(map(_held, texts))
+
+
 def _held(text: str) -> tuple[str, float]:
-    """Return the name and the number of NAME=NUMBER."""
     name, _, number = text.rpartition("=")
     try:
         return name.strip(), _finite(float(number))

@@ -14,7 +14,7 @@ from idc_core.errors import CancelledError, IdcError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import open_data
 from studio.library.entries import may_change, size
-from studio.library.network_settings import choose_settings
+from studio.library.network_settings import choose_held, choose_settings
 from studio.library.preparing import choose_preparation
 from studio.library.work import Asked, ask, failure
 from studio.state import visitor
@@ -50,8 +50,8 @@ def draw(entry: Entry) -> None:
             help=f"Reads the file of {size(entry.stamp.size)} once more.",
         )
     if entry.facts is None:
-        if entry.kind == "data" and may_change(entry):
-            choose_preparation(entry)  # what the files do not tell may be what they could not be read for
+        if may_change(entry):  # what the files do not tell may be what they could not be read for
+            (choose_preparation if entry.kind == "data" else choose_held)(entry)
         return
     if entry.kind == "data":
         _draw_data(entry)

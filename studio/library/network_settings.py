@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from idc_core.errors import IdcError
-from idc_core.lrp.explained import EXPLAINED, said_of
+from idc_core.lrp.explained import EXPLAINED, LAYOUTS, said_of
+from studio.jobs.jobs import JobKind, Waiting
 from studio.library.preparing import control_key
 from studio.library.work import Asked, ask
 from studio.state import visitor
@@ -16,7 +17,11 @@ from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.library import Entry
+    from idc_core.models.formats import Interface
 
+_INTERFACE = JobKind("library-interface", is_long=True, lives="server")
+
+_HOLD_REFUSED = "library-hold-refused"
 _REFUSED = "library-scaling-refused"
 _ORDERS = {"RGB": "red, green, blue", "BGR": "blue, green, red"}
 _LAYOUTS = {"first": "channels first", "last": "channels last", "flat": "laid out flat", "rows": "no channel"}
@@ -25,12 +30,14 @@ _FACTORS = {1.0: "0..1", 255.0: "0..255"}
 _ONE = "token-"
 """Beginning of the names of single tokens."""
 _SCORES = "the scores that it returns"
+_TOLD = "told by a batch of two"
 
 
 def choose_settings(entry: Entry) -> None:
     """Draw the settings, closed; a change is tried on the network's data, where these are chosen, and checked."""
     _choose_scaling(entry)
-    _choose_explained(entry)
+    _choose_explained(entry, 3 in _interface(entry).output_axes or bool(entry.network_settings.output_layout))
+    choose_held(entry)
 
 
 def _choose_scaling(entry: Entry) -> None:
@@ -103,8 +110,8 @@ def _take_scaling(entry: Entry) -> None:
             ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
 
 
-def _choose_explained(entry: Entry) -> None:
-    """Draw the choice, closed; a change is tried on the network's data, where these are chosen, and checked."""
+def _choose_explained(entry: Entry, has_steps: bool) -> None:
+    """Draw the choice, closed, with a layout where it `has_steps`; a change is tried on the data, if there are any."""
     now, _, axes = entry.network_settings.explain.partition(":")
     options = {
         "": _SCORES,
@@ -165,7 +172,72 @@ def _choose_explained(entry: Entry) -> None:
                 help="What the outputs are called in the data, in their order, with commas between them. Default the "
                 "names in the network's file, else the order of the data's classes.",
             )
+            if has_steps:
+                _choose_layout(entry)
         st.form_submit_button("Explain these scores", on_click=_take_explained, args=(entry,))
+
+
+def _choose_layout(entry: Entry) -> None:
+    options = ["", *LAYOUTS]
+    st.selectbox(
+        "Layout of the output",
+        options,
+        index=options.index(entry.network_settings.output_layout),
+        format_func=lambda layout: layout or _TOLD,
+        key=control_key(entry, "output_layout"),
+        width=260,
+        help="Of scores with three axes: time-first where they are (time, inputs, classes), batch-first where not. "
+        f"Default {_TOLD}.",
+    )
+
+
+def _interface(entry: Entry) -> Interface:
+    """Return what the network's file says of its inputs and outputs; nothing while it is stopped, or cannot be read."""
+    from idc_core import library
+    from idc_core.models.formats import Interface
+
+    key = entry.stamp, entry.content or entry.source
+    try:
+        return Waiting(1).get(_INTERFACE, key, "looking at inputs", lambda report: library.interface(entry))
+    except IdcError:  # told where it is read
+        return Interface()
+
+
+def choose_held(entry: Entry) -> None:
+    """Draw which inputs of several are held at a number, closed; a change is read, or tried on the network's data."""
+    inputs = _interface(entry).inputs
+    if len(inputs) < 2:
+        return
+    held = entry.network_settings.held.items()
+    now = ", ".join(f"{name}={str(number).removesuffix('.0')}" for name, number in held)
+    with st.expander(f"Inputs held at a number: {literal(now) or 'none'}"):
+        with st.form(f"library-hold-{entry.id}", border=False):
+            st.text_input(
+                "Inputs held at a number",
+                now,
+                key=control_key(entry, "hold"),
+                placeholder="NAME=X, NAME=X",
+                help=f"Inputs that are held at a number, such as state=0, with commas between them: the network takes "
+                f"the one that is left of {literal(', '.join(inputs)[:400])}. Default none.",
+            )
+            st.form_submit_button("Hold these inputs", on_click=_take_held, args=(entry,))
+        if refusal := st.session_state.pop(_HOLD_REFUSED, ""):
+            st.error(refusal)
+
+
+def _take_held(entry: Entry) -> None:
+    from idc_core.opening.files import held_at
+
+    given = st.session_state[control_key(entry, "hold")].split(",")
+    try:
+        settings = replace(entry.network_settings, held=held_at(one for one in given if one.strip()))
+    except IdcError as error:
+        st.session_state[_HOLD_REFUSED] = literal(error)
+        return
+    if entry.facts is not None and settings.data:
+        ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
+    else:
+        ask(Asked(entry.id, f"reading {entry.label}", read=True, network=settings))
 
 
 def _take_explained(entry: Entry) -> None:
@@ -180,6 +252,8 @@ def _take_explained(entry: Entry) -> None:
     names = st.session_state[control_key(entry, "output_names")].split(",")
     called = tuple(name.strip() for name in names if name.strip())
     settings = replace(entry.network_settings, explain=explain, output=output, output_names=called)
+    layout = st.session_state.get(control_key(entry, "output_layout"), settings.output_layout)  # it is not always drawn
+    settings = replace(settings, output_layout=layout)
     if settings.data:
         ask(Asked(entry.id, f"checking {entry.label}", network=settings, check=True))
     else:

@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be done with an entry; read again with `data`, connected by `network`, then checked."""
+    """What is to be done with an entry: read again with `data` or `network`, connected by `network` and checked."""
 
     id: str
     doing: str
@@ -80,8 +80,8 @@ def _work(asked: Asked, owner: str, report: Progress) -> None:
         return library.ENTRIES.own(asked.id, owner)
 
     steps: list[tuple[bool, Callable[[], Entry]]] = [
-        (asked.read, lambda: library.understand(_with(found(), asked.data), report)),
-        (asked.network is not None, lambda: library.connect(found(), asked.network or _none(), report)),
+        (asked.read, lambda: library.understand(_with(found(), asked), report)),
+        (asked.check and asked.network is not None, lambda: library.connect(found(), asked.network or _none(), report)),
         (asked.check, lambda: library.checked(found(), report)),
     ]
     for is_asked, step in steps:
@@ -89,8 +89,10 @@ def _work(asked: Asked, owner: str, report: Progress) -> None:
             step()
 
 
-def _with(entry: Entry, settings: DataSettings | None) -> Entry:
-    return entry if settings is None else replace(entry, data_settings=settings)
+def _with(entry: Entry, asked: Asked) -> Entry:
+    return replace(
+        entry, data_settings=asked.data or entry.data_settings, network_settings=asked.network or entry.network_settings
+    )
 
 
 def _none() -> NetworkSettings:

@@ -13,7 +13,10 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.scriptrunner import script_runner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from idc_core import library
+from idc_core.datasets import DATASETS
 from idc_core.filling import FillSettings
+from idc_core.models import MODELS
 from studio.coverage import filling
 from studio.jobs import workers
 from studio.jobs.jobs import shelf
@@ -75,6 +78,17 @@ def everything_can_be_kept(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 def open_page_fixture() -> Callable[..., AppTest]:
     """Open a page by name, with an address's parameters."""
     return open_page
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Iterator[Path]:
+    """An empty folder for what is kept; the registries are as before at the end."""
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+    before = dict(MODELS), dict(DATASETS)
+    yield tmp_path
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "none"))
+    library.enter_all()
+    assert (dict(MODELS), dict(DATASETS)) == before
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,6 @@ from tests.pages.reading import open_page, text
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    """An empty folder for what is kept; the registries are as before at the end."""
-    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
-    before = dict(MODELS), dict(DATASETS)
-    yield tmp_path
-    monkeypatch.setenv("IDC_HOME", str(tmp_path / "none"))
-    library.enter_all()
-    assert (dict(MODELS), dict(DATASETS)) == before
-
-
-@pytest.fixture
 def file(home):
     path = home / "my net.onnx"
     path.write_bytes(digits_onnx())

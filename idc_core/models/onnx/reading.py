@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 import torch
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorShapeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorShapeProto, ValueInfoProto
 from torch import Tensor
 
 from idc_core.errors import DataError, ModelError, UnsupportedOperationError
@@ -143,15 +143,32 @@ def within(nodes: tuple[RawNode, ...]) -> int:
 
 def axes_of_input(path: Path) -> int:
     """Return how many axes the one input of an ONNX file has, the batch among them; 0 where that is not told."""
+    kinds = [info.type.tensor_type for info in _inputs_of(_sketch(path).graph)]
+    alone = len(kinds) == 1 and kinds[0].HasField("shape") and kinds[0].elem_type in FLOATS
+    return len(kinds[0].shape.dim) if alone else 0
+
+
+def interface_of(path: Path) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the names of the inputs of an ONNX file, and how many axes each output has, 0 where that is not told."""
+    graph = _sketch(path).graph
+    outputs = tuple(len(info.type.tensor_type.shape.dim) for info in graph.output)
+    return tuple(str(info.name) for info in _inputs_of(graph)), outputs  # bytes where they are no text
+
+
+def _sketch(path: Path) -> ModelProto:
+    """Return what a file holds, unchecked; nothing of a damaged one, which is told where it is read."""
     proto, where = ModelProto(), f"The ONNX file {path}"
     try:
         proto.ParseFromString(_read_bytes(path, where, Budget(where)))
     except (DecodeError, RecursionError):
-        return 0  # told where it is read
-    weights = {one.name for one in proto.graph.initializer}
-    kinds = [info.type.tensor_type for info in proto.graph.input if info.name not in weights]
-    alone = len(kinds) == 1 and kinds[0].HasField("shape") and kinds[0].elem_type in FLOATS
-    return len(kinds[0].shape.dim) if alone else 0
+        return ModelProto()
+    return proto
+
+
+def _inputs_of(graph: GraphProto) -> list[ValueInfoProto]:
+    """Return the inputs of a graph; older files list their weights among them."""
+    weights = {one.name for one in graph.initializer}
+    return [info for info in graph.input if info.name not in weights]
 
 
 def _graph_of(
@@ -181,14 +198,13 @@ def _graph_of(
     if not graph.node and not graph.output:
         raise ModelError(f"{where} holds no network: it has no nodes and no outputs.")
     _check_names(graph, where)
-    # Files before IR 4 list their weights among the inputs too, also those that nothing needs.
-    weights = {initializer.name for initializer in graph.initializer}
+    weights = {one.name for one in graph.initializer}  # of files before IR 4 inputs too, also those that nothing needs
     class_names = names_in(proto) if scores else ()
     refuse_others(graph, where)
-    remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph))
+    opset = _opset(proto, where)
+    remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph, opset, where))
     remarks += make_dense(graph, where) if scores else ()
     kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
-    opset = _opset(proto, where)
     constants = _constants(graph, read, where)
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
     nodes = tuple(_node(node, number, opset, read, where) for number, node in enumerate(graph.node))

@@ -19,6 +19,7 @@ _OPERATIONS = {
 }
 _OF_TWO = ("add", "sub", "mul", "div")
 _OVER_CLASSES = ("sum", "max", "logsumexp", "softmax", "log-softmax")
+_PROBABILITIES = ("softmax", "sigmoid")
 _FEW = 64
 """Numbers of a constant that is looked at: a factor, or axes."""
 
@@ -44,6 +45,9 @@ class Terms:
         if node is None or node.op_type == "Constant":
             numbers = self._numbers(name)
             return Term("", (), name) if len(numbers) != 1 else Term("number", (), numbers[0])
+        if node.op_type == "Clip":  # probabilities that are kept off 0, or between the limits of a narrow type
+            within = self(node.input[0], depth - 1)
+            return Term("move", (within,), name) if within.operation in _PROBABILITIES else Term("", (), name)
         operation = _OPERATIONS.get(node.op_type, "")
         if node.op_type == "Max":  # the highest of a maximum and a constant, as JAX writes it
             rows = [one for one in node.input if not self._numbers(one)]
