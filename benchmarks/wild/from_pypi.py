@@ -78,7 +78,7 @@ _FILES = (
     _File("surfaces-surrogates", "surfaces_surrogates/models/k_neighbors_classifier.onnx", regression=True),
     _File("surfaces-surrogates", "surfaces_surrogates/models/k_neighbors_classifier.validity.onnx"),
     _File("surfaces-surrogates", "surfaces_surrogates/models/svm_regressor.onnx", regression=True),
-    _File("text2tashkeel", f"{_TASHKEEL}bilstm.int8.onnx", {1: 24}, "tokens", _TOKENS),
+    _File("text2tashkeel", f"{_TASHKEEL}bilstm.int8.onnx", {1: 24}, "letters", _TOKENS),
     _File("text2tashkeel", f"{_TASHKEEL}rawi.int8.onnx", {1: 24}, "tokens", _TOKENS),
     _File("text2tashkeel", f"{_TASHKEEL}rawi_v2.int8.onnx", {1: 24}, "tokens", _TOKENS),
     _File("text2tashkeel", f"{_TASHKEEL}rawi_v3.int8.onnx", {1: 24}, "tokens", ("--output", "value", *_TOKENS)),

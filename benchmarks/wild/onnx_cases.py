@@ -59,7 +59,8 @@ def case(
     """Return the case of a file with one input beside those that are fixed, all of whose numbers are the same.
 
     `sizes` are the lengths of axes that are open, by their number; `kind` is "pictures" for crops of two
-    photographs in 0..1, "bytes" for the same in 0..255, "tokens" for whole numbers below 100, "" for random numbers.
+    photographs in 0..1, "bytes" for the same in 0..255, "tokens" for whole numbers below 100, "letters" for such below 50, "" for random
+    numbers.
     """
     given = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).get_inputs()
     held = fixed or {}
@@ -88,8 +89,8 @@ def _likely(kind: str, shape: list[int]) -> str:
 def inputs(shape: tuple[int, ...], kind: str, count: int = COUNT) -> NDArray[np.generic]:
     """Return inputs of a shape, the same at every run."""
     random = np.random.default_rng(0)
-    if kind == "tokens":
-        return random.integers(1, 100, (count, *shape))
+    if kind in ("tokens", "letters"):
+        return random.integers(1, 100 if kind == "tokens" else 50, (count, *shape))
     if kind in ("pictures", "bytes"):
         last = len(shape) == 3 and shape[2] in (1, 3)
         rows, columns = shape[:2] if last else shape[-2:]

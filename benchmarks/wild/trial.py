@@ -131,6 +131,7 @@ def _words(case: Case, outputs: dict[str, NDArray[np.generic]], folder: Path) ->
 def _targets(case: Case, outputs: dict[str, NDArray[np.generic]]) -> NDArray[np.generic]:
     """Return what the network's own runtime predicts; where that is one class alone, the runner-up of every third."""
     floats = [value for value in outputs.values() if value.dtype.kind == "f" and len(value) == len(case.inputs)]
+    floats = floats or list(outputs.values())  # classes alone, of which a sentence tells
     scores = next((value for value in floats if value.ndim == 2 and value.shape[1] > 1), floats[0]).astype(np.float64)
     scores = scores.reshape(len(scores), -1) if scores.ndim < 3 else _over_positions(scores, case.options)
     if case.regression:
