@@ -59,8 +59,8 @@ def case(
     """Return the case of a file with one input beside those that are fixed, all of whose numbers are the same.
 
     `sizes` are the lengths of axes that are open, by their number; `kind` is "pictures" for crops of two
-    photographs in 0..1, "bytes" for the same in 0..255, "tokens" for whole numbers below 100, "letters" for such below 50, "" for random
-    numbers.
+    photographs in 0..1, "bytes" for the same in 0..255, "tokens" for whole numbers below 100, "letters" for such below
+    50, "" for random numbers.
     """
     given = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).get_inputs()
     held = fixed or {}

@@ -191,12 +191,14 @@ def _compared(model: Network, case: Case, outputs: dict[str, NDArray[np.generic]
     ours = np.concatenate([np.asarray(scores, np.float64) for scores in returned])
     best: dict[str, Any] = {}
     for name, value in outputs.items():
-        if value.dtype.kind != "f" or value.size != ours.size or len(value) != len(ours):
+        two = ours.shape[1:] == (1,) and value.size == 2 * ours.size  # one score, of which the file gives both classes
+        scores = np.concatenate([-ours / 2, ours / 2], 1) if two else ours
+        if value.dtype.kind != "f" or value.size != scores.size or len(value) != len(ours):
             continue
-        theirs = value.astype(np.float64).reshape(ours.shape)
+        theirs = value.astype(np.float64).reshape(scores.shape)
         for end, function in _ENDS.items():
             largest = 1.0 if end else max(float(np.abs(theirs).max()), 1e-30)  # probabilities may all be near 0
-            error = float(np.abs(function(ours) - theirs).max()) / largest
+            error = float(np.abs(function(scores) - theirs).max()) / largest
             if not best or error < best["error"]:
                 best = {"error": error, "output": name, "end": end}
     return best
