@@ -15,7 +15,7 @@ from benchmarks.wild.subjects import Case, Subject
 
 _INPUTS, _TOKENS, _WORDS = 18, 16, 120
 _LABELS = {0: "no", 1: "yes", 2: "neither"}
-_SIDE = {"levit": 64, "mobilevit": 64, "mobilevitv2": 64, "pp_lcnet": 64, "textnet": 64}
+_SIDE = {"levit": 64, "mobilevit": 64, "mobilevitv2": 64, "textnet": 64}
 """Rows and columns of pictures; 32 of all others."""
 
 _SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
@@ -89,7 +89,7 @@ _TEXTS: dict[str, dict[str, object]] = {
     "mpnet": {},
     "mpt": {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64},
     "mra": {},
-    "nystromformer": {"num_landmarks": 4, "segment_means_seq_len": 16},
+    "nystromformer": {"num_landmarks": 16, "segment_means_seq_len": 16},
     "nemotron": {**_GROUPED},
     "olmo": {**_GROUPED},
     "openai-gpt": {**_GPT},
@@ -132,7 +132,7 @@ _TEXTS: dict[str, dict[str, object]] = {
     "t5": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0},
     "xlm": {"emb_dim": 32, "n_layers": 2, "n_heads": 4},
     "xlm-roberta": {},
-    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64},
+    "xlnet": {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "max_position_embeddings": None},
     "yoso": {},
     "nomic_bert": {},
     "gpt_oss": {**_GROUPED, "num_local_experts": 2, "num_experts_per_tok": 1},
@@ -181,7 +181,6 @@ _PICTURES: dict[str, dict[str, object]] = {
         "masked_unit_size": [4, 4],
     },
     "ijepa": {**_SMALL, "patch_size": 8},
-    "imagegpt": {**_GPT, "vocab_size": 33},
     "levit": {
         "image_size": 64,
         "hidden_sizes": [16, 32, 32],
@@ -205,8 +204,7 @@ _PICTURES: dict[str, dict[str, object]] = {
         "num_cross_attention_heads": 1,
     },
     "poolformer": {**_FOUR},
-    "pp_lcnet": {"scale": 0.25},
-    "pvt": {**_FOUR, "num_attention_heads": [1, 1, 2, 2]},
+    "pvt": {**_FOUR, "num_attention_heads": [1, 1, 2, 2], "num_labels": 3},
     "pvt_v2": {**_FOUR, "num_attention_heads": [1, 1, 2, 2], "image_size": {"height": 32, "width": 32}},
     "regnet": {**_FOUR, "embedding_size": 8, "groups_width": 8},
     "resnet": {**_FOUR, "embedding_size": 8, "layer_type": "basic"},

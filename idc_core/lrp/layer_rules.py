@@ -125,11 +125,13 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
         if affine.pointwise and bias == "absorb":
             return _point_by_point(inputs, affine.weight, z.detach(), relevance, size)
         share = quotient(relevance, z.detach(), size)
-        shares = _contributions(affine, inputs, z, share)
-        if bias == "redistribute":
-            lost = signed(size, z) + _or_zero(affine.offset)
-            shares = add(shares, spread_equally(affine, inputs, share * lost))
-        return shares
+        if bias == "absorb":
+            return _contributions(affine, inputs, z, share)
+        amount = share * (signed(size, z) + _or_zero(affine.offset))
+        if affine.pointwise and len(inputs) > 1:  # digits are lost where summands cancel, as do x and max(x)
+            cancelled = z.detach() == 0
+            share, amount = share.masked_fill_(cancelled, 0.0), torch.where(cancelled, relevance, amount)
+        return add(_contributions(affine, inputs, z, share), spread_equally(affine, inputs, amount))
 
     return rule
 

@@ -220,11 +220,12 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 @operation("add", "__add__", "__radd__", "__iadd__")
 def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
-    return summed(input, scaled(other, alpha), settings.rule_for("sum"), masks=True)
+    rule = settings.rule_for("sum")
+    return summed(input, scaled(other, alpha), rule, _unmasked(rule, settings.bias == "redistribute"))
 
 
-def summed(input: Tensor, other: Tensor, rule: Rule, *, masks: bool = False) -> Tensor:
-    """Run a sum; each summand takes its share, and a constant is a bias, or may be an additive mask."""
+def summed(input: Tensor, other: Tensor, rule: Rule, with_constant: Rule | None = None) -> Tensor:
+    """Run a sum; each summand takes its share, and a constant is a bias, or follows a rule of its own."""
     if depends(input) and depends(other):
         if input.shape != other.shape:
             shape = torch.broadcast_shapes(input.shape, other.shape)
@@ -234,11 +235,15 @@ def summed(input: Tensor, other: Tensor, rule: Rule, *, masks: bool = False) -> 
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
     operation = Affine("sum", _plus_bias, None, constant, constant)
     x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
-    return _carried(operation, _unmasked(rule) if masks else rule, x)
+    return _carried(operation, with_constant or rule, x)
 
 
-def _unmasked(rule: Rule) -> Rule:
-    """Pass relevance on where an additive mask adds 0, as in batches without one, and none where it hides."""
+def _unmasked(rule: Rule, spread: bool) -> Rule:
+    """Pass relevance on where an additive mask adds 0, as in batches without one, and none where it hides.
+
+    What falls to hidden places all the same, as the share of a constant joined to them, is divided equally among the
+    others with `spread`.
+    """
 
     def share(sum: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         added = cast(Tensor, sum.bias)
@@ -250,6 +255,10 @@ def _unmasked(rule: Rule) -> Rule:
         rest = added.masked_fill(hidden, 0.0)
         with torch.enable_grad():
             z = z.masked_fill(hidden, 0.0)
+        if spread and relevance.dim() > 1:
+            seen, axes = ~hidden.expand(relevance.shape), tuple(range(1, relevance.dim()))
+            lost = relevance.masked_fill(seen, 0.0).sum(axes, keepdim=True)
+            relevance = relevance + lost / seen.sum(axes, keepdim=True).clamp(min=1)
         shares = rule(replace(sum, bias=rest, offset=rest), inputs, z, relevance)
         return (torch.where(rest == 0, relevance.masked_fill(hidden, 0.0), shares[0]),)
 

@@ -1,5 +1,7 @@
 """Relevance is neither lost nor made: every layer through which all of it passes sums to the start score."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -68,6 +70,37 @@ def test_single_precision(name, rule):
     case = CASES[name]
     inputs = case.inputs.float() if case.inputs.is_floating_point() else case.inputs
     check(case.network().float(), inputs, case.layers, 1e-4, bias="redistribute", rule=rule)
+
+
+def attention_by_hand(net, x, sinks, mask, shift):
+    """Attention in steps: a mask of the causal order and of padding, sinks beside the keys, the maximum subtracted."""
+    x = net.first(x.unflatten(1, (5, 6)))
+    queries, keys, values = (
+        one.unflatten(2, (2, 3)).transpose(1, 2) for one in (net.queries(x), net.keys(x), net.values(x))
+    )
+    weights = queries @ keys.transpose(2, 3) * 0.5
+    if mask:
+        hidden = torch.full((len(x), 1, 5, 5), torch.finfo(x.dtype).min, dtype=x.dtype).triu(1)
+        hidden[::2, ..., -1] = torch.finfo(x.dtype).min
+        weights = weights + hidden
+    if sinks:
+        weights = torch.cat([weights, net.sinks.weight[:, :1, None].expand(len(x), 2, 5, 1)], -1)
+    if shift:
+        weights = weights - weights.max(-1, keepdim=True).values
+    weights = weights.softmax(-1)[..., :5]
+    return net.out((weights @ values).transpose(1, 2).flatten(2).mean(1))
+
+
+@pytest.mark.parametrize("rule", ["z", "epsilon"])
+@pytest.mark.parametrize("form", list(itertools.product((False, True), repeat=3)), ids=str)
+def test_attention_in_steps_with_sinks_masks_and_the_maximum_subtracted(form, rule):
+    parts = {name: nn.Linear(6, 6) for name in ("first", "queries", "keys", "values")}
+    network = settle(
+        Written(lambda net, x: attention_by_hand(net, x, *form), **parts, sinks=nn.Linear(2, 2), out=nn.Linear(6, 3))
+    )
+    inputs = torch.randn(4, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    check(network, inputs, ["first"], 1e-9, bias="redistribute", rule=rule)
+    check(network.float(), inputs.float(), ["first"], 1e-3, bias="redistribute", rule=rule)
 
 
 @pytest.mark.parametrize("target", [1, np.array([2, 0, 1, 0])])

@@ -50,7 +50,13 @@ def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Modu
             )
     needed = sum(value.numel() for value in empty.parameters())
     head = MOST_LABELS * 1024
-    if needed > 2 * held + head or config.num_labels != len(configuration.class_names):
+    names = len(configuration.class_names)
+    if config.num_labels != names:
+        raise ModelError(
+            f"{configuration.where} names {names:,} classes, but describes a network with {config.num_labels:,} "
+            "outputs. Let id2label name every output, and leave num_labels out."
+        )
+    if needed > 2 * held + head:
         raise ModelError(
             f"{configuration.where} describes a network of {needed:,} numbers, but the weights hold {held:,}: config "
             "and weights are of different networks."

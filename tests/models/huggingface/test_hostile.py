@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.numpy import load_file, save_file
 
 from idc_core.errors import ModelError
@@ -106,6 +107,15 @@ def test_configurations(bert, name):
     changes, said = CONFIGS[name]
     change(bert, **changes)
     refused(bert, said)
+
+
+def test_names_of_fewer_classes_than_outputs(tmp_path):
+    sizes = {"image_size": 32, "hidden_sizes": [8] * 4, "depths": [1] * 4, "num_attention_heads": [1] * 4}
+    config = transformers.PvtConfig(id2label={0: "a", 1: "b", 2: "c"}, **sizes)  # which has 1,000 outputs all the same
+    transformers.PvtForImageClassification(config).save_pretrained(tmp_path)
+    picture_settings = {"size": {"height": 32, "width": 32}, "image_processor_type": "PvtImageProcessor"}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(picture_settings))
+    refused(tmp_path, "names 3 classes, but describes a network with 1,000 outputs")
 
 
 def test_code_beside_it_is_never_run(bert, tmp_path):
