@@ -215,23 +215,24 @@ def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
     epsilon, gamma = (idc.RelevanceSettings(rule, bias="redistribute") for rule in ("epsilon", "gamma"))
     try:
         start = _scores(model, inputs).max(1)
-        error = _missing(model, inputs, place, epsilon, start)
-        if error <= CONSERVED:
-            return {"relevance": error, "relevance_at": place}
-        lost = said_lost(model, inputs[:1], epsilon)
-        error = _missing(model, inputs, place, gamma, start) if lost else error
+        errors = _missing(model, inputs, place, epsilon, start)
+        if errors.max() <= CONSERVED:
+            return {"relevance": float(errors.max()), "relevance_at": place}
+        worst = int(errors.argmax())
+        lost = said_lost(model, inputs[worst : worst + 1], epsilon)
+        errors = _missing(model, inputs, place, gamma, start) if lost else errors
     except idc.IdcError as refusal:
         return {"relevance_refused": str(refusal).splitlines()[0]}
-    return {"relevance": error, "relevance_at": place, "relevance_lost": lost}
+    return {"relevance": float(errors.max()), "relevance_at": place, "relevance_lost": lost}
 
 
 def _missing(
     model: Network, inputs: NDArray[np.generic], place: str, settings: idc.RelevanceSettings, start: NDArray[np.float64]
-) -> float:
-    """Return the largest difference of the sum of relevance from the scores, of the largest score."""
+) -> NDArray[np.float64]:
+    """Return the difference of each input's sum of relevance from its score, of the largest score."""
     found = idc.relevance(model, inputs, [place], settings)[place].astype(np.float64)
     sums = found.reshape(len(found), -1).sum(1)
-    return float(np.abs(sums - start).max() / max(float(np.abs(start).max()), 1e-30))
+    return np.abs(sums - start) / max(float(np.abs(start).max()), 1e-30)
 
 
 def run(name: str, most: int, home: str, telling: Connection) -> None:

@@ -208,12 +208,12 @@ def _found(
 
 
 def _before_scores(network: nn.Module, seen: Survey | None, inputs: Tensor | None, weighted: list[str]) -> str:
-    """Return the last layer with weights before those that give the scores: of two heads neither is one."""
+    """Return the last layer with weights that the last one is computed from: of two heads neither is one."""
     if len(weighted) == 1 or seen is None or inputs is None or not isinstance(seen.scores, Tensor):
         return weighted[max(0, len(weighted) - 2)]
     *before, last = weighted
     for name in reversed(before):
-        if not _gives_scores(seen, name) or _leads(network, inputs, name, last):
+        if _leads(network, inputs, name, last):
             return name
     return weighted[-2]
 
@@ -228,7 +228,9 @@ def _leads(network: nn.Module, inputs: Tensor, layer: str, other: str) -> bool:
     """Whether one layer is computed from another one."""
     held: dict[str, Tensor] = {}
 
-    def begins(module: nn.Module, given: object, output: Tensor) -> Tensor:
+    def begins(module: nn.Module, given: object, output: object) -> Tensor | None:
+        if not isinstance(output, Tensor):
+            return None
         held[layer] = output.detach().requires_grad_()
         return held[layer]
 
@@ -240,7 +242,7 @@ def _leads(network: nn.Module, inputs: Tensor, layer: str, other: str) -> bool:
         with torch.enable_grad():
             network(inputs)
             (gradient,) = torch.autograd.grad(held[other].sum(), held[layer], allow_unused=True)
-    except RuntimeError:  # no gradients pass, so that nothing is told
+    except (RuntimeError, KeyError):  # no gradients pass, or it gives several arrays, so that nothing is told
         return True
     finally:
         for hook in hooks:

@@ -11,6 +11,7 @@ from idc_core.analysis.network_check import check_network
 from idc_core.datasets import DATASETS
 from idc_core.errors import ModelError
 from idc_core.models import MODELS
+from idc_core.models.huggingface.layers import offered_layers
 from idc_core.models.onnx import load_onnx
 from idc_core.models.outputs import Output, likeliest
 
@@ -144,6 +145,32 @@ def test_outputs_of_a_setup_file_are_told_by_width_and_taken_by_name():
     idc.network("none", data="faces", output="landmarks")(Heads)
     with pytest.raises(ModelError, match=r"has no output 'landmarks'; its outputs are box, heads.0, heads.1"):
         idc.load_model("none")
+
+
+class Pooled(nn.Module):
+    """A pooled summary beside the scores, as vision models of contrastive training have one: it runs, and is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.pool, self.classes = nn.Linear(6, 5), nn.MultiheadAttention(5, 1), nn.Linear(5, 2)
+        self.summary = nn.Linear(5, 3)
+
+    def forward(self, x):
+        seen = torch.relu(self.hidden(x))
+        self.summary(self.pool(seen, seen, seen)[0])
+        return self.classes(seen)
+
+
+def test_the_default_layer_is_one_that_the_scores_are_computed_from():
+    two_classes()
+    idc.network("pooled", data="faces")(Pooled)
+    card = idc.load_model("pooled").card
+    assert card.default_layer == "hidden"
+    assert "summary" in card.layers
+
+
+def test_an_attention_with_its_projections_is_offered_as_a_whole():
+    assert offered_layers(Pooled()) == ("hidden", "pool", "classes", "summary")
 
 
 class Map(nn.Module):

@@ -9,7 +9,8 @@ def offered_layers(network: nn.Module) -> tuple[str, ...]:
     """Return the names of blocks, attentions, units between the two dense layers of a block, and the layers around.
 
     A block is an item of a `ModuleList` that has parts of its own. Of a block are offered itself, its attentions, and
-    its widest layer with weights. Of what lies outside of all blocks, every layer with weights is.
+    its widest layer with weights. Of what lies outside of all blocks, every layer with weights is, but those within an
+    `nn.MultiheadAttention`, which runs as a whole.
     """
     blocks = [
         f"{before}.{number}" if before else number
@@ -22,9 +23,11 @@ def offered_layers(network: nn.Module) -> tuple[str, ...]:
     for block in blocks:
         within = [name for name in blocks if name.startswith(f"{block}.")]
         layers |= _of_block(network, block, within)
+    whole = [name for name, module in network.named_modules() if isinstance(module, nn.MultiheadAttention)]
     for name, module in network.named_modules():
-        outside = not any(name == block or name.startswith(f"{block}.") for block in blocks)
-        if outside and _width(module):
+        within_another = any(name == block or name.startswith(f"{block}.") for block in blocks)
+        part = any(name.startswith(f"{attention}.") for attention in whole)
+        if not (within_another or part) and (_width(module) or name in whole):
             layers.add(name)
     return tuple(name for name, _ in network.named_modules() if name in layers)
 
