@@ -85,11 +85,11 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
         fillcolor=colours.counts[0],
         line={"color": colours.accent, "width": 1.5},
     )
-    unit = "in each neuron's standard deviations" if scaled else "in units of activation"
+    unit = "standard deviations" if scaled else "units of activation"
     figure.update_xaxes(
         title="neurons", type="category", categoryarray=["important", *names], categoryorder="array", showgrid=False
     )
-    figure.update_yaxes(title=f"L2 distance moved, {unit}", rangemode="tozero")
+    figure.update_yaxes(title=f"L2 distance ({unit})", rangemode="tozero")
     return finish(figure, title, colours, height=420, wrap=wrap)
 
 
