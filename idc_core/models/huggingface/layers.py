@@ -25,9 +25,9 @@ def offered_layers(network: nn.Module) -> tuple[str, ...]:
         layers |= _of_block(network, block, within)
     whole = [name for name, module in network.named_modules() if isinstance(module, nn.MultiheadAttention)]
     for name, module in network.named_modules():
-        within_another = any(name == block or name.startswith(f"{block}.") for block in blocks)
+        in_block = any(name == block or name.startswith(f"{block}.") for block in blocks)
         part = any(name.startswith(f"{attention}.") for attention in whole)
-        if not (within_another or part) and (_width(module) or name in whole):
+        if not (in_block or part) and (_width(module) or name in whole):
             layers.add(name)
     return tuple(name for name, _ in network.named_modules() if name in layers)
 
