@@ -124,6 +124,8 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         if affine.pointwise and bias == "absorb":
             return _point_by_point(inputs, affine.weight, z.detach(), relevance, size)
+        if affine.pointwise and bias == "redistribute" and len(inputs) == 1:
+            return (relevance,)  # all of it; shares of an input and a bias that cancel would lose their digits
         share = quotient(relevance, z.detach(), size)
         if bias == "absorb":
             return _contributions(affine, inputs, z, share)

@@ -233,7 +233,7 @@ def summed(input: Tensor, other: Tensor, rule: Rule, with_constant: Rule | None 
         return _carried(Affine("sum", _total, pointwise=True), rule, input, other)
     (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    operation = Affine("sum", _plus_bias, None, constant, constant)
+    operation = Affine("sum", _plus_bias, None, constant, constant, pointwise=True)
     x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
     return _carried(operation, with_constant or rule, x)
 

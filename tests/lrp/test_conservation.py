@@ -103,6 +103,25 @@ def test_attention_in_steps_with_sinks_masks_and_the_maximum_subtracted(form, ru
     check(network.float(), inputs.float(), ["first"], 1e-3, bias="redistribute", rule=rule)
 
 
+CANCELLED = {
+    "detached": lambda x: x - x.detach().amax(-1, keepdim=True),
+    "number": lambda x: x.clamp(max=1.0) - 1.0,
+    "added": lambda x: torch.add(x.clamp(max=1.0), -1.0),
+    "tensor": lambda x: x.clamp(max=1.0) - torch.ones(6, dtype=x.dtype),
+}
+"""What takes constants from values that are often the same."""
+
+
+@pytest.mark.parametrize("rule", ["z", "epsilon", "gamma", "alpha-beta"])
+@pytest.mark.parametrize("name", CANCELLED)
+def test_a_constant_that_cancels_a_value_before_a_softmax(name, rule):
+    network = settle(
+        Written(lambda net, x: net.out(CANCELLED[name](net.a(x)).softmax(-1)), a=nn.Linear(6, 6), out=nn.Linear(6, 3))
+    )
+    check(network, 3 * ROWS, ["a"], 1e-9, bias="redistribute", rule=rule)
+    check(network.float(), 3 * ROWS.float(), ["a"], 1e-3, bias="redistribute", rule=rule)
+
+
 @pytest.mark.parametrize("target", [1, np.array([2, 0, 1, 0])])
 def test_another_class_than_the_predicted_one(target):
     case = CASES["convolutional block"]

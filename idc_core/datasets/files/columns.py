@@ -75,7 +75,7 @@ def value_type(column: pa.ChunkedArray) -> pa.DataType:
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
-def is_plain(column: pa.ChunkedArray) -> bool:
+def is_flat(column: pa.ChunkedArray) -> bool:
     """Whether a column holds single values, not lists or records."""
     import pyarrow as pa
 

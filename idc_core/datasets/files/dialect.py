@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from idc_core.datasets.files.names import plain_name, told_apart
+from idc_core.datasets.files.names import tidy_name, told_apart
 from idc_core.errors import DataError
 
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -127,7 +127,7 @@ def _sign_of(text: str, signs: Sequence[str]) -> tuple[str, bool]:
 
 def _of_rows(dialect: Dialect, rows: list[list[str]], text: str) -> Dialect:
     """Return the names and the beginning of a table by its first rows."""
-    first = [plain_name(cell) for cell in rows[0]] if rows else []
+    first = [tidy_name(cell) for cell in rows[0]] if rows else []
     is_padded = len(first) > 1 and all(cell.startswith(" ") for row in rows for cell in row[1:] if cell)
     dialect = replace(dialect, is_padded=is_padded)
     if not _is_heading(first, rows[1:]):
@@ -180,7 +180,7 @@ def _names_above(titles: str, sign: str, rows: Sequence[Sequence[str]]) -> tuple
     last = (titles.splitlines() or [""])[-1]
     if not last.startswith("#") or not rows or not any(map(_NUMBER.fullmatch, rows[0])):
         return ()
-    names = told_apart([plain_name(name) for name in last.lstrip("# \t").split(sign)])
+    names = told_apart([tidy_name(name) for name in last.lstrip("# \t").split(sign)])
     return tuple(names) if len(names) == len(rows[0]) > 1 else ()
 
 

@@ -11,7 +11,7 @@ _UNSEEN = "\ufeff\u200b\u2060"
 _PLACE = re.compile(r" \(column \d+\)$")
 
 
-def plain_name(name: str) -> str:
+def tidy_name(name: str) -> str:
     """Return a name without blanks around, with single ones inside, and without marks that nobody sees."""
     return " ".join(name.translate(dict.fromkeys(map(ord, _UNSEEN))).split())
 
@@ -36,5 +36,5 @@ def found_name(given: str, names: Sequence[str]) -> str | None:
     """Return the one of these names that a person means: the same, or the only one that differs in blanks alone."""
     if given in names:
         return given
-    alike = [name for name in names if plain_name(name) == plain_name(given)]
+    alike = [name for name in names if tidy_name(name) == tidy_name(given)]
     return alike[0] if len(alike) == 1 else None

@@ -21,7 +21,7 @@ from idc_core.datasets.files.columns import (
     first_other,
     gaps_of,
     is_date,
-    is_plain,
+    is_flat,
     is_rows,
     is_text,
     numbers_of,
@@ -187,7 +187,7 @@ def _likely_target(table: pa.Table) -> str:
     """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
     every: list[str] = table.column_names
     names = [name for name in every if not _is_numbering(name) and name.strip().lower() != _SPLIT]
-    counts = {name: distinct(table.column(name)) for name in names if is_plain(table.column(name))}
+    counts = {name: distinct(table.column(name)) for name in names if is_flat(table.column(name))}
     few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
     whole = [name for name in few if name not in words and _is_whole(table.column(name))]
@@ -225,7 +225,7 @@ def _tells(column: pa.ChunkedArray, target: pa.ChunkedArray) -> bool:
     """Whether each of the values of a column, which come again, stands beside one target alone."""
     import pyarrow as pa
 
-    if not (is_plain(column) and is_plain(target)):
+    if not (is_flat(column) and is_flat(target)):
         return False
     values = distinct(column)
     pairs = pa.table({"a": column, "b": target}).group_by(["a", "b"]).aggregate([])
@@ -298,12 +298,12 @@ def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: s
 
 def _wordiest(table: pa.Table, names: Sequence[str]) -> str:
     """Return the column with the most different values: texts have more of them than categories."""
-    plain = [name for name in names if is_plain(table.column(name))]
+    plain = [name for name in names if is_flat(table.column(name))]
     return max(plain, key=lambda name: distinct(table.column(name)), default=names[0])
 
 
 def _has_nothing(column: pa.ChunkedArray) -> bool:
-    return is_plain(column) and bool(gaps_of(column, True).all())
+    return is_flat(column) and bool(gaps_of(column, True).all())
 
 
 def _has_numbers(column: pa.ChunkedArray) -> bool:
