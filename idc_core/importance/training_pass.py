@@ -197,7 +197,7 @@ def sum_relevance(
         classes = arrays["classes", ""]
         done = start + len(classes)
         for layer in layers:
-            _check_finite(layer, start, arrays["active", layer], arrays["relevance", layer], how.rule)
+            check_finite(layer, start, arrays["active", layer], arrays["relevance", layer], how.rule)
         used = slice(None) if truth is None else classes == _rows(truth, start, done)
         for layer in layers:
             importance[layer] = importance[layer] + ranked.total(arrays["relevance", layer][used])
@@ -207,10 +207,13 @@ def sum_relevance(
     return RelevanceSums(importance, dense)
 
 
-def _check_finite(
+def check_finite(
     layer: str, start: int, active: NDArray[np.floating], relevance: NDArray[np.floating], rule: str
 ) -> None:
-    """Refuse numbers of a layer that are not finite; the first input with such is named."""
+    """Raise SettingError, which names the first input, where relevance (n, neurons) by a rule is not finite.
+
+    Of activations it raises as `check_activations`; `start` as there.
+    """
     check_activations(layer, start, active)
     if (row := first_unsound(relevance)) is not None:
         other = "" if rule == "epsilon" else ", or use the epsilon rule"

@@ -1,0 +1,190 @@
+"""The inputs in which a neuron mattered most, against a slow version; and where in them it looks."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.importance.maximisation import Strongest, locate, shares_of_relevance, strongest_inputs
+from idc_core.importance.receptive import Fields, receptive_fields
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing.trace import collect, trace
+
+
+class Small(nn.Module):
+    """Two convolutions with pooling between, and scores."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.conv1, self.pool = nn.Conv2d(1, 4, 3), nn.MaxPool2d(2)
+        self.conv2 = nn.Conv2d(4, 5, 3, stride=2, padding=1)
+        self.scores = nn.Linear(5 * 4 * 4, 3)
+
+    def forward(self, x):
+        x = self.pool(torch.relu(self.conv1(x)))
+        return self.scores(torch.relu(self.conv2(x)).flatten(1))
+
+
+def pictures(n=23, side=16, seed=0):
+    return np.random.default_rng(seed).random((n, 1, side, side), np.float32)
+
+
+def slow(values, k):
+    """Sort every neuron's inputs by hand: (k, neurons) positions."""
+    columns = [sorted(range(len(values)), key=lambda i: (-column[i], i))[:k] for column in values.T]
+    return np.array(columns).T
+
+
+def one_by_one(model, inputs, layer, by, target):
+    """Values and places of each input alone, from the pass's own definitions."""
+    values, places = [], []
+    for row, given in enumerate(inputs):
+        label = target if isinstance(target, str) else [target[row]]
+        batch = next(trace(model, given[None], [layer], None if by == "activation" else SETTINGS, target=label))
+        held = (batch.relevance if by == "relevance" else batch.activations)[layer][0].flatten(1).double().numpy()
+        total = held.sum(1) if by == "relevance" else held.mean(1)
+        values.append(total / np.abs(total).sum() if by == "relevance" else total)
+        places.append(held.argmax(1))
+    return np.array(values), np.array(places)
+
+
+SETTINGS = RelevanceSettings()
+
+
+@pytest.mark.parametrize(
+    ("by", "target"), [("relevance", "predicted"), ("relevance", "given"), ("activation", "predicted")]
+)
+def test_equals_a_slow_version_for_any_batch_size(by, target):
+    model, inputs = Small(), pictures()
+    target = target if target == "predicted" else np.arange(len(inputs)) % 3
+    values, places = one_by_one(model, inputs, "conv2", by, target)
+    expected = slow(values, 8)
+    for size in (1, 5, None):
+        found = strongest_inputs(model, inputs, "conv2", by=by, target=target, batch_size=size)
+        assert (found.inputs == expected).all()
+        assert found.values == pytest.approx(np.take_along_axis(values, expected, 0), rel=1e-4, abs=1e-6)
+        assert (found.places == np.take_along_axis(places, expected, 0)).all()
+
+
+def test_kept_rows_give_the_same_and_only_what_was_chosen_runs_again(monkeypatch):
+    model, inputs = Small(), pictures(40)
+    whole = strongest_inputs(model, inputs, "conv1", k=2)
+    rows = shares_of_relevance(collect(model, inputs, ["conv1"], SETTINGS).relevance["conv1"])
+    found = Strongest.of(rows, 2)
+    assert (found.places == -1).all()
+    ran = []
+
+    def counted(model, given, *args, **options):
+        ran.append(len(given))
+        return trace(model, given, *args, **options)
+
+    monkeypatch.setattr("idc_core.importance.maximisation.trace", counted)
+    found = locate(model, inputs, "conv1", found)
+    assert (found.inputs == whole.inputs).all()
+    assert (found.places == whole.places).all()
+    assert ran == [len(np.unique(whole.inputs))]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 20])
+def test_halves_merge_to_the_whole_and_equals_come_in_their_order(cut):
+    values = np.random.default_rng(cut).integers(0, 3, (23, 6)).astype(float)  # many equal ones
+    whole = Strongest.of(values, 8)
+    assert (whole.inputs == slow(values, 8)).all()
+    merged = Strongest.of(values[:cut], 8).merge(Strongest.of(values[cut:], 8))
+    assert (merged.inputs == whole.inputs).all()
+    assert (merged.values == whole.values).all()
+    assert merged.seen == 23
+    assert Strongest.of(values[:3], 8).inputs.shape == (3, 6)
+
+
+def test_shares_of_an_input_without_relevance_are_nought():
+    shares = shares_of_relevance(np.array([[1.0, -3.0], [0.0, 0.0]]))
+    assert shares.tolist() == [[0.25, -0.75], [0.0, 0.0]]
+
+
+def test_refuses_what_it_cannot_rank_by():
+    model, inputs = Small(), pictures(2)
+    with pytest.raises(SettingError, match="'relevance' or 'activation', not 'size'"):
+        strongest_inputs(model, inputs, "conv1", by="size")
+    with pytest.raises(SettingError, match="k must be"):
+        strongest_inputs(model, inputs, "conv1", k=0)
+    inputs[1] = np.nan
+    with pytest.raises(DataError, match="Input 1 gives activations"):
+        strongest_inputs(model, inputs, "conv1")
+
+
+def by_hand(chain, extent):
+    """Receptive fields along one axis from kernel, stride and padding of each layer in turn."""
+    fields = [(i, i + 1) for i in range(extent)]
+    for kernel, stride, padding in chain:
+        size = (len(fields) + 2 * padding - kernel) // stride + 1
+        windows = [(stride * i - padding, stride * i - padding + kernel) for i in range(size)]
+        fields = [(fields[max(a, 0)][0], fields[min(b, len(fields)) - 1][1]) for a, b in windows]
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("layer", "chain"),
+    [("conv1", [(3, 1, 0)]), ("pool", [(3, 1, 0), (2, 2, 0)]), ("conv2", [(3, 1, 0), (2, 2, 0), (3, 2, 1)])],
+)
+def test_receptive_fields_are_those_of_the_layers_parameters(layer, chain):
+    fields = receptive_fields(Small(), layer, pictures(1)[0])
+    assert fields.rows.tolist() == fields.columns.tolist() == [list(field) for field in by_hand(chain, 16)]
+    assert not fields.whole
+
+
+def test_fields_of_dense_layers_tokens_and_large_pictures():
+    assert receptive_fields(Small(), "scores", pictures(1)[0]).whole
+
+    class Tokens(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cut, self.scores = nn.Conv2d(1, 6, 4, 4), nn.Linear(6, 2)
+            self.mix = nn.Linear(6, 6)
+
+        def forward(self, x):
+            tokens = self.cut(x).flatten(2).transpose(1, 2)
+            return self.scores(self.mix(torch.cat([tokens.mean(1, keepdim=True), tokens], 1)).mean(1))
+
+    patches = receptive_fields(Tokens(), "mix", pictures(1)[0])
+    assert patches.before == 1
+    assert patches.size == (4, 4)
+    assert patches.boxes(np.array([0, 1, 2, 16])).tolist() == [[0, 0], [0, 0], [0, 4], [12, 12]]
+    large = receptive_fields(
+        nn.Sequential(nn.Conv2d(1, 1, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten()), "0", pictures(1, 80)[0]
+    )
+    exact = np.array([(i, i + 3) for i in range(78)])
+    assert (large.rows[:, 0] <= exact[:, 0]).all()
+    assert (large.rows[:, 1] >= exact[:, 1]).all()
+    assert large.size == (6, 6)
+    with pytest.raises(UnsupportedOperationError, match="need a picture"):
+        receptive_fields(Small(), "conv1", np.zeros(4, np.int64))
+
+
+def test_boxes_have_one_size_and_stay_inside():
+    fields = Fields(np.array([[0, 2], [1, 4], [3, 5]]), np.array([[0, 2], [1, 4], [3, 5]]), 5, 5)
+    assert fields.boxes(np.arange(9)).tolist() == [[a, b] for a in (0, 1, 2) for b in (0, 1, 2)]
+    picture = np.arange(25.0).reshape(1, 1, 5, 5)
+    assert fields.crop(picture, np.array([8]))[0, 0].tolist() == picture[0, 0, 2:, 2:].tolist()
+    assert fields.crop(picture, np.array([0]), (5, 5))[0].tolist() == picture[0].tolist()
+
+
+def test_the_crops_of_a_channel_that_detects_a_patch_hold_the_patch():
+    rng = np.random.default_rng(0)
+    patch = rng.choice([-1.0, 1.0], (4, 4)).astype(np.float32)
+    inputs = 0.2 * rng.standard_normal((200, 1, 20, 20)).astype(np.float32)
+    corners = rng.integers(0, 17, (200, 2))
+    planted = np.arange(200) % 2 == 0
+    for number in np.flatnonzero(planted):
+        top, left = corners[number]
+        inputs[number, 0, top : top + 4, left : left + 4] += patch
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 6, 4), nn.ReLU(), nn.MaxPool2d(17), nn.Flatten(), nn.Linear(6, 2))
+    with torch.no_grad():
+        model[0].weight[2] = torch.from_numpy(patch)[None]
+        model[4].weight[1, 2] = 1.0
+    found, fields = strongest_inputs(model, inputs, "0"), receptive_fields(model, "0", inputs[0])
+    held = (fields.boxes(found.places[:, 2]) == corners[found.inputs[:, 2]]).all(1) & planted[found.inputs[:, 2]]
+    assert held.mean() >= 0.95
