@@ -12,7 +12,7 @@ export default function ({ data, parentElement }) {
   function move(event) {
     clearTimeout(waiting);
     const plot = event.target.closest?.(`.st-key-${CSS.escape(data.plot)} .js-plotly-plot`);
-    if (!plot) card.hidden = true;
+    if (!plot) hide();
     else waiting = setTimeout(() => show(plot._hoverdata?.[0]?.customdata, event), LATER_MS);
   }
 
@@ -32,12 +32,23 @@ export default function ({ data, parentElement }) {
     });
   }
 
+  // Whatever takes the mark from under the pointer takes the picture away: no move tells of it.
+  function hide() {
+    clearTimeout(waiting);
+    card.hidden = true;
+  }
+
+  hide();
   // With new data this function runs again, but what it returned runs only at the end: older listeners must go.
   parentElement.listening?.abort();
   const listening = (parentElement.listening = new AbortController());
-  document.addEventListener("mousemove", move, { signal: listening.signal });
+  const { signal } = listening;
+  document.addEventListener("mousemove", move, { signal });
+  document.documentElement.addEventListener("mouseleave", hide, { signal });
+  for (const kind of ["scroll", "keydown", "mousedown"]) document.addEventListener(kind, hide, { signal, capture: true });
+  window.addEventListener("blur", hide, { signal });
   return () => {
-    clearTimeout(waiting);
+    hide();
     listening.abort();
   };
 }

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.input_images import pictures
 from idc_core.figures.palette import ON_FILL, palette, suite_style
-from idc_core.figures.style import bar_panels, finish, finish_panels, panels
+from idc_core.figures.style import bar_panels, finish, finish_panels, numbered, panels
 
 _BINS = 15
 """Odd, so that sizes that are equal but for rounding lie in the middle one."""
@@ -78,13 +78,11 @@ def confusions(
             z=shown,
             x=places,
             y=places,
-            zmin=1,
-            zmax=max(2, most),
+            zmin=0,
+            zmax=most,
             colorscale=colours.scale,
             xgap=1,
             ygap=1,
-            texttemplate="%{z}",
-            textfont={"color": ON_FILL, "size": 11},
             hoverongaps=False,
             showscale=column == 2,
             colorbar={"title": {"text": "inputs", "side": "right"}, "thickness": 12},
@@ -93,6 +91,8 @@ def confusions(
             row=1,
             col=column,
         )
+        texts = [[f"{count:,}" if count else "" for count in row] for row in counts]
+        numbered(figure, texts, counts / most, colours.scale, row=1, col=column)
         corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5], [np.nan, np.nan]])
         frames = np.concatenate([corners + place for place in places])
         figure.add_scatter(

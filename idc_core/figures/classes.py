@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from idc_core.confusion.distance import fold
 from idc_core.confusion.evaluation import Curve
-from idc_core.figures.palette import ON_FILL, Palette, palette
+from idc_core.figures.palette import ON_FILL, Palette, at, ink_on, palette
 from idc_core.figures.style import SHORT, finish
 
 MOST_CLICKABLE = 40
@@ -52,12 +52,20 @@ def distance_map(
     labels = [_group_name(group, names) for group in groups]
     small = len(order) <= MOST_CLICKABLE
     place = {int(number): row for row, group in enumerate(groups) for number in group}
-    steps = np.linspace(0, 1, len(colours.counts))
+    nearest, farthest = float(np.nanmin(folded, initial=np.inf)), float(np.nanmax(folded, initial=-np.inf))
+
+    def ink(first: int, second: int) -> str:
+        """Return the colour of what is written on a pair's square."""
+        closeness = (farthest - float(distance[first, second])) / ((farthest - nearest) or 1.0)
+        return ink_on(at(colours.scale, closeness))
+
     heatmap = go.Heatmap(
         z=np.asarray(folded, np.float32),
+        zmin=nearest,
+        zmax=farthest,
         xgap=int(small),
         ygap=int(small),
-        colorscale=list(zip(steps.tolist(), colours.counts[::-1], strict=True)),
+        colorscale=[(1 - place, colour) for place, colour in reversed(colours.scale)],
         hoverongaps=False,
         colorbar={"title": {"text": "distance", "side": "right"}, "thickness": 12},
         hoverinfo="skip" if small else "z",
@@ -66,9 +74,9 @@ def distance_map(
         heatmap.update(x=labels, y=labels, hovertemplate="%{y}<br>%{x}<br>distance %{z:.4g}<extra></extra>")
     figure = go.Figure(heatmap)
     if small:
-        _squares(figure, distance, order, names)
+        _squares(figure, distance, order, names, ink)
         for key, pairs in marks.items():
-            _marks(figure, key, pairs, place, colours)
+            _marks(figure, key, pairs, place, colours, ink)
     ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickmode": "array"} if small else {}
     size = {"showgrid": False, "zeroline": False, "ticks": "outside" if small else ""}
     longest = max((len(label) for label in labels), default=0) if small else 0
@@ -92,7 +100,13 @@ def _group_name(group: NDArray[np.int64], names: Sequence[str]) -> str:
     return f"{names[group[0]]} to {names[group[-1]]} ({len(group)})"
 
 
-def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[np.int64], names: Sequence[str]) -> None:
+def _squares(
+    figure: go.Figure,
+    distance: NDArray[np.floating],
+    order: NDArray[np.int64],
+    names: Sequence[str],
+    ink: Callable[[int, int], str],
+) -> None:
     """Lay invisible marks over the squares: those of a heatmap cannot be clicked."""
     rows, columns = np.nonzero(~np.eye(len(order), dtype=bool))
     first, second = order[rows], order[columns]
@@ -107,7 +121,7 @@ def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[n
         customdata=[f"{a}-{b}" for a, b in zip(first, second, strict=True)],
         text=[f"{value:.2f}" for value in values] if numbers else None,
         textposition="middle center",
-        textfont={"size": 10, "color": ON_FILL},
+        textfont={"size": 11, "color": [ink(*pair) for pair in zip(first, second, strict=True)]},
         hovertext=[
             f"{names[a]} and {names[b]}<br>distance {v:.4g}" for a, b, v in zip(first, second, values, strict=True)
         ],
@@ -115,13 +129,21 @@ def _squares(figure: go.Figure, distance: NDArray[np.floating], order: NDArray[n
     )
 
 
-def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping[int, int], colours: Palette) -> None:
+def _marks(
+    figure: go.Figure,
+    key: str,
+    pairs: NDArray[np.int64],
+    place: Mapping[int, int],
+    colours: Palette,
+    ink: Callable[[int, int], str],
+) -> None:
     """Mark pairs in the lower half, off the middle of their squares, where a number may stand."""
     label, symbol = _MARKS[key]
-    drawn = [(place[a], place[b]) for a, b in pairs.tolist() if a in place and b in place]
-    # Squares are pale on either ground, the legend lies on the ground itself: a mark for each.
-    for ink, x, y, shown in (
-        (ON_FILL, [min(pair) + 0.36 for pair in drawn], [max(pair) - 0.15 for pair in drawn], False),
+    there = [(a, b) for a, b in pairs.tolist() if a in place and b in place]
+    drawn = [(place[a], place[b]) for a, b in there]
+    # The legend lies on the ground, marks on squares of any colour.
+    for shades, x, y, shown in (
+        ([ink(*pair) for pair in there], [min(pair) + 0.36 for pair in drawn], [max(p) - 0.15 for p in drawn], False),
         (colours.ink, [None], [None], True),
     ):
         figure.add_scatter(
@@ -132,7 +154,7 @@ def _marks(figure: go.Figure, key: str, pairs: NDArray[np.int64], place: Mapping
             hoverinfo="skip",
             showlegend=shown,
             legendgroup=key,
-            marker={"symbol": symbol, "size": 7, "color": ink, "line": {"width": 1.6, "color": ink}},
+            marker={"symbol": symbol, "size": 7, "color": shades, "line": {"width": 1.6, "color": shades}},
         )
 
 

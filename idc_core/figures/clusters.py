@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,7 +15,7 @@ from plotly.subplots import make_subplots
 from idc_core.analysis.cluster_choices import ClusterChoice
 from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
-from idc_core.figures.style import finish, finish_panels, panels
+from idc_core.figures.style import finish, finish_panels, panels, spread
 
 _BINS = 40
 """Bars a histogram has."""
@@ -227,7 +228,8 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
             y=[groups.silhouettes[k] for k in tried],
             mode="lines+markers",
             name=name,
-            line={"color": colours.accent if index % 2 == 0 else colours.ink, "dash": dashes[index % len(dashes)]},
+            line={"color": colours.lines[index % len(colours.lines)], "dash": dashes[index % len(dashes)]},
+            showlegend=False,
             marker={
                 "symbol": ["star" if k == groups.k else "circle" for k in tried],
                 "size": [14 if k == groups.k else 6 for k in tried],
@@ -236,8 +238,20 @@ def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str
         )
     figure.update_xaxes(title="number of clusters k", dtick=1)
     figure.update_yaxes(title="mean silhouette (\u22121 to 1)")
-    # Room for half of the last number: plotly would make it by drawing everything again.
-    return finish(figure, title, colours, height=390).update_layout(margin_r=24)
+    _name_ends(figure, colours)
+    finish(figure, title, colours, height=390)
+    return figure.update_layout(margin={"r": 24 + 7 * max(map(len, neurons)), "b": 60})
+
+
+def _name_ends(figure: go.Figure, colours: Palette) -> None:
+    """Write the names of lines behind their ends."""
+    values = [value for line in figure.data for value in line.y]
+    low, high = min(values), max(values)
+    heights = spread([line.y[-1] for line in figure.data], low, high, 0.06)
+    for line, height in zip(figure.data, heights, strict=True):
+        name = f'<span style="color:{line.line.color}">\u25cf</span> {escape(line.name)}'
+        place = {"x": line.x[-1], "y": height, "xanchor": "left", "xshift": 10}
+        figure.add_annotation(text=name, showarrow=False, font={"size": 12, "color": colours.ink}, **place)
 
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up")
@@ -260,29 +274,30 @@ def choices(
             label = f"{labels[name]}, zeros {'dropped' if dropped else 'kept'}"
             symbol = _SYMBOLS[index % len(_SYMBOLS)] + ("-open" if dropped else "")
             colour = (colours.accent, colours.error, colours.ink, colours.muted)[index % 4]
-            for column, values in (
-                (1, [choice.total for choice in line]),
-                (2, [100 * choice.score for choice in line]),
-            ):
+            # No line leads from the automatic choice to a number.
+            first = [choice for choice in line if choice.k is None]
+            apart = [*first, None, *(choice for choice in line if choice.k is not None)]
+            for column, value in ((1, _cells), (2, _covered)):
+                found_here = [None if one is None else places[id(one)] for one in apart]
                 figure.add_scatter(
-                    x=[_choice(choice.k) for choice in line],
-                    y=[float(value) for value in values],
+                    x=[_choice(None if one is None else one.k) for one in apart],
+                    y=[None if one is None else float(value(one)) for one in apart],
                     name=label,
                     mode="lines+markers",
                     legendgroup=label,
                     showlegend=column == 1,
                     line={"color": colour, "dash": "dot" if dropped else "solid", "width": 1.5},
                     marker={"symbol": symbol, "size": 10, "color": colour, "line": {"width": 1.5, "color": colour}},
-                    customdata=[places[id(choice)] for choice in line],
-                    text=[f"{one.covered:,} of {one.total:,} cells, IDC {100 * one.score:.3g} %" for one in line],
+                    customdata=found_here,
+                    text=["" if one is None else _spoken(one) for one in apart],
                     hovertemplate=f"{label}, %{{x}}<br>%{{text}}<br>click to use it<extra></extra>",
                     row=1,
                     col=column,
                 )
-    for column, value in ((1, float(present.total)), (2, 100 * present.score)):
+    for column, value in ((1, _cells), (2, _covered)):
         figure.add_scatter(
             x=[_choice(present.k)],
-            y=[value],
+            y=[value(present)],
             mode="markers",
             name="this setup",
             legendgroup="present",
@@ -293,17 +308,25 @@ def choices(
             marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 2}},
         )
     figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
-    figure.update_yaxes(
-        title="cells", range=_decades([choice.total for choice in found]), exponentformat="power", row=1, col=1
-    )
-    figure.update_yaxes(
-        title="covered (%)", range=_decades([100 * choice.score for choice in found]), tickformat="~g", row=1, col=2
-    )
+    figure.update_yaxes(title="cells", range=_decades(list(map(_cells, found))), exponentformat="power", row=1, col=1)
+    figure.update_yaxes(title="covered (%)", range=_decades(list(map(_covered, found))), tickformat="~g", row=1, col=2)
     figure.update_yaxes(type="log", dtick=1)
     finish(figure, title, colours, height=450)
     figure.update_annotations(font={"size": 13, "color": colours.ink})
     figure.update_layout(margin={"t": figure.layout.margin.t + 22})  # room between the title and the panels' titles
     return figure
+
+
+def _cells(choice: ClusterChoice) -> float:
+    return choice.total
+
+
+def _covered(choice: ClusterChoice) -> float:
+    return 100 * choice.score
+
+
+def _spoken(choice: ClusterChoice) -> str:
+    return f"{choice.covered:,} of {choice.total:,} cells, IDC {100 * choice.score:.3g} %"
 
 
 def _decades(values: Sequence[float]) -> list[int]:

@@ -14,7 +14,7 @@ from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.reach import CellState, Reach
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
-from idc_core.figures.palette import CLASSES, Palette
+from idc_core.figures.palette import CLASSES, Palette, between
 
 _Counts = NDArray[np.int64]
 
@@ -199,15 +199,9 @@ def _errors_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     labels = [*(label for _, _, label in _SHARES), "over 50 %", "all misclassified"]
     ends = colours.counts[1], colours.error
     return [
-        (f"{mark} {label}", _between(*ends, i / (len(labels) - 1)))
+        (f"{mark} {label}", between(*ends, i / (len(labels) - 1)))
         for i, (mark, label) in enumerate(zip(_ERROR_MARKS, labels, strict=True))
     ]
-
-
-def _between(start: str, end: str, share: float) -> str:
-    """Mix two colours."""
-    pairs = [(int(start[i : i + 2], 16), int(end[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 _SHARED_MARKS: Final = ("\u25a0", "\u25e7", "\u25a1")
@@ -220,7 +214,7 @@ def _shared(tiles: Tiles) -> _Counts:
 
 def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
     labels = ("both reach", "both reach in part", "only these tests reach")
-    shades = (colours.counts[1], _between(colours.counts[1], colours.error, 0.5), colours.error)
+    shades = (colours.counts[1], between(colours.counts[1], colours.error, 0.5), colours.error)
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, shades, strict=True)]
 
 

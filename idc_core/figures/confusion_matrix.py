@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.figures.palette import ON_FILL, Palette, palette
+from idc_core.figures.palette import Palette, at, ink_on, palette
 from idc_core.figures.style import SHORT, finish
 from idc_core.figures.wording import percent
 
@@ -48,12 +48,14 @@ def confusion_matrix(
     share = np.divide(counts, inputs, out=np.zeros(counts.shape), where=inputs > 0)[np.ix_(classes, classes)]
     shown = counts[np.ix_(classes, classes)]
     labels = [names[number] for number in classes]
-    wrong = np.where((shown > 0) & ~np.eye(len(classes), dtype=bool), 100 * share, np.nan).astype(np.float32)
+    off = ~np.eye(len(classes), dtype=bool)
+    most = float(share[off].max(initial=0)) or 1.0
+    wrong = np.where((shown > 0) & off, 100 * share, np.nan).astype(np.float32)
     figure = go.Figure(
         go.Heatmap(
             z=wrong,
             zmin=0,
-            zmax=float(np.nanmax(wrong)) if np.isfinite(wrong).any() else 1.0,
+            zmax=100 * most,
             xgap=1,
             ygap=1,
             colorscale=colours.scale,
@@ -63,9 +65,12 @@ def confusion_matrix(
         )
     )
     places = np.argwhere(shown > 0)
-    for correct, ink in ((False, ON_FILL), (True, colours.ink)):
+    for correct in (False, True):
         some = places[(places[:, 0] == places[:, 1]) == correct]
-        _cells(figure, some, shown, share, classes, names, ink, shares)
+        # Correct predictions have no colour: they are read on the ground.
+        parts = share[some[:, 0], some[:, 1]]
+        inks = [colours.ink if correct else ink_on(at(colours.scale, float(part) / most)) for part in parts]
+        _cells(figure, some, shown, share, classes, names, inks, shares)
     _frames(figure, len(classes), colours)
     if selected is not None and all(number in classes for number in selected):
         row, column = np.searchsorted(classes, selected).tolist()
@@ -87,7 +92,7 @@ def _cells(
     share: NDArray[np.float64],
     classes: NDArray[np.int64],
     names: Sequence[str],
-    ink: str,
+    inks: list[str],
     shares: bool,
 ) -> None:
     """Lay invisible marks with the numbers over the cells: those of a heatmap cannot be clicked."""
@@ -104,7 +109,7 @@ def _cells(
         customdata=[f"{a}-{b}" for a, b in zip(true, predicted, strict=True)],
         text=([f"{100 * one:.1f}" for one in part] if shares else [f"{one:,}" for one in number]) if numbers else None,
         textposition="middle center",
-        textfont={"size": 11, "color": ink},
+        textfont={"size": 11, "color": inks},
         hovertext=[
             f"{names[a]} as {names[b]}<br>{n:,} ({percent(float(p))} of {names[a]})"
             for a, b, n, p in zip(true, predicted, number, part, strict=True)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from idc_core.figures.palette import Palette, palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import finish, spread
 
 _MOST_TOLD = 6
 """Lines that are told apart at most."""
@@ -88,7 +88,7 @@ def by_epoch(
             hovertemplate="%{text}<extra></extra>",
         )
     low, high = _range(values)
-    ends = _spread(np.nan_to_num(values[-1, told]).tolist(), low, high)
+    ends = spread(np.nan_to_num(values[-1, told]).tolist(), low, high, _APART)
     for line, style, height in zip(told, styles, ends, strict=False):
         name = f"{_short(names[line])} {_number(float(values[-1, line]))}"
         figure.add_annotation(
@@ -162,22 +162,6 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float]:
     low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
     room = 0.06 * ((high - low) or 1.0)
     return (low - room if low < 0 else low), high + room
-
-
-def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Move heights apart so that no two names overlap, in their order, as little as going from below allows."""
-    gap = _APART * (high - low)
-    order = sorted(range(len(heights)), key=lambda at: heights[at])
-    placed = [0.0] * len(heights)
-    floor = low
-    for at in order:
-        placed[at] = max(heights[at], floor)
-        floor = placed[at] + gap
-    ceiling = high
-    for at in reversed(order):
-        placed[at] = min(placed[at], ceiling)
-        ceiling = placed[at] - gap
-    return placed
 
 
 def _short(name: str) -> str:

@@ -57,13 +57,15 @@ def limits(maps: Sequence[_Maps], scale: str) -> list[dict[str, float]]:
     return [{layer: limit if limit > 0 else 1.0 for layer, limit in by_layer.items()} for by_layer in own]
 
 
-def heatmap(values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue") -> NDArray[np.uint8]:
+def heatmap(
+    values: NDArray[np.floating], limit: float, smallest: int, scheme: str = "red-blue", *, dark: bool = False
+) -> NDArray[np.uint8]:
     """Colour one map (h, w) as RGBA, NaN transparent; a dot marks pixels against, so that colour is not the only sign.
 
     `smallest` is the width in pixels to reach at least, by a whole factor.
     """
     there = ~np.isnan(values)
-    colours = relevance_colours(np.where(there, values, 0.0), limit, scheme)
+    colours = relevance_colours(np.where(there, values, 0.0), limit, scheme, dark=dark)
     covering = np.where(there, 255, 0).astype(np.uint8)[..., None]
     shown = enlarge(np.concatenate([colours, covering], axis=-1)[None], smallest)[0]
     return _dotted(shown, np.where(there, values, 0.0) < -_MARKED * limit)

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from idc_core.figures.palette import RELEVANCE, Palette, palette, rgb
-from idc_core.figures.style import finish, named_rows
+from idc_core.figures.palette import SCHEMES, Palette, palette
+from idc_core.figures.style import finish, named_rows, numbered
 
 _ROW_PIXELS = 20
 """Height of a hypothesis in the map."""
@@ -19,14 +19,6 @@ _MINUS_FROM = 0.15
 
 MOST_MARKS = 5000
 """Squares up to which each can be clicked; more are too many for a browser."""
-
-
-def _scale(colours: Palette, signed: bool) -> list[tuple[float, str]]:
-    if not signed:
-        steps = (colours.ground, *colours.counts)
-        return [(at / (len(steps) - 1), colour) for at, colour in enumerate(steps)]
-    places = np.linspace(0, 1, len(RELEVANCE)).tolist()
-    return list(zip(places, map(rgb, RELEVANCE), strict=True))
 
 
 def score_map(
@@ -50,6 +42,7 @@ def score_map(
     colours = palette(dark)
     shown = np.where(passes, scores, np.nan).astype(np.float32)
     limit = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
+    scale = SCHEMES["red-blue"].scale(dark) if signed else colours.scale
     step = max(1, len(units) // 80)
     side = f"{measure} %{{z:.3f}}"
     figure = go.Figure(
@@ -61,17 +54,16 @@ def score_map(
             zmax=limit,
             xgap=1,
             ygap=1,
-            colorscale=_scale(colours, signed),
+            colorscale=scale,
             hoverongaps=False,
-            text=[["\u2212" if value < -_MINUS_FROM else "" for value in row] for row in shown],
-            texttemplate="%{text}",
-            textfont={"size": 11, "color": colours.ground if not dark else "#ffffff"},
             hovertemplate=side + "<extra></extra>",
             colorbar={"title": {"text": measure, "side": "right"}, "thickness": 12},
         )
     )
     if scores.size <= MOST_MARKS:
         figure.add_trace(_marks(scores, hypotheses, units, measure, keys, passes))
+    minus = [["\u2212" if value < -_MINUS_FROM else "" for value in row] for row in shown]
+    numbered(figure, minus, (shown / limit + 1) / 2, scale)
     for index, along in enumerate(selected):
         if along is not None:
             low, high = along - 0.5, along + 0.5
@@ -82,7 +74,7 @@ def score_map(
             )
             figure.add_shape(type="rect", line={"color": colours.error, "width": 2}, **ends)
     figure.update_xaxes(
-        title="unit, strongest scores first",
+        title="neuron, strongest scores first",
         tickvals=list(range(0, len(units), step)),
         ticktext=[str(units[at]) for at in range(0, len(units), step)],
         tickangle=-90,

@@ -28,7 +28,8 @@ _LINE = 17  # distance of its lines
 _LOSSY_QUALITY = 85
 _GLANCE_QUALITY = 20
 _LINES = (56, 112)  # rows and columns of a small picture of a time series
-_INKS = ("#1b2024", "#0072b2", "#b35806", "#007a5a")  # of its channels
+_INKS = {False: ("#1b2024", "#0072b2", "#b35806", "#007a5a"), True: ("#e7ebee", "#6cb8ea", "#f0a35c", "#4fc9a4")}
+"""Of its channels, on a light ground and on a dark one."""
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
@@ -44,7 +45,9 @@ def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDA
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
 
 
-def lines(series: NDArray[np.floating], relevance: NDArray[np.floating] | None = None) -> NDArray[np.uint8]:
+def lines(
+    series: NDArray[np.floating], relevance: NDArray[np.floating] | None = None, *, dark: bool = False
+) -> NDArray[np.uint8]:
     """Draw time series (n, channels, steps) as small pictures of lines (n, 56, 112, 3), each in its own range.
 
     Relevance of the same shape, summed over channels, colours the ground below each step.
@@ -54,10 +57,10 @@ def lines(series: NDArray[np.floating], relevance: NDArray[np.floating] | None =
     height, width = _LINES
     drawn = []
     for number, item in enumerate(series):
-        ground = np.full((width, 3), 255, np.uint8)
+        ground = np.tile(relevance_colours(np.zeros((1, 1)), 1.0, dark=dark)[0], (width, 1))
         if relevance is not None:
             per_step = relevance[number].sum(0)
-            coloured = relevance_colours(per_step[None], float(np.abs(per_step).max()) or 1.0)[0]
+            coloured = relevance_colours(per_step[None], float(np.abs(per_step).max()) or 1.0, dark=dark)[0]
             ground = coloured[np.arange(width) * item.shape[1] // width]
         picture = Image.fromarray(np.repeat(ground[None], height, axis=0))
         pen = ImageDraw.Draw(picture)
@@ -65,7 +68,7 @@ def lines(series: NDArray[np.floating], relevance: NDArray[np.floating] | None =
         across = (np.arange(item.shape[1]) + 0.5) * width / item.shape[1]
         for channel, values in enumerate(item):
             down = 4 + (height - 9) * (1 - (values - low) / ((high - low) or 1.0))
-            pen.line(list(zip(across.tolist(), down.tolist(), strict=True)), _INKS[channel % len(_INKS)])
+            pen.line(list(zip(across.tolist(), down.tolist(), strict=True)), _INKS[dark][channel % len(_INKS[dark])])
         drawn.append(np.asarray(picture))
     return np.stack(drawn)
 
@@ -81,8 +84,10 @@ def enlarge(images: NDArray[np.uint8], smallest: int = SMALLEST_SIDE) -> NDArray
     return images.repeat(times, axis=1).repeat(times, axis=2)
 
 
-def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Colour the relevance (n, C, H, W) of inputs, summed over channels: red for, blue against, white for zero.
+def heatmaps(
+    relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE, *, dark: bool = False
+) -> NDArray[np.uint8]:
+    """Colour the relevance (n, C, H, W) of inputs, summed over channels: red for, blue against, the ground for zero.
 
     Every input has its own symmetric scale, so that a faint and a strong decision can both be read.
     """
@@ -92,7 +97,7 @@ def heatmaps(relevance: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> 
     limits = np.abs(per_pixel).max(axis=(1, 2))
     coloured = np.stack(
         [
-            relevance_colours(pixels, limit if limit > 0 else 1.0)
+            relevance_colours(pixels, limit if limit > 0 else 1.0, dark=dark)
             for pixels, limit in zip(per_pixel, limits, strict=True)
         ]
     )

@@ -31,14 +31,14 @@ def layer_sums(
     `beside` holds the sums of a second explanation.
     """
     colours = palette(dark)
-    anchors = SCHEMES[scheme].anchors
+    negative, positive = SCHEMES[scheme].fills
     figure = go.Figure()
-    for name, values, anchor, pattern in (("for", supports, anchors[4], ""), ("against", against, anchors[2], "/")):
+    for name, values, fill, pattern in (("for", supports, positive, ""), ("against", against, negative, "/")):
         figure.add_bar(
             x=list(layers),
             y=list(values),
             name=name,
-            marker=signed_fill(anchor, pattern, colours),
+            marker=signed_fill(fill, pattern, colours),
             hovertemplate=f"%{{x}}<br>{name} %{{y:.4g}}<extra></extra>",
         )
     sums = [a + b for a, b in zip(supports, against, strict=True)]

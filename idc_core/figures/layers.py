@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import ON_FILL, Palette, palette
+from idc_core.figures.palette import Palette, at, ink_on, palette
 from idc_core.figures.style import finish, named_rows
 from idc_core.figures.wording import percent
 
@@ -126,18 +126,32 @@ def _squares(
         insidetextanchor="middle",
         textangle=0,
         constraintext="none",
-        insidetextfont={"color": ON_FILL, "size": 12},
+        insidetextfont={"color": [_ink(sweep, cell, colours) for cell in cells], "size": 12},
         customdata=[[cell.suite, cell.layer, cell.m] for cell in cells],
         hovertext=[_spoken(cell) for cell in cells],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
-def _scale(sweep: Sweep, colours: Palette) -> dict[str, object]:
-    """Colour by the logarithm: every further neuron divides the share of cells by a factor."""
+def _ends(sweep: Sweep) -> tuple[int, int]:
+    """Return the powers of ten between which IDC in per cent is coloured."""
     shares = [100 * cell.score for cell in sweep.cells if cell.coverable]
     lowest = min((math.floor(math.log10(share)) for share in shares), default=0)
-    ticks = range(min(lowest, 1), 3)
+    return min(lowest, 1), 2
+
+
+def _ink(sweep: Sweep, cell: LayerCoverage, colours: Palette) -> str:
+    """Return the colour of the number on a square's fill."""
+    if not cell.coverable:
+        return colours.ink
+    low, high = _ends(sweep)
+    return ink_on(at(colours.scale, (math.log10(100 * cell.score) - low) / (high - low)))
+
+
+def _scale(sweep: Sweep, colours: Palette) -> dict[str, object]:
+    """Colour by the logarithm: every further neuron divides the share of cells by a factor."""
+    low, high = _ends(sweep)
+    ticks = range(low, high + 1)
     return {
         "colorscale": colours.scale,
         "cmin": ticks[0],
@@ -159,7 +173,7 @@ def _written(cell: LayerCoverage, colours: Palette) -> str:
         return f"<span style='color:{colours.ink}'>\u2013</span>"
     share = 100 * cell.score
     text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
-    return f"{text}<br><span style='font-size:10px'>all {cell.used}</span>" if cell.used < cell.m else text
+    return f"{text}<br><span style='font-size:11px'>all {cell.used}</span>" if cell.used < cell.m else text
 
 
 def _spoken(cell: LayerCoverage) -> str:

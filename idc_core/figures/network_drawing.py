@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from idc_core.figures.palette import ON_FILL, palette
+from idc_core.figures.palette import at, ink_on, palette
 from idc_core.figures.style import finish
 
 _A_ROW = 6
@@ -50,27 +50,15 @@ def network_drawing(
     rows = math.ceil(len(layers) / _A_ROW)
     places = [(index % _A_ROW, -(index // _A_ROW)) for index in range(len(layers))]
     figure = go.Figure()
-    for (x, y), (next_x, next_y) in itertools.pairwise(places):
-        if y == next_y:
-            figure.add_annotation(
-                x=next_x - WIDTH / 2,
-                y=y,
-                ax=x + WIDTH / 2,
-                ay=y,
-                xref="x",
-                yref="y",
-                axref="x",
-                ayref="y",
-                text="",
-                arrowhead=2,
-                arrowcolor=colours.muted,
-            )
+    for here, there in itertools.pairwise(places):
+        _arrow(figure, here, there, colours.muted)
     scale = {"colorscale": colours.scale, "cmin": 0, "cmax": 100}
     counted = [place for place, layer in enumerate(layers) if layer in scores]
     others = [place for place, layer in enumerate(layers) if layer not in scores]
-    for shown, marker, ink in (
-        (counted, {"color": [100 * scores[layers[place]] for place in counted], **scale}, ON_FILL),
-        (others, {"color": colours.ground}, colours.ink),
+    filled = [100 * scores[layers[place]] for place in counted]
+    for shown, marker, inks in (
+        (counted, {"color": filled, **scale}, [ink_on(at(colours.scale, score / 100)) for score in filled]),
+        (others, {"color": colours.ground}, [colours.ink] * len(others)),
     ):
         names = [layers[place] for place in shown]
         framed = [layer == selected for layer in names]
@@ -89,7 +77,7 @@ def network_drawing(
             insidetextanchor="middle",
             textangle=0,
             constraintext="none",
-            insidetextfont={"color": ink, "size": 12},
+            insidetextfont={"color": inks, "size": 12},
             customdata=names,
             hovertext=[_spoken(layer, shapes.get(layer), scores.get(layer)) for layer in names],
             hoverinfo="text",
@@ -99,6 +87,21 @@ def network_drawing(
     figure.update_layout(barmode="overlay", showlegend=False)
     finish(figure, title, colours, height=60 + _ROW_PIXELS * rows)
     return figure.update_layout(margin={"l": 8, "r": 8, "b": 8})
+
+
+def _arrow(figure: go.Figure, here: tuple[int, int], there: tuple[int, int], colour: str) -> None:
+    """Lead from a box to the next one: straight, or down and back to the beginning of the next row."""
+    (x, y), (next_x, next_y) = here, there
+    middle = y - 0.5
+    if y == next_y:
+        tail, head = (x + WIDTH / 2, float(y)), (next_x - WIDTH / 2, float(y))
+    else:
+        tail, head = (float(next_x), middle), (float(next_x), next_y + _HEIGHT / 2)
+        path = f"M {x} {y - _HEIGHT / 2} L {x} {middle} L {next_x} {middle}"
+        figure.add_shape(type="path", path=path, line={"color": colour, "width": 1.5})
+    ends = {"x": head[0], "y": head[1], "ax": tail[0], "ay": tail[1]}
+    axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
+    figure.add_annotation(text="", arrowhead=2, arrowwidth=1.5, arrowcolor=colour, **ends, **axes)
 
 
 def _written(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import RELEVANCE, SCHEMES, Palette, palette, rgb, signed_fill
-from idc_core.figures.style import SHORT, finish, finish_panels, panels, rings
+from idc_core.figures.palette import SCHEMES, Palette, palette, signed_fill
+from idc_core.figures.style import SHORT, finish, finish_panels, numbered, panels, rings
 
 _MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
@@ -250,27 +250,32 @@ def agreement(
 ) -> go.Figure:
     """Draw the rank correlation (k, k) of every two rankings as a square; NaN leaves it empty."""
     colours = palette(dark)
-    anchors = SCHEMES["orange-purple"].anchors
+    scale, places = SCHEMES["orange-purple"].scale(dark), list(range(len(labels)))
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(correlations, np.float32),
-            x=list(labels),
-            y=list(labels),
+            x=places,
+            y=places,
             zmin=-1,
             zmax=1,
             xgap=1,
             ygap=1,
-            colorscale=list(zip(np.linspace(0, 1, len(anchors)), map(rgb, anchors), strict=True)),
-            texttemplate="%{z:.2f}" if len(labels) <= _MOST_NUMBERS else "",
+            colorscale=scale,
             hoverongaps=False,
-            hovertemplate="%{y}<br>%{x}<br>rank correlation %{z:.3f}<extra></extra>",
+            text=[[f"{row}<br>{column}" for column in labels] for row in labels],
+            hovertemplate="%{text}<br>rank correlation %{z:.3f}<extra></extra>",
             colorbar={"title": {"text": "rank correlation", "side": "right"}, "thickness": 12, "tickvals": [-1, 0, 1]},
         )
     )
+    if len(labels) <= _MOST_NUMBERS:
+        texts = [["" if np.isnan(value) else f"{value:.2f}" for value in row] for row in correlations]
+        numbered(figure, texts, (correlations + 1) / 2, scale)
     longest = max(map(len, labels), default=0)
     angle = -45 if longest > SHORT else 0
-    figure.update_xaxes(title=axis, title_standoff=8, type="category", tickangle=angle, showgrid=False)
-    figure.update_yaxes(title=axis, title_standoff=8, type="category", autorange="reversed", showgrid=False)
+    ticks = {"tickvals": places, "ticktext": list(labels), "showgrid": False, "zeroline": False}
+    ends = [-0.5, len(labels) - 0.5]
+    figure.update_xaxes(title=axis, title_standoff=8, tickangle=angle, range=ends, **ticks)
+    figure.update_yaxes(title=axis, title_standoff=8, range=ends[::-1], **ticks)
     finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
     # Room for the labels: plotly would make it by drawing everything again.
     return figure.update_layout(margin={"l": 40 + 5 * longest, "r": 96, "b": 48 + 4 * longest})
@@ -291,18 +296,16 @@ def relevance_by_group(
     """
     colours = palette(dark)
     known = np.nan_to_num(values)
+    negative, positive = SCHEMES["red-blue"].fills
     figure = go.Figure()
-    for name, inside, anchor, pattern in (
-        ("for", known >= 0, RELEVANCE[4], ""),
-        ("against", known < 0, RELEVANCE[2], "/"),
-    ):
+    for name, inside, fill, pattern in (("for", known >= 0, positive, ""), ("against", known < 0, negative, "/")):
         places = np.flatnonzero(inside & np.isfinite(values)).tolist()
         figure.add_bar(
             x=[labels[i] for i in places],
             y=values[places],
             customdata=places,
             name=name,
-            marker=signed_fill(anchor, pattern, colours),
+            marker=signed_fill(fill, pattern, colours),
             hovertemplate=f"%{{x}}<br>mean relevance %{{y:.4g}}<extra>{name}</extra>",
         )
     marked = [i for i, label in enumerate(labels) if label in chosen]

@@ -6,12 +6,15 @@ Meaning never rests on colour alone: figures add a pattern, a mark or a label to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.errors import SettingError
+
+Scale: TypeAlias = "list[tuple[float, str]]"
+"""A scale as plotly takes it: places in 0..1 with their colours as ``#rrggbb``."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,14 @@ class Palette:
     tests: str  # the original test set (suites keep their colour on every page)
     training: str  # cells that training inputs reach and no test
     generated: str  # cells that valid generated inputs reach, and nothing else
-    counts: tuple[str, ...]  # one-hue scale from few to many; zero has no colour, it is drawn empty
+    lines: tuple[str, ...]  # lines that are told apart, each with a dash and a name of its own too
+    counts: tuple[str, ...]  # one-hue steps from few to many; zero has no colour, it is drawn empty
 
     @property
-    def scale(self) -> list[tuple[float, str]]:
-        """`counts` as plotly takes a scale: places in 0..1 with their colours."""
-        return [(place / (len(self.counts) - 1), colour) for place, colour in enumerate(self.counts)]
+    def scale(self) -> Scale:
+        """The scale from nothing, in the ground's colour, to many."""
+        steps = (self.ground, *self.counts)
+        return [(place / (len(steps) - 1), colour) for place, colour in enumerate(steps)]
 
 
 LIGHT: Final = Palette(
@@ -45,6 +50,7 @@ LIGHT: Final = Palette(
     tests="#1b2024",
     training="#e2e5ec",
     generated="#cbbcf2",
+    lines=("#0072b2", "#c35500", "#00805e", "#a8457f", "#7d6500", "#1b2024"),
     counts=("#d5ecec", "#aedadb", "#8accce", "#6ab9bc", "#4da7ab", "#379499"),
 )
 
@@ -58,6 +64,7 @@ _DARK: Final = Palette(
     tests="#e7ebee",
     training="#8d95a6",
     generated="#a48fe0",
+    lines=("#56b4e9", "#f08a4b", "#2fc79a", "#e39cc8", "#e6c34a", "#e7ebee"),
     counts=("#4d9aa0", "#66b0b5", "#82c4c8", "#a0d6d9", "#c0e7e9", "#e2f7f7"),
 )
 
@@ -78,30 +85,84 @@ CLASSES: Final = (
 ON_FILL: Final = "#12161a"
 """Text on `counts`, `error` and `CLASSES` fills of either theme (contrast at least 4.5)."""
 
-_AGAINST = np.array([[5, 48, 97], [33, 102, 172], [146, 197, 222], [255, 255, 255]], dtype=np.float64)
-_FOR = np.array([[255, 255, 255], [244, 165, 130], [178, 24, 43], [103, 0, 31]], dtype=np.float64)
-RELEVANCE: Final = np.concatenate([_AGAINST, _FOR[1:]])
-"""Anchors of the relevance scale, RGB 0..255: blue against, white for zero, red for."""
 
-_PURPLE = np.array([[45, 0, 75], [84, 39, 136], [178, 171, 210], [255, 255, 255]], dtype=np.float64)
-_ORANGE = np.array([[255, 255, 255], [253, 184, 99], [179, 88, 6], [127, 59, 8]], dtype=np.float64)
+def between(start: str, end: str, share: float) -> str:
+    """Mix two colours; a share of 0 is the first."""
+    first, last = _channels(start), _channels(end)
+    return "#" + "".join(f"{round(value):02x}" for value in first + (last - first) * share)
+
+
+def at(scale: Scale, share: float) -> str:
+    """Return the colour of a scale at a place in 0..1, the nearest end's for places beyond."""
+    places = np.array([place for place, _ in scale])
+    upper = int(np.clip(np.searchsorted(places, share), 1, len(scale) - 1))
+    (low, start), (high, end) = scale[upper - 1], scale[upper]
+    return between(start, end, min(max((share - low) / (high - low), 0.0), 1.0))
+
+
+def contrast(first: str, other: str) -> float:
+    """Return the contrast of two colours, 1 to 21 (WCAG 2.2)."""
+    light, dark = sorted((_luminance(first), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def ink_on(fill: str) -> str:
+    """Return the colour of text on a fill: black or white, one of which has a contrast of 4.5 on every colour."""
+    return max("#000000", "#ffffff", key=lambda ink: contrast(ink, fill))
+
+
+def _channels(colour: str) -> NDArray[np.float64]:
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+
+
+def _luminance(colour: str) -> float:
+    share = _channels(colour) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 @dataclass(frozen=True)
 class _Scheme:
-    """A scale of relevance: anchors from against to for, RGB 0..255, and the names of its two colours."""
+    """A scale of relevance: colours from against to for, in the middle the ground's, and the names of its two ends."""
 
-    anchors: NDArray[np.float64]
+    light: tuple[str, ...]
+    dark: tuple[str, ...]
     label: str
     against: str
     supports: str
 
+    def anchors(self, dark: bool) -> NDArray[np.float64]:
+        """Return the colours of a theme, RGB 0..255 (7, 3): what is strong stands out from the ground."""
+        return np.stack([_channels(colour) for colour in (self.dark if dark else self.light)])
+
+    def scale(self, dark: bool) -> Scale:
+        """Return the colours of a theme as plotly takes them."""
+        colours = self.dark if dark else self.light
+        return [(place / (len(colours) - 1), colour) for place, colour in enumerate(colours)]
+
+    @property
+    def fills(self) -> tuple[str, str]:
+        """Colours of bars against and for, on either ground: outlined in ink, with `ON_FILL` on them."""
+        return self.light[2], self.light[4]
+
 
 SCHEMES: Final = {
-    "red-blue": _Scheme(RELEVANCE, "red and blue", "blue", "red"),
-    "orange-purple": _Scheme(np.concatenate([_PURPLE, _ORANGE[1:]]), "orange and purple", "purple", "orange"),
+    "red-blue": _Scheme(
+        ("#053061", "#2166ac", "#92c5de", LIGHT.ground, "#f4a582", "#b2182b", "#67001f"),
+        ("#a9d8ff", "#4d9be0", "#1d4a7a", _DARK.ground, "#7a2a26", "#e2584a", "#ffb3a0"),
+        "red and blue",
+        "blue",
+        "red",
+    ),
+    "orange-purple": _Scheme(
+        ("#2d004b", "#542788", "#b2abd2", LIGHT.ground, "#fdb863", "#b35806", "#7f3b08"),
+        ("#d5c8fb", "#9a7fdc", "#4d3a80", _DARK.ground, "#6e4310", "#dd8a2a", "#ffcf8a"),
+        "orange and purple",
+        "purple",
+        "orange",
+    ),
 }
-"""Scales of relevance by name; the second is told apart with every kind of colour vision (ColorBrewer's PuOr)."""
+"""Scales of relevance by name; the second is told apart with every kind of colour vision (after ColorBrewer's PuOr)."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +198,19 @@ _SUITE_STYLES: Final = {
     "jpeg": _SuiteStyle(_GREEN, _GREEN, "6px,2px,6px,6px", "diamond-cross"),
     "fgsm": _SuiteStyle(_VERMILION, _VERMILION, "dash", "x"),
     "bim": _SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
-    "pgd": _SuiteStyle(_REDDISH, _REDDISH, "dot", "star", outline=True),
+    "pgd": _SuiteStyle("#882255", "#e05c9a", "dot", "star"),
     "deepfool": _SuiteStyle(_BLUE, "#3d9bd6", "dot", "star-square"),
     "jsma": _SuiteStyle(_YELLOW, _YELLOW, "longdash", "hexagram", outline=True),
-    "cw": _SuiteStyle(_BLUE, "#3d9bd6", "longdashdot", "star-diamond"),
+    "cw": _SuiteStyle("#332288", "#9d8df1", "longdashdot", "star-diamond"),
+    "pgd-l2": _SuiteStyle("#7a4a1e", "#c08a5a", "9px,4px", "octagon"),
+    "ddn": _SuiteStyle("#777716", "#b8b84a", "3px,5px", "hexagon2"),
+    "boundary": _SuiteStyle("#44aa99", "#44aa99", "14px,4px,2px,4px", "diamond-tall", outline=True),
+    "hop-skip-jump": _SuiteStyle("#cc6677", "#cc6677", "10px,8px", "diamond-wide"),
     "own": _SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
 }
-"""Fixed styles by kind of suite; transforms share a green, kinds of attack a colour, none dash and mark."""
+"""Fixed styles by kind of suite (Okabe and Ito 2008; after Tol's muted scheme where those eight are used up).
+
+Transforms share a green, nothing else shares a colour, and none share dash and mark."""
 
 _SPARE_MARKERS: Final = (
     "triangle-ne",
@@ -152,16 +219,12 @@ _SPARE_MARKERS: Final = (
     "triangle-se",
     "star-triangle-up",
     "star-triangle-down",
-    "octagon",
     "circle-cross",
     "circle-x",
     "square-x",
     "diamond-x",
     "bowtie",
     "hourglass",
-    "diamond-tall",
-    "diamond-wide",
-    "hexagon2",
 )
 """Marks that no fixed style has, for transforms and attacks that are registered later."""
 
@@ -188,26 +251,23 @@ def palette(dark: bool) -> Palette:
     return _DARK if dark else LIGHT
 
 
-def rgb(anchor: NDArray[np.float64]) -> str:
-    """Return an anchor of a scale as plotly and CSS take colours."""
-    return f"rgb({','.join(f'{channel:.0f}' for channel in anchor)})"
-
-
-def signed_fill(anchor: NDArray[np.float64], pattern: str, colours: Palette) -> dict[str, object]:
+def signed_fill(colour: str, pattern: str, colours: Palette) -> dict[str, object]:
     """Return the fill of bars for or against, which a pattern tells apart as well."""
     return {
-        "color": rgb(anchor),
+        "color": colour,
         "line": {"color": colours.ink, "width": 1},
         "pattern": {"shape": pattern, "fillmode": "overlay", "fgcolor": ON_FILL, "size": 7, "solidity": 0.2},
     }
 
 
-def relevance_colours(relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue") -> NDArray[np.uint8]:
-    """Colour relevance red for and blue against, with white at zero: RGB, uint8, in a last axis of 3."""
+def relevance_colours(
+    relevance: NDArray[np.floating], limit: float, scheme: str = "red-blue", *, dark: bool = False
+) -> NDArray[np.uint8]:
+    """Colour relevance red for and blue against, with the ground's colour at zero: RGB, uint8, in a last axis of 3."""
     if not limit > 0:
         raise SettingError(f"The limit of a relevance scale must be positive; got {limit}.")
     place = (np.clip(relevance / limit, -1.0, 1.0) + 1.0) / 2.0
-    colours_at = SCHEMES[scheme].anchors
+    colours_at = SCHEMES[scheme].anchors(dark)
     anchors = np.linspace(0.0, 1.0, len(colours_at))
     channels = [np.interp(place, anchors, colours_at[:, channel]) for channel in range(3)]
     colours: NDArray[np.uint8] = np.stack(channels, axis=-1).round().astype(np.uint8)

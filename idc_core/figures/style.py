@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import Palette
+from idc_core.figures.palette import Palette, Scale, at, ink_on
 from idc_core.figures.wording import balanced, typeset
 
 FONT = "'Source Sans', 'Source Sans 3', 'Segoe UI', Helvetica, Arial, sans-serif"
@@ -92,6 +92,50 @@ def finish_panels(
     figure.update_xaxes(automargin=False)
     figure.update_yaxes(automargin=False)
     return figure
+
+
+def numbered(
+    figure: go.Figure,
+    texts: Sequence[Sequence[str]],
+    places: NDArray[np.floating],
+    scale: Scale,
+    size: int = 11,
+    **where: object,
+) -> None:
+    """Write into the squares of a heatmap, (rows, columns), each in a colour that is read on its own square's.
+
+    `places` are those of the squares on their `scale`, in 0..1; empty texts are left out.
+    """
+    squares = [(row, column) for row, line in enumerate(texts) for column, text in enumerate(line) if text]
+    figure.add_scatter(
+        x=[column for _, column in squares],
+        y=[row for row, _ in squares],
+        mode="text",
+        text=[texts[row][column] for row, column in squares],
+        textfont={"size": size, "color": [ink_on(at(scale, float(places[square]))) for square in squares]},
+        hoverinfo="skip",
+        showlegend=False,
+        **where,
+    )
+
+
+def spread(heights: Sequence[float], low: float, high: float, apart: float) -> list[float]:
+    """Move heights of names apart, in their order, as little as going from below allows.
+
+    `apart` is the least distance of two, in parts of what lies between `low` and `high`.
+    """
+    gap = apart * (high - low)
+    order = sorted(range(len(heights)), key=lambda name: heights[name])
+    placed = [0.0] * len(heights)
+    floor = low
+    for name in order:
+        placed[name] = max(heights[name], floor)
+        floor = placed[name] + gap
+    ceiling = high
+    for name in reversed(order):
+        placed[name] = min(placed[name], ceiling)
+        ceiling = placed[name] - gap
+    return placed
 
 
 def logarithmic_x(figure: go.Figure) -> go.Figure:

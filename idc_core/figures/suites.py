@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import ON_FILL, palette, suite_style
-from idc_core.figures.style import finish, named_rows
+from idc_core.figures.palette import palette, suite_style
+from idc_core.figures.style import finish, named_rows, numbered
 
 _ROW_PIXELS = 30
 _SQUARE_PIXELS = 36
@@ -135,6 +135,7 @@ def shared_cells(
     """Draw how many cells every two suites share, int64 (suites, suites); on the diagonal, how many one reaches."""
     colours = palette(dark)
     labels = [suite.wrapped for suite in suites]
+    most = max(1, int(counts.max()))
     figure = go.Figure(
         go.Heatmap(
             z=counts,
@@ -142,19 +143,19 @@ def shared_cells(
             y=list(range(len(suites))),
             colorscale=colours.scale,
             showscale=False,
-            texttemplate="%{z:,}",
-            textfont={"size": 13, "color": ON_FILL},
             xgap=2,
             ygap=2,
-            zmin=int(counts.min()),
-            zmax=max(int(counts.max()), int(counts.min()) + 1),
+            zmin=0,
+            zmax=most,
             customdata=[[f"{first.label} and {other.label}" for other in suites] for first in suites],
             hovertemplate="%{customdata}: %{z:,} cells<extra></extra>",
         )
     )
+    numbered(figure, [[f"{count:,}" for count in row] for row in counts], counts / most, colours.scale, 13)
     ticks = {"tickvals": list(range(len(suites))), "ticktext": labels, "showgrid": False, "zeroline": False}
-    figure.update_xaxes(**ticks, fixedrange=True)
-    figure.update_yaxes(**ticks, autorange="reversed", fixedrange=True)
+    ends = [-0.5, len(suites) - 0.5]
+    figure.update_xaxes(**ticks, range=ends, fixedrange=True)
+    figure.update_yaxes(**ticks, range=ends[::-1], fixedrange=True)
     lines = max(suite.wrapped.count("<br>") + 1 for suite in suites)
     below = 16 + 15 * lines
     # Numbers to be read like a table's: rows of that height, and no room left below.

@@ -145,8 +145,8 @@ def _add_signed(
     flat: bool,
 ) -> None:
     """Add bars of relevance for, and hatched ones against; lying ones with their numbers."""
-    anchors = SCHEMES[scheme].anchors
-    for name, sign, anchor, pattern in (("for", 1, anchors[4], ""), ("against", -1, anchors[2], "/")):
+    negative, positive = SCHEMES[scheme].fills
+    for name, sign, fill, pattern in (("for", 1, positive, ""), ("against", -1, negative, "/")):
         part = np.clip(sign * relevance, 0, None) * sign
         mine = sign * relevance > 0
         sides = {"x": part, "y": places, "orientation": "h"} if flat else {"x": places, "y": part}
@@ -158,7 +158,7 @@ def _add_signed(
             name=name,
             legendgroup=name,
             showlegend=sum(where.values()) == 3,
-            marker=signed_fill(anchor, pattern, colours),
+            marker=signed_fill(fill, pattern, colours),
             hovertemplate=f"%{{{'y' if flat else 'x'}}}<br>{name} %{{{'x' if flat else 'y'}:.4g}}<extra></extra>",
             **where,
         )

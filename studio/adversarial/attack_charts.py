@@ -233,7 +233,7 @@ def _draw_extremes(view: View, run: Run) -> None:
         st.subheader("The shortest and the longest changes that fool the network", anchor=False)
         some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
         some = some[np.argsort(run.result.l2[some], kind="stable")]
-        draw_small(view, run, some, "extreme-gallery")
+        draw_small(view, run, some, "extreme-gallery", sizes=True)
 
 
 def _draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:

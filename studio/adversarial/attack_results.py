@@ -112,13 +112,15 @@ def _change(run: Run, which: Ints) -> NDArray[np.float32]:
     return run.result.inputs[which] - run.originals[which]
 
 
-def draw_small(view: View, run: Run, shown: Ints, key: str) -> None:
-    """Show inputs before and after, and the change; a click selects the test."""
+def draw_small(view: View, run: Run, shown: Ints, key: str, *, sizes: bool = False) -> None:
+    """Show inputs before and after, and the change, where asked for with its size; a click selects the test."""
     factor = figures.magnification(_change(run, shown))
-    _draw_gallery(view, run, shown, factor, key)
+    _draw_gallery(view, run, shown, factor, key, sizes=sizes)
 
 
-def _draw_gallery(view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery") -> None:
+def _draw_gallery(
+    view: View, run: Run, shown: Ints, factor: int, key: str = "attacked-gallery", *, sizes: bool = False
+) -> None:
     """Show inputs before and after, and the change; a click selects the test, whose relevance is shown large."""
     some = shown[:_SHOWN]
     if not len(some):
@@ -132,7 +134,7 @@ def _draw_gallery(view: View, run: Run, shown: Ints, factor: int, key: str = "at
     tiles = [
         {
             "test": int(view.test.ids[run.positions[place]]),
-            "caption": _caption(view, run, place),
+            "caption": _caption(view, run, place) + (f", L2 {run.result.l2[place]:.2g}" if sizes else ""),
             "spoken": _caption(view, run, place).replace("→", "classified as").replace(WRONG, "(fooled)"),
             "places": [index + len(some) * part for part in range(len(parts))],
         }
@@ -160,6 +162,7 @@ def _draw_one(view: View, run: Run, place: int, factor: int) -> None:
     result, names = run.result, view.train.class_names
     number, position = view.test.ids[run.positions[place]], run.positions[place]
     before, after = (values[place].sum(axis=0) for values in (run.before, run.after))
+    dark = layout.is_dark()
     limits = [float(np.abs(relevance).max()) or 1.0 for relevance in (before, after)]
     moved = heatmaps.shares(after) - heatmaps.shares(before)
     most = float(np.abs(moved).max()) or 1.0
@@ -176,9 +179,15 @@ def _draw_one(view: View, run: Run, place: int, factor: int) -> None:
                 (figures.magnified(_change(run, np.array([place])), factor, _SIDE)[0], f"Change{times(factor)}"),
             ],
             [
-                (heatmaps.heatmap(before, limits[0], _SIDE), f"Relevance before, colour range ±{limits[0]:.2g}"),
-                (heatmaps.heatmap(after, limits[1], _SIDE), f"Relevance after, colour range ±{limits[1]:.2g}"),
-                (heatmaps.heatmap(moved, most, _SIDE), f"Change of the shares, colour range ±{most:.2g}"),
+                (
+                    heatmaps.heatmap(before, limits[0], _SIDE, dark=dark),
+                    f"Relevance before, colour range ±{limits[0]:.2g}",
+                ),
+                (
+                    heatmaps.heatmap(after, limits[1], _SIDE, dark=dark),
+                    f"Relevance after, colour range ±{limits[1]:.2g}",
+                ),
+                (heatmaps.heatmap(moved, most, _SIDE, dark=dark), f"Change of the shares, colour range ±{most:.2g}"),
             ],
         ],
         key="heatmaps-attacked",

@@ -162,7 +162,7 @@ def _draw_histograms(
         depends=(shaded, place, tuple(ranks), together.tobytes()),
         clicked=_told if clickable else None,
         table=_cluster_table(view),
-        scale="log",
+        scale="linear",
     )
     sketched = sketch_sentence([analysis.clusters[rank].sketch for rank in ranks], len(analysis.train_activations))
     if sketched:
@@ -289,6 +289,13 @@ def _draw_silhouettes(view: View) -> None:
         alt=title,
         read="Each point is one number of clusters. y: its silhouette; near 1: compact clusters far apart, near 0: "
         "clusters touch. The star marks the chosen number.",
+        table=lambda: pd.DataFrame(
+            [
+                {"neuron": int(number), "k": k, "silhouette": value, "chosen": k == clustering.k}
+                for number, clustering in zip(view.analysis.important, clusters, strict=True)
+                for k, value in sorted(clustering.silhouettes.items())
+            ]
+        ),
     )
 
 

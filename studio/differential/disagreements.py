@@ -159,13 +159,17 @@ def _draw_one(view: View, result: SearchResult, row: int) -> None:
         return
     before = finds.seed_predictions[finds.seed_index[row]]
     shown: list[list[tuple[NDArray[np.uint8], str]]] = []
+    dark = layout.is_dark()
     for number, (label, pair) in enumerate(zip(result.labels, relevance, strict=True)):
         maps = [layer_map(one) for one in pair]
         limit = max(float(np.abs(one).max()) for one in maps) or 1.0
         values = (before[number], finds.predictions[row, number])
         shown.append(
             [
-                (heatmap(one, limit, _SIDE), typeset(f"{label} predicts {_predicted(view, value)} for the {what}"))
+                (
+                    heatmap(one, limit, _SIDE, dark=dark),
+                    typeset(f"{label} predicts {_predicted(view, value)} for the {what}"),
+                )
                 for one, what, value in zip(maps, ("seed", "disagreement"), values, strict=True)
             ]
         )

@@ -164,9 +164,9 @@ def _relevance(edited: View, found: Explanation) -> None:
     if test.inputs.ndim == 4:
         values = found.maps[INPUT]
         largest = float(np.abs(values).max()) or 1.0
-        tile = heatmap(values, largest, _SIDE, "red-blue")
+        tile = heatmap(values, largest, _SIDE, "red-blue", dark=layout.is_dark())
         relevance_view.draw_pictures([(tile, f"{found.label}: colour range ±{largest:.2g}")], key="heatmaps-edited")
-        layout.how_to_read("Red is evidence for the predicted class, blue against it. White has no relevance.")
+        layout.how_to_read("Red is evidence for the predicted class, blue against it.")
         return
     if test.inputs.dtype.kind == "f":
         rows = pd.DataFrame({"feature": feature_names(test), "relevance": found.parts.reshape(-1)})

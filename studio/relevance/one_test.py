@@ -167,7 +167,7 @@ def _legend(view: View, scheme: str, of_neuron: bool) -> None:
             if view.is_classifier or of_neuron
             else (what.negative, what.positive)
         )
-        st.html(text_relevance.legend(*ends, scheme))
+        st.html(text_relevance.legend(*ends, scheme, dark=layout.is_dark()))
     moved = what.name.split()[-1] if what.signed else "prediction"
     meaning = (
         f"{colours.supports} is evidence for the explained class, {colours.against} against it"
@@ -183,7 +183,7 @@ def _legend(view: View, scheme: str, of_neuron: bool) -> None:
     )
     if _is_vector(view) and view.is_classifier and not of_neuron:
         return  # the chart of features says it
-    layout.how_to_read(f"{meaning}." if _is_vector(view) else f"{meaning}. White has no relevance. {marks}.")
+    layout.how_to_read(f"{meaning}." if _is_vector(view) else f"{meaning}. {marks}.")
 
 
 def _draw_side(one: _Explained, shown: View, chosen: Selection, key: str) -> None:

@@ -132,8 +132,8 @@ def _draw_gains(found: ComparedSuites, key: str = "gains") -> None:
         lambda dark: figures.gains(_drawn(found), ms, scores, added, title, dark=dark),
         alt=title,
         read="Each panel is one number of important neurons (m), each row one suite. Mark: its IDC; line: from the "
-        "IDC of the original tests. The label is the number of added cells. Click a mark to see the inputs that add "
-        "them.",
+        "IDC of the original tests. Labels count added cells; of the original tests and parts of them they are IDC. "
+        "Click a mark to see the inputs that add cells.",
         depends=found.key,
         clicked=clicked if key == "gains" else None,
         # Without columns that are empty here: accuracy of a regression, or errors of a classification.

@@ -21,7 +21,7 @@ from studio.jobs.results import View, heatmaps
 from studio.jobs.wording import amount, is_series, quantity
 from studio.state.selection import select, selected
 from studio.text import literal, plural
-from studio.widgets.charts import component
+from studio.widgets.charts import component, is_dark
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""
@@ -96,12 +96,12 @@ def make_tiles(
     if view.has_pictures:
         parts = [input_images.pictures(view.test.inputs[shown], 1)]
         if relevance is not None:
-            parts.append(input_images.heatmaps(relevance, 1))
+            parts.append(input_images.heatmaps(relevance, 1, dark=is_dark()))
         sheet = make_sheet(np.concatenate(parts))
         for index, tile in enumerate(tiles):
             tile["places"] = [index] if relevance is None else [index, len(shown) + index]
     elif is_series(view.test):
-        sheet = make_sheet(input_images.lines(view.test.inputs[shown], relevance))
+        sheet = make_sheet(input_images.lines(view.test.inputs[shown], relevance, dark=is_dark()))
         for index, tile in enumerate(tiles):
             tile["places"] = [index]
     else:
@@ -136,7 +136,7 @@ def choices(
     if inputs.ndim == 4:
         sheet = make_sheet(input_images.pictures(inputs, 1))
     elif is_series(view.test):
-        sheet = make_sheet(input_images.lines(inputs))
+        sheet = make_sheet(input_images.lines(inputs, dark=is_dark()))
     for place, tile in enumerate(shown):
         if sheet:
             tile["places"] = [place]

@@ -43,6 +43,10 @@ class Display:
     scale: str
     scheme: str
 
+    def heatmap(self, values: NDArray[np.floating], limit: float, side: int) -> NDArray[np.uint8]:
+        """Return one map as a picture."""
+        return heatmaps.heatmap(values, limit, side, self.scheme, dark=layout.is_dark())
+
     @property
     def limits(self) -> list[dict[str, float]]:
         """The relevance of the strongest colour, by explanation and layer."""
@@ -71,7 +75,7 @@ class Display:
         """The heatmap of every explanation with its caption."""
         return [
             (
-                heatmaps.heatmap(explanation.maps[INPUT], limit[INPUT], _SIDE, self.scheme),
+                self.heatmap(explanation.maps[INPUT], limit[INPUT], _SIDE),
                 f"{explanation.label}: {_scale_text(explanation, limit[INPUT])}",
             )
             for explanation, limit in zip(self.explanations, self.limits, strict=True)
@@ -85,7 +89,7 @@ class Display:
         if self.difference is not None:
             unit, values = self.difference
             largest = float(np.abs(values).max()) or 1.0
-            tile = heatmaps.heatmap(values, largest, _SIDE, self.scheme)
+            tile = self.heatmap(values, largest, _SIDE)
             shown.append((tile, f"Difference (first \u2212 second){unit}: colour range ±{largest:.2g}"))
         return shown
 
@@ -159,7 +163,8 @@ def _written(display: Display, tokens: Sequence[str], relevance: NDArray[np.floa
     """Write tokens on a ground of their relevance, which may have padding behind it."""
     test = display.view.test
     glue, marks = "" if test.is_pieces else " ", marks_of(test)
-    return text_relevance.words(tokens, relevance[: len(tokens)], limit, display.scheme, glue=glue, marks=marks)
+    shown = relevance[: len(tokens)]
+    return text_relevance.words(tokens, shown, limit, display.scheme, glue=glue, marks=marks, dark=layout.is_dark())
 
 
 def draw_vector(display: Display, key: str, table: pd.DataFrame | None = None) -> None:
@@ -205,7 +210,7 @@ def draw_flow(display: Display, skip: Sequence[str] = ()) -> None:
                 if layer in limit
             ]
             for explanation, limit in there:
-                tile = heatmaps.heatmap(explanation.maps[layer], limit[layer], _SMALL_SIDE, display.scheme)
+                tile = display.heatmap(explanation.maps[layer], limit[layer], _SMALL_SIDE)
                 parts += [tile, np.zeros((GAP, tile.shape[1], 4), dtype=np.uint8)]
             shape = " by ".join(map(str, values.shape))
             sums = " | ".join(signed(explanation.sums[layer]) for explanation, _ in there)

@@ -39,7 +39,9 @@ def test_confusions_show_counts_and_leave_zero_empty():
     for one, counts in zip(maps, (before, after), strict=True):
         np.testing.assert_array_equal(np.nan_to_num(one.z), counts)
         assert np.isnan(one.z[counts == 0]).all()
-        assert (one.zmin, one.zmax) == (1, 3)
+        assert (one.zmin, one.zmax) == (0, 3)
+    written = [trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text"]
+    assert [list(one.text) for one in written] == [["2", "3"], ["2", "1", "2"]]
     assert tuple(maps[1].customdata[0][1]) == ("cat", "dog")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first class is on top"
 

@@ -7,7 +7,7 @@ from idc_core.confusion import cost_effectiveness
 from idc_core.confusion.distance import cluster_order
 from idc_core.figures import classes as figures
 from idc_core.figures import confusion_matrix as matrices
-from idc_core.figures.palette import palette
+from idc_core.figures.palette import at, contrast, palette
 
 
 def distances(count, seed=0):
@@ -29,6 +29,14 @@ def test_every_pair_of_few_classes_can_be_clicked(dark):
         assert heatmap.z[y, x] == pytest.approx(distance[order[y], order[x]], rel=1e-6)
     assert len(squares.x) == 72
     assert squares.text is not None
+    nearest, farthest = np.nanmin(heatmap.z), np.nanmax(heatmap.z)
+    places = [
+        (float(heatmap.z[y, x]) - nearest) / (farthest - nearest) for x, y in zip(squares.x, squares.y, strict=True)
+    ]
+    scale = list(heatmap.colorscale)
+    assert [at(scale, place) for place in (0, 1)] == [palette(dark).counts[-1], palette(dark).ground], "near is strong"
+    fills = [at(scale, place) for place in places]
+    assert all(contrast(*pair) >= 4.5 for pair in zip(squares.textfont.color, fills, strict=True))
     assert (len(hit.x), len(missed.x)) == (1, 0)
     x, y = hit.x[0], hit.y[0]
     assert {order[round(x - 0.32)], order[round(y + 0.3)]} == {0, 3}
@@ -77,7 +85,9 @@ def test_a_matrix_colours_only_errors_and_every_cell_with_inputs_can_be_clicked(
     np.testing.assert_allclose(heatmap.z, [[np.nan, 4, np.nan], [np.nan] * 3, [25, 5, np.nan]])
     assert dict(zip(wrong.customdata, wrong.text, strict=True)) == {"0-1": "2", "2-0": "5", "2-1": "1"}
     assert dict(zip(correct.customdata, correct.text, strict=True)) == {"0-0": "48", "1-1": "50", "2-2": "14"}
-    assert correct.textfont.color == palette(dark).ink, "correct cells have no colour"
+    assert set(correct.textfont.color) == {palette(dark).ink}, "correct cells have no colour"
+    fills = [at(palette(dark).scale, share / 25) for share in (4, 25, 5)]
+    assert all(contrast(*pair) >= 4.5 for pair in zip(wrong.textfont.color, fills, strict=True))
     assert wrong.hovertext[1] == "c as a<br>5 (25.0 % of c)"
     assert len(frames.x) == 18
     (box,) = figure.layout.shapes

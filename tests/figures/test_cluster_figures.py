@@ -6,7 +6,7 @@ import pytest
 from idc_core.analysis.cluster_choices import try_choices
 from idc_core.clustering.kmeans import cluster
 from idc_core.clustering.methods import CLUSTERINGS
-from idc_core.figures.clusters import choices, histograms
+from idc_core.figures.clusters import choices, histograms, silhouettes
 from idc_core.figures.projection import MOST_GROUPS, SYMBOLS, Groups, gather, plane
 
 ACTIVATIONS = np.maximum(np.random.default_rng(0).normal(1, 2, (300, 3)), 0).astype(np.float32)
@@ -42,6 +42,14 @@ class TestHistograms:
         assert not [trace for trace in drawn().data if trace.name == "selected test"]
 
 
+def test_lines_of_silhouettes_are_told_apart_by_colour_dash_and_name():
+    clusters = [cluster(ACTIVATIONS[:, 0] + shift) for shift in range(6)]
+    figure = silhouettes(clusters, [f"neuron {i}" for i in range(6)], "title")
+    assert len({line.line.color for line in figure.data}) == 6
+    assert len({line.line.dash for line in figure.data}) == 6
+    assert [note.text.split("</span> ")[1] for note in figure.layout.annotations] == [f"neuron {i}" for i in range(6)]
+
+
 class TestChoices:
     @pytest.mark.parametrize("dark", [False, True])
     def test_marks_stand_for_their_choice(self, dark):
@@ -53,9 +61,13 @@ class TestChoices:
         ]
         figure = choices(found, LABELS, "title", found[3], dark=dark)
         left = [trace for trace in figure.data if trace.yaxis == "y" and trace.name != "this setup"]
-        assert sum(len(trace.x) for trace in left) == len(found)
+        assert sum(place is not None for trace in left for place in trace.customdata) == len(found)
         for trace in left:
+            assert trace.x[:2] == ("auto", "auto")
+            assert trace.y[1] is None, "no line leads from the automatic choice to a number"
             for x, y, place in zip(trace.x, trace.y, trace.customdata, strict=True):
+                if place is None:
+                    continue
                 one = found[place]
                 assert (x, y) == ("auto" if one.k is None else str(one.k), one.total)
                 assert LABELS[one.clustering] in trace.name

@@ -13,6 +13,7 @@ from idc_core.evidence.finding import Control, Finding
 from idc_core.figures import clusters as cluster_figures
 from idc_core.figures import neurons, palette
 from idc_core.figures.coverage import growth_curve
+from idc_core.figures.palette import contrast
 
 SIZES = (2, 3, 2, 4)
 NAMES = ("7", "1", "4", "9")
@@ -25,18 +26,6 @@ def table():
     return tabulate(assignments, SIZES, rng.integers(0, 3, 30), rng.random(30) < 0.5, classes=3)
 
 
-def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours, from the definition of WCAG 2."""
-
-    def luminance(colour: str) -> float:
-        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_colours_can_be_read(dark):
     colours = palette.palette(dark)
@@ -44,17 +33,40 @@ def test_colours_can_be_read(dark):
         assert contrast(text, colours.ground) >= 4.5
     for fill in (*colours.counts, colours.error, *palette.CLASSES):
         assert contrast(palette.ON_FILL, fill) >= 4.5
-    for line in (colours.accent, colours.error, colours.tests):
+    for line in (colours.accent, colours.error, colours.tests, *colours.lines):
         assert contrast(line, colours.ground) >= 3
 
 
-def test_relevance_is_red_for_blue_against_and_white_at_zero():
-    red, blue, white = palette.relevance_colours(np.array([2.0, -2.0, 0.0]), 2.0).tolist()
-    assert white == [255, 255, 255]
+@pytest.mark.parametrize("dark", [False, True])
+def test_scales_begin_in_the_grounds_colour_and_stand_out_more_the_stronger(dark):
+    ground = palette.palette(dark).ground
+    halves = [palette.palette(dark).scale]
+    for scheme in palette.SCHEMES.values():
+        whole = scheme.scale(dark)
+        halves += [whole[3:], whole[3::-1]]
+    for half in halves:
+        assert half[0][1] == ground
+        steps = [contrast(palette.at(half if half[0][0] == 0 else sorted(half), place), ground) for place, _ in half]
+        assert steps == sorted(steps)
+        assert steps[-1] >= 3
+        for place in np.linspace(half[0][0], half[-1][0], 41):
+            fill = palette.at(sorted(half), float(place))
+            assert contrast(palette.ink_on(fill), fill) >= 4.5, "numbers can be read on every colour"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_relevance_is_red_for_blue_against_and_the_ground_at_zero(dark):
+    red, blue, none = palette.relevance_colours(np.array([2.0, -2.0, 0.0]), 2.0, dark=dark).tolist()
+    assert none == [int(palette.palette(dark).ground[i : i + 2], 16) for i in (1, 3, 5)]
     assert red[0] > red[2] + 50
     assert blue[2] > blue[0] + 50
     with pytest.raises(SettingError, match="must be positive"):
         palette.relevance_colours(np.zeros(2), 0.0)
+
+
+def test_contrast_is_as_defined():
+    assert palette.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert palette.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the known example of WCAG
 
 
 @pytest.mark.parametrize(("errors", "drawn"), [(0.02, "all"), (0.5, neurons._MOST_POINTS // 2), (1.0, "full")])

@@ -8,7 +8,7 @@ import pytest
 from idc_core.errors import SettingError
 from idc_core.figures import heatmaps, text_relevance
 from idc_core.figures.layer_relevance import layer_sums
-from idc_core.figures.palette import ON_FILL, SCHEMES, relevance_colours
+from idc_core.figures.palette import SCHEMES, palette, relevance_colours
 from idc_core.figures.wording import readable_pieces
 
 
@@ -64,7 +64,7 @@ def test_pixels_against_have_a_dot_and_others_have_none(scheme):
     middle, corner = cells[1][6, 6, :3], cells[1][0, 0, :3]
     assert contrast(middle, corner) > 3
     assert [cell[0, 0, 3] for cell in cells] == [255, 255, 255, 0]
-    assert cells[0][0, 0, :3].tolist() == SCHEMES[scheme].anchors[-1].tolist()
+    assert cells[0][0, 0, :3].tolist() == SCHEMES[scheme].anchors(dark=False)[-1].tolist()
 
 
 def test_overlay_covers_what_is_relevant_as_strongly_as_asked():
@@ -105,9 +105,10 @@ def test_shares_have_unit_sum_of_absolute_values():
     assert heatmaps.shares(np.zeros((1, 2))).tolist() == [[0.0, 0.0]]
 
 
+@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_words_carry_colour_sign_and_number_and_are_escaped(scheme):
-    text = text_relevance.words(["<b>car</b>", "bike", "the"], np.array([2.0, -2.0, 0.01]), 2.0, scheme)
+def test_words_carry_colour_sign_and_number_and_are_escaped(scheme, dark):
+    text = text_relevance.words(["<b>car</b>", "bike", "the"], np.array([2.0, -2.0, 0.01]), 2.0, scheme, dark=dark)
     assert "<b>" not in text
     assert "&lt;b&gt;car&lt;/b&gt;" in text
     supports, against, neutral = re.findall(r"<span.*?</span>", text)
@@ -116,7 +117,7 @@ def test_words_carry_colour_sign_and_number_and_are_escaped(scheme):
     assert "font-style:italic" in against
     assert "\u22122" in re.sub("<[^>]*>", "", against)
     assert neutral == '<span title="+0.01">the</span>'
-    ink = [int(ON_FILL[i : i + 2], 16) for i in (1, 3, 5)]
+    ink = [int(palette(dark).ink[i : i + 2], 16) for i in (1, 3, 5)]
     for span in (supports, against):
         ground = [int(channel) for channel in re.search(r"rgb\((\d+),(\d+),(\d+)\)", span).groups()]
         assert contrast(ground, ink) > 4.5

@@ -17,10 +17,10 @@ def drawn(dark=False, **changes):
 @pytest.mark.parametrize("dark", [False, True])
 def test_map_is_empty_where_nothing_passes_and_marks_negative_scores(dark):
     figure = drawn(dark)
-    squares, marks = figure.data
+    squares, marks, minus = figure.data
     np.testing.assert_allclose(squares.z, [[0.9, -0.4, np.nan], [np.nan, 0.2, -0.1]], rtol=1e-6)
     assert (squares.zmin, squares.zmax) == pytest.approx((-0.9, 0.9))
-    assert [list(row) for row in squares.text] == [["", "\u2212", ""], ["", "", ""]]
+    assert list(zip(minus.y, minus.x, minus.text, strict=True)) == [(0, 1, "\u2212")]
     assert [tuple(one) for one in marks.customdata] == [(4, 31), (4, 2), (4, 0), (7, 31), (7, 2), (7, 0)]
     assert "not significant" in marks.text[2]
     assert "not significant" not in marks.text[0]

@@ -6,7 +6,7 @@ import pytest
 from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
 from idc_core.evidence.discovery import Discovery
 from idc_core.figures.layers import chances, sweep_grid
-from idc_core.figures.palette import _DARK, LIGHT, ON_FILL
+from idc_core.figures.palette import _DARK, LIGHT, at, contrast
 
 
 def swept(suites=("digits",), layers=("conv1", "fc1"), ms=(2, 8), cells=None):
@@ -77,8 +77,10 @@ def test_what_was_not_finished_stays_empty():
 @pytest.mark.parametrize(("dark", "colours"), [(False, LIGHT), (True, _DARK)])
 def test_both_themes_use_the_scale_that_text_can_be_read_on(dark, colours):
     figure = sweep_grid(swept(), "Title", dark=dark)
-    assert [colour for _, colour in figure.layout.coloraxis.colorscale] == list(colours.counts)
-    assert figure.data[0].insidetextfont.color == ON_FILL
+    assert [colour for _, colour in figure.layout.coloraxis.colorscale] == [colours.ground, *colours.counts]
+    low = figure.layout.coloraxis.cmin
+    fills = [at(colours.scale, (value - low) / (2 - low)) for value in figure.data[0].marker.color]
+    assert all(contrast(*pair) >= 4.5 for pair in zip(figure.data[0].insidetextfont.color, fills, strict=True))
     assert figure.layout.coloraxis.cmax == 2
 
 

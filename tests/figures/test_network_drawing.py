@@ -19,7 +19,8 @@ def test_every_layer_is_a_box_that_says_what_it_is(dark):
     assert others.base[-1] == counted.base[0] - 1, "the second row is below the first"
     assert [list(trace.marker.line.width).count(3) for trace in figure.data] == [0, 1]
     assert counted.marker.color == (43.2,)
-    assert len(figure.layout.annotations) == len(layers) - 2, "an arrow to each layer but the first of a row"
+    assert len(figure.layout.annotations) == len(layers) - 1, "an arrow to each layer"
+    assert len(figure.layout.shapes) == 1, "and a line back to the next row"
 
 
 def test_long_names_are_cut_from_the_left():

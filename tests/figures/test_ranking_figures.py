@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from idc_core.figures import neurons
-from idc_core.figures.palette import palette
+from idc_core.figures.palette import SCHEMES, at, contrast, palette
 
 VALUES = np.array([1.0, 5.0, -2.0, 3.0])
 ORDER = np.argsort(-VALUES, kind="stable")
@@ -113,12 +113,15 @@ def test_selected_test_is_marked_even_where_it_was_not_drawn():
 @pytest.mark.parametrize("dark", [False, True])
 def test_agreement_writes_numbers_while_they_can_be_read(dark):
     matrix = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    heatmap = neurons.agreement(matrix, ["a", "b"], "A finding", dark=dark).data[0]
+    heatmap, numbers = neurons.agreement(matrix, ["a", "b"], "A finding", dark=dark).data
     assert np.asarray(heatmap.z).tolist() == matrix.tolist()
     assert (heatmap.zmin, heatmap.zmax) == (-1, 1)
-    assert "z" in heatmap.texttemplate
+    assert list(numbers.text) == ["1.00", "-0.50", "-0.50", "1.00"]
+    assert list(zip(numbers.y, numbers.x, strict=True)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    fills = [at(SCHEMES["orange-purple"].scale(dark), (value + 1) / 2) for value in matrix.ravel()]
+    assert all(contrast(*pair) >= 4.5 for pair in zip(numbers.textfont.color, fills, strict=True))
     many = neurons._MOST_NUMBERS + 1
-    assert not neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data[0].texttemplate
+    assert len(neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data) == 1
 
 
 def test_classes_of_a_neuron_tell_for_from_against_by_pattern_and_carry_their_index():

@@ -3,19 +3,8 @@ import re
 import plotly.graph_objects as go
 import pytest
 
-from idc_core.figures.palette import _DARK, _SUITE_STYLES, LIGHT, suite_style
+from idc_core.figures.palette import _DARK, _GREEN, _SUITE_STYLES, LIGHT, contrast, suite_style
 from idc_core.suites import SUITES
-
-
-def luminance(colour):
-    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_every_kind_of_suite_has_a_style():
@@ -27,6 +16,9 @@ def test_no_two_kinds_share_dash_and_mark_or_mark():
     styles = [suite_style(name) for name in (*SUITES, "own")]
     assert len({style.marker for style in styles}) == len(styles)
     assert len({(style.dash, style.light) for style in styles}) == len(styles)
+    for colours in ([style.light for style in styles], [style.dark for style in styles]):
+        own = [colour for colour in colours if colour != _GREEN]
+        assert len(set(own)) == len(own), "only transforms share a colour"
 
 
 @pytest.mark.parametrize("name", [*SUITES, "own"])

@@ -146,7 +146,7 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
     said = "LRP-gamma is left out. It cannot pass through a teapot."
     assert app.error[0].value == f"{said} Shown instead: Cumulative relevance."
     assert app.warning[0].value == said
-    assert chart(app, "Rank correlation of the rankings")["data"][0]["x"] == [
+    assert chart(app, "Rank correlation of the rankings")["layout"]["xaxis"]["ticktext"] == [
         "Cumulative relevance",
         "Absolute relevance",
         "LRP-0 (z)",
@@ -235,7 +235,7 @@ def test_one_neuron_is_written_as_one(open_page, tab):
 
 def test_classes_are_compared_when_asked_for(open_page):
     app = open_page("neurons", **{"agreement-classes": "true"})
-    labels = chart(app, "Rank correlation of the rankings")["data"][0]["x"]
+    labels = chart(app, "Rank correlation of the rankings")["layout"]["xaxis"]["ticktext"]
     assert [label for label in labels if label.startswith("Class ")] == [f"Class {name}" for name in range(10)]
 
 

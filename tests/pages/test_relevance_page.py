@@ -178,8 +178,9 @@ def test_methods_are_compared_in_their_tab(open_page, view, wrong):
         attribute(view.model, view.test.inputs[wrong : wrong + 1], name)[0] for name in ("alpha-beta", ONE_PASS[0])
     ]
     correlation = spearman(np.stack([one.sum(0).ravel().astype(np.float64) for one in parts]))[0, 1]
-    drawn = json.loads(chart.spec)["data"][0]
-    assert drawn["x"] == labels
+    figure = json.loads(chart.spec)
+    drawn = figure["data"][0]
+    assert figure["layout"]["xaxis"]["ticktext"] == labels
     assert array(drawn["z"])[0, 1] == pytest.approx(correlation, abs=1e-3)
     assert chart.alt == "Rank correlation of the methods, over the pixels of this test"
 
@@ -195,9 +196,9 @@ def test_methods_of_a_text_name_its_most_relevant_words(open_page):
     words, target = len(read_tokens(view.test, 0)), int(scores(view, 0).argmax())
     inputs = view.test.inputs[:1]
     without = [attribute(view.model, inputs, name, target=target)[0][:words] for name in ("epsilon", "alpha-beta")]
-    drawn = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
-    row = drawn["x"].index("LRP-alpha-beta")
-    assert array(drawn["z"])[0, row] == pytest.approx(spearman(np.stack(without))[0, 1], abs=1e-3), (
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    row = figure["layout"]["xaxis"]["ticktext"].index("LRP-alpha-beta")
+    assert array(figure["data"][0]["z"])[0, row] == pytest.approx(spearman(np.stack(without))[0, 1], abs=1e-3), (
         "padding is left out"
     )
 
