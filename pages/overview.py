@@ -4,7 +4,7 @@ from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.overview import result as overview
 from studio.overview import worst_tests
-from studio.shell.frame import current_result, default_line
+from studio.shell.frame import current_result
 from studio.shell.pages import PageEntry
 from studio.widgets import report
 from studio.widgets.layout import explain
@@ -20,12 +20,11 @@ PAGE = PageEntry(
 
 _shown = current_result()
 _view = _shown if isinstance(_shown, View) else None
-_result, _line = (summarise(_shown), _shown.line) if isinstance(_shown, View) else (_shown, default_line(_shown))
-overview.draw(_result, _line, _view)
+overview.draw(summarise(_shown) if isinstance(_shown, View) else _shown.result, _shown.line, _view)
 worst_tests.draw(_shown)
 if _view is not None:
     overview.draw_pinned(_view)
-report.offer(_view)
+report.offer(_shown.setup, _view)
 explain(
     "IDC Studio shows which behaviour of a neural network its tests do not cover. The important neurons of a layer are "
     "those with the largest relevance, summed over the network's training inputs. "

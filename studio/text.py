@@ -17,12 +17,17 @@ __all__ = [
     "parse_cell",
     "percent",
     "plural",
+    "quoted",
+    "said_of_cell",
     "signed",
     "times",
 ]
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&$~|]|:(?=[\w+])|^[#+=:-]", re.MULTILINE)
 _ITEM = re.compile(r"^(\d+)(?=[.)])", re.MULTILINE)
+
+_LONGEST_QUOTE = 60
+"""Characters of a text that is quoted."""
 
 
 def literal(value: object) -> str:
@@ -50,6 +55,19 @@ def parse_cell(text: str, sizes: Sequence[int]) -> tuple[int, ...] | None:
         return None
     cell = tuple(int(part) for part in parts)
     return cell if all(index < size for index, size in zip(cell, sizes, strict=True)) else None
+
+
+def quoted(text: str) -> str:
+    """Quote a text of an address; of a long one its beginning."""
+    return f"\u201c{text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + '…'}\u201d"
+
+
+def said_of_cell(text: str, sizes: Sequence[int]) -> str:
+    """Say that a text is no cell of a grid, and what is expected."""
+    return (
+        f"{quoted(text)} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens between "
+        f"them, from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
+    )
 
 
 def lower(label: str) -> str:

@@ -19,7 +19,7 @@ from studio.classes.class_errors import Looked
 from studio.classes.controls import choose_pair
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
-from studio.state import address
+from studio.state import address, choices
 from studio.state.selection import Point, carried
 from studio.text import literal
 from studio.widgets import layout
@@ -101,8 +101,11 @@ def _draw_pair(view: View, looked: Looked, pair: tuple[int, int], filtered: bool
         clicked=clicked,
         table=pd.DataFrame({"third class": looked.names, "bias": bias}),
     )
-    chosen = address.position(address.read(_THIRD))
-    third = chosen if chosen is not None and chosen in known.tolist() else most
+    new, text = address.is_new(_THIRD), address.read(_THIRD)
+    third = address.position(text)
+    if third is None or third not in known.tolist():
+        choices.not_there("Third class", [text] if new else [])
+        third = most
     _pictures(view, looked, pair, third)
 
 

@@ -18,7 +18,7 @@ from idc_core.runs import ErrorSettings, planned_class_errors, planned_statistic
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.jobs.runs import run_settings
-from studio.state import address
+from studio.state import address, choices
 from studio.text import literal
 
 if TYPE_CHECKING:
@@ -158,10 +158,12 @@ def _find(
 
 def current_pair(looked: Looked) -> tuple[int, int]:
     """Return the selected pair; the most suspected one where none is chosen."""
-    parts = address.read(_PAIR).split("-")
+    new, text = address.is_new(_PAIR), address.read(_PAIR)
+    parts = text.split("-")
     numbers = [number for part in parts if (number := address.position(part)) is not None]
     if len(numbers) == 2 and numbers[0] != numbers[1] and set(numbers) <= set(looked.known):
         return numbers[0], numbers[1]
+    choices.not_there("Pair", [text] if new else [])
     first, second = looked.found.suspected[0].tolist()
     return int(first), int(second)
 

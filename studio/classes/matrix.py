@@ -14,7 +14,7 @@ from idc_core.figures import confusion_matrix as figures
 from studio.classes.class_errors import Looked
 from studio.jobs.results import View
 from studio.shell import tabs
-from studio.state import address
+from studio.state import address, choices
 from studio.state.choices import choose_one
 from studio.state.selection import Point, carried
 from studio.text import literal, plural
@@ -62,11 +62,13 @@ def draw(view: View, looked: Looked) -> None:
 
 def _current(counts: NDArray[np.int64]) -> tuple[int, int] | None:
     """Return the selected cell, at first the one with most misclassified inputs; None where it has none."""
-    numbers = [address.position(part) for part in address.read(_CELL).split("-")]
+    new, text = address.is_new(_CELL), address.read(_CELL)
+    numbers = [address.position(part) for part in text.split("-")]
     if len(numbers) == 2:
         row, column = numbers
         if row is not None and column is not None and max(row, column) < len(counts) and counts[row, column]:
             return row, column
+    choices.not_there("Cell with inputs", [text] if new else [])
     wrong = counts - np.diag(np.diag(counts))
     row, column = divmod(int(wrong.argmax()), len(counts))
     return (row, column) if wrong[row, column] else None

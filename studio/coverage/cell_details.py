@@ -14,7 +14,7 @@ from studio.jobs.wording import is_series
 from studio.shell import tabs
 from studio.shell.pages import PAGES
 from studio.state.selection import select, selected
-from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural
+from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural, said_of_cell
 from studio.widgets import layout
 from studio.widgets.grid_axes import around, fix
 
@@ -51,11 +51,7 @@ def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, 
     )
     parsed = parse_cell(typed, view.sizes)
     if typed and parsed is None:
-        sizes = view.sizes
-        st.warning(
-            f"{literal(repr(typed))} is no cell of this grid. Expected {plural(len(sizes), 'number')} with hyphens "
-            f"between them, from {cell_name([0] * len(sizes))} to {cell_name([size - 1 for size in sizes])}."
-        )
+        st.warning(literal(said_of_cell(typed, view.sizes)))
     return parsed or usual
 
 

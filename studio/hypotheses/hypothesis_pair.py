@@ -11,7 +11,7 @@ from idc_core.errors import CancelledError
 from studio.hypotheses import inspections
 from studio.hypotheses.inspections import Measured, quoted
 from studio.shell import tabs
-from studio.state import address
+from studio.state import address, choices
 from studio.state.selection import select, selected
 from studio.widgets import layout
 
@@ -31,8 +31,9 @@ _BEHIND, _TEXTS = 10, 3
 def choose(measured: Measured, grid: Grid, layer: str) -> tuple[int, int]:
     """Return the selected hypothesis and unit; the strongest ones where none is chosen."""
     known = grid.score.shape[1]
-    name = address.read(_HYPOTHESIS)
+    new, name = address.is_new(_HYPOTHESIS), address.read(_HYPOTHESIS)
     chosen = grid.names.index(name) if name in grid.names else None
+    choices.not_there("Hypothesis", [name] if new and chosen is None else [])
     own = layer == measured.view.setup.layer
     unit = selected().neuron if own else address.position(address.read(_UNIT))
     if unit is not None and unit >= known:

@@ -1,23 +1,22 @@
-"""The misclassified tests as pictures: live, or for the default setup from a file made beforehand."""
+"""The misclassified tests as pictures: live, or for a shipped setup from a file made beforehand."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.analysis.overview import Overview, worst_tests
-from idc_core.base.files import SHIPPED
+from idc_core.analysis.overview import worst_tests
 from idc_core.coverage.cell_table import among
 from idc_core.coverage.cells import encode
+from studio.jobs.overview import Snapshot
 from studio.jobs.results import View
 from studio.widgets.gallery import draw_tiles, make_tiles, note
 
-_KEPT = SHIPPED / "assets" / "overview-tests.json"
-"""The default setup's, beside the numbers of the Overview."""
+PART = "tests"
+"""The part of a shipped Overview that holds them."""
 
 _SHOWN, _SHOWN_TEXTS = 10, 3
 """Tests shown, and the same for texts."""
@@ -49,14 +48,14 @@ def _misclassified(view: View) -> NDArray[np.int64]:
     return worst_tests(view.chosen, view.correct, view.analysis.confidence, lonely)
 
 
-def write(view: View) -> None:
-    """Keep those of the default setup for the Overview's first second."""
-    _KEPT.write_text(json.dumps(asdict(_find(view) or _WorstTests([], None, ""))) + "\n", encoding="utf-8")
+def part(view: View) -> dict[str, object]:
+    """Return what the file of a view's misclassified tests holds."""
+    return asdict(_find(view) or _WorstTests([], None, ""))
 
 
-def draw(shown: View | Overview) -> None:
+def draw(shown: View | Snapshot) -> None:
     """Show the misclassified tests; a click selects one."""
-    worst = _find(shown) if isinstance(shown, View) else _WorstTests(**json.loads(_KEPT.read_text(encoding="utf-8")))
+    worst = _find(shown) if isinstance(shown, View) else _WorstTests(**shown.part(PART))
     if worst is None or not worst.tiles:
         return
     order = "First those in a cell that no correctly classified test reaches; then the most confident."

@@ -9,20 +9,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
 
-from idc_core.analysis.overview import Overview
 from idc_core.base.files import cache_folder
 from idc_core.base.threads import settle
 from idc_core.errors import CancelledError, IdcError
 from studio import starting
 from studio.jobs import jobs
-from studio.jobs.overview import snapshot
+from studio.jobs.overview import Snapshot, snapshot
 from studio.jobs.results import View, neuron_said, open_view, warm
 from studio.jobs.wording import tests_name
-from studio.shell import account, own_setup, pins, presenting, search, tabs, test_filter, tour
+from studio.shell import account, asked, own_setup, pins, presenting, search, tabs, test_filter, tour
 from studio.shell.pages import PAGES, asked_page, navigation
 from studio.state import address, device, visitor
 from studio.state.selection import Selection
-from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, parse, setup_line, untouched
+from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, parse, untouched
 from studio.state.sidebar import choose
 from studio.text import literal, plural
 from studio.widgets.charts import ASSETS, follow_theme
@@ -32,13 +31,15 @@ with suppress(IdcError):  # a mistake in the config file is told on the page
 
 _LAST_GOOD = "last-good-setup"
 _TRIED = "front-door-tried"
+_GIVEN_UP = "given-up-setup"
+"""In the session: the setup whose opening was stopped; no page begins it again unless it is asked to."""
 _SHOWN = "shown-setup"
 """In the session: the setup that the page shows; another one may be on its way."""
 _FORMER = '<span class="former-setup"></span>'
 """While it is on the page, the styles hide all that is not drawn anew yet."""
 
 # Of the thread that runs the script: nothing of it stays in the session.
-_opened: ContextVar[View | Overview | None] = ContextVar("opened")
+_opened: ContextVar[View | Snapshot | None] = ContextVar("opened")
 
 _history = st.components.v2.component("idc_history", js=(ASSETS / "history" / "steps.js").read_text(encoding="utf-8"))
 
@@ -46,6 +47,7 @@ _history = st.components.v2.component("idc_history", js=(ASSETS / "history" / "s
 def run() -> None:
     """Draw heading, sidebar and setup, then run the page; its script is loaded only then, when these are painted."""
     arrive()
+    asked.arrive()
     registered = _registered()
     entry, script = navigation(registered)
     st.session_state.pop(_TRIED, None)
@@ -84,21 +86,24 @@ def run() -> None:
         with st.sidebar:
             search.draw(registered, parts=False)
         _run(script, None)
-    elif entry.setup == "snapshot" and (kept := _instant()) is not None:
-        _hide_former(former, DEFAULT)
-        line.caption(default_line(kept))
-        tour.guide(guide, entry.name, kept)
+    elif entry.setup == "snapshot" and (kept := _instant(registered)) is not None:
+        _hide_former(former, kept.setup)
+        line.caption(kept.line)
+        tour.guide(guide, entry.name, kept.result)
         _run(script, kept)
-        _drawn(former, DEFAULT)
         # What the sidebar lists takes a second to load; the page has not waited for it.
         _draw_sidebar()
-        warm(DEFAULT, kept.fingerprints)
+        st.session_state[_SHOWN] = kept.setup
+        _go_on_behind(kept)
+        _drawn(former, kept.setup)
     else:
         setup, filtering = _draw_sidebar()
         _hide_former(former, setup)
         view = _open_setup(setup)
         test_filter.fill(filtering, view)
         line.caption(view.line)
+        for sentence in asked.refused(entry.name, view):
+            st.warning(literal(sentence))
         _note(view)
         tour.guide(guide, entry.name, view)
         _run(script, view)
@@ -126,7 +131,7 @@ def _drawn(place: DeltaGenerator, setup: Setup) -> None:
     place.empty()
 
 
-def _run(script: Page, shown: View | Overview | None) -> None:
+def _run(script: Page, shown: View | Snapshot | None) -> None:
     token = _opened.set(shown)
     try:
         script.run()
@@ -135,7 +140,7 @@ def _run(script: Page, shown: View | Overview | None) -> None:
         starting.shown.set()
 
 
-def enter() -> View | Overview | None:
+def enter() -> View | Snapshot | None:
     """Begin a page's script: return the results that the front door opened for it, None for a page without a setup.
 
     As long as no page has gone through the front door, Streamlit opens the files of a folder named ``pages``
@@ -152,7 +157,7 @@ def enter() -> View | Overview | None:
     st.rerun()
 
 
-def current_result() -> View | Overview:
+def current_result() -> View | Snapshot:
     """Begin the script of a page that shows the setup's results: return them, or those made beforehand."""
     result = enter()
     if result is None:
@@ -168,24 +173,30 @@ def current_view() -> View:
     return view
 
 
-def default_line(result: Overview) -> str:
-    """Write the default setup's line without loading the registry of networks."""
-    return f"{setup_line('LeNet-5', DEFAULT, len(result.important))} · {plural(result.tests, 'test')}"
+def _instant(registered: Setup | None) -> Snapshot | None:
+    """Return what the Overview shows before anything is loaded; None unless all is as a shipped network opens."""
+    setup = DEFAULT if untouched() else registered
+    if setup is None or pins.pinned() is not None or test_filter.is_open():
+        return None
+    return snapshot(setup)
 
 
-def _instant() -> Overview | None:
-    """Return what the Overview shows before anything is loaded; None unless all is as the studio opens."""
-    return snapshot() if untouched() and pins.pinned() is None and not test_filter.is_open() else None
+def _go_on_behind(kept: Snapshot) -> None:
+    """Load what the other pages will need, once the page is painted: in sight, and only as far as it is let."""
+    if kept.setup == DEFAULT:
+        warm(DEFAULT, kept.result.fingerprints)
+        return
+    try:
+        _open(kept.setup)
+    except IdcError as error:
+        if not isinstance(error, CancelledError):
+            st.error(literal(error))
 
 
 def _open_setup(setup: Setup) -> View:
     """Return what to show of a setup; where that fails, say why and return the last good result."""
-    stopped = st.session_state[jobs.HALTED] = st.session_state.pop(jobs.STOPPED, False)
-    if stopped:
-        st.info("Stopped. Finished results are kept. Start again, or change the setup.")
-        st.button("Start again", on_click=jobs.go_on)
     try:
-        view = open_view(setup)
+        view = _open(setup)
     except CancelledError:
         return _last_good(setup)
     except IdcError as error:
@@ -193,6 +204,29 @@ def _open_setup(setup: Setup) -> View:
         return _last_good(setup)
     st.session_state[_LAST_GOOD] = setup
     return view
+
+
+def _open(setup: Setup) -> View:
+    """Return the results of a setup; CancelledError where a person stopped that, now or on a page before."""
+    stopped = st.session_state.pop(jobs.STOPPED, False)
+    st.session_state[jobs.HALTED] = stopped or st.session_state.get(_GIVEN_UP) == setup
+    if st.session_state[jobs.HALTED]:
+        st.info("Stopped. Finished results are kept. Start again, or change the setup.")
+        st.button("Start again", on_click=_start_again)
+    try:
+        view = open_view(setup)
+    except CancelledError:
+        st.session_state[_GIVEN_UP] = setup
+        raise
+    st.session_state.pop(_GIVEN_UP, None)
+    st.session_state[jobs.HALTED] = stopped
+    return view
+
+
+def _start_again() -> None:
+    """Go on with what was stopped; for callbacks."""
+    st.session_state.pop(_GIVEN_UP, None)
+    jobs.go_on()
 
 
 def _draw_sidebar() -> tuple[Setup, test_filter.Places]:

@@ -14,7 +14,7 @@ from idc_core.errors import CancelledError, IdcError
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, shelf
 from studio.jobs.results import View, open_view
-from studio.shell import tabs
+from studio.shell import asked, tabs
 from studio.shell.pages import PAGES, go_to, unmet
 from studio.state.selection import select
 from studio.state.setup import Setup
@@ -179,11 +179,13 @@ def _tab(value: str) -> None:
 
 def _neuron(number: str) -> None:
     select(neuron=number)
+    asked.ask_for("neuron")
     go_to("neurons")
 
 
 def _test(number: str) -> None:
     select(input=number)
+    asked.ask_for("input")
     go_to("relevance")
 
 

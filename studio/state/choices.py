@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from studio.state import address
+from studio.text import literal, quoted
 
 _T = TypeVar("_T", bound=str | int | float)
 
@@ -37,8 +38,10 @@ def choose_one(
     key : str
         Name of the control in the session and in the address.
     """
+    new = address.is_new(key)
     if (text := _said(key, st.session_state.get(key) in options)) is not None:
         option = named(text, options)
+        not_there(label, [text] if new and option is None else [])
         st.session_state[key] = default if option is None else option
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     chosen = default if chosen is None else chosen
@@ -50,12 +53,13 @@ def choose_several(
     draw: Callable[..., list[_T]], label: str, options: Mapping[_T, str], default: Sequence[_T], key: str, **how: Any
 ) -> list[_T]:
     """Draw a choice of several options, as `choose_one` does; ``draw`` is ``st.multiselect`` or ``st.pills``."""
-    before = st.session_state.get(key)
+    before, new = st.session_state.get(key), address.is_new(key)
     # Streamlit itself wrote an empty value where nothing was chosen.
     emptied = st.query_params.get_all(key) == [""]
     if (texts := _said(key, before is not None and all(option in options for option in before))) is not None:
-        picked = [named(text, options) for text in texts.split(",")]
-        chosen = [option for option in picked if option is not None]
+        picked = {text: named(text, options) for text in texts.split(",")}
+        chosen = [option for option in picked.values() if option is not None]
+        not_there(label, [text for text, option in picked.items() if new and option is None and text != _NONE])
         st.session_state[key] = chosen if chosen or emptied or texts == _NONE else list(default)
     chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
     address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or _NONE)
@@ -66,7 +70,8 @@ def choose_or_usual(
     draw: Callable[..., list[_T]], label: str, options: Mapping[_T, str], usual: Sequence[_T], key: str, **how: Any
 ) -> list[_T]:
     """Draw a choice of several options, the usual ones where none is chosen; the address holds what a person chose."""
-    names = address.read(key).split(",")
+    new, names = address.is_new(key), address.read(key).split(",")
+    not_there(label, [name for name in names if new and name not in map(str, options)])
     st.session_state[key] = [option for option in options if str(option) in names] or list(usual)
 
     def keep() -> None:
@@ -79,6 +84,12 @@ def named(text: str, options: Mapping[_T, str]) -> _T | None:
     """Return the option that an address means by its name, or by its text of today; None if none."""
     names = {str(option): option for option in options}
     return names.get(text, {shown: option for option, shown in options.items()}.get(text))
+
+
+def not_there(label: str, names: Sequence[str]) -> None:
+    """Say which names, of what an address asks for, are nothing that can be chosen."""
+    if missed := ", ".join(quoted(name) for name in names if name):
+        st.toast(f"{label}: there is no {literal(missed)}. The page shows what can be chosen.", duration="long")
 
 
 def _said(key: str, is_set: bool) -> str | None:

@@ -16,6 +16,7 @@ from idc_core.errors import DataError
 from idc_core.lrp.layer_parts import split_layer
 from studio.state import address, allowed, visitor
 from studio.state.selection import change_setup
+from studio.text import quoted
 
 if TYPE_CHECKING:
     from idc_core.datasets import DatasetEntry
@@ -42,9 +43,6 @@ WITHOUT = {reason.name.lower(): reason for reason in SUSPECTS}
 
 _ARRIVED, _NOT_FOUND = "setup-arrived", "setup-not-found"
 """In the session: parts of the setup that came with an address, and the page and sentences of those not found."""
-
-_LONGEST_NAME = 60
-"""Characters of a name that is quoted."""
 
 _T = TypeVar("_T")
 
@@ -258,13 +256,9 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
     refusals = {name: refusal for name, (there, refusal, _) in lists.items() if texts.get(name) and not there}
     values = {**texts, **{part: ", ".join(names) for part, names in missed.items()}}
     return {
-        name: f"{refusal.format(_quoted(values[name]))}. Shown instead: {lists[name][2]}."
+        name: f"{refusal.format(quoted(values[name]))}. Shown instead: {lists[name][2]}."
         for name, refusal in refusals.items()
     }
-
-
-def _quoted(text: str) -> str:
-    return f"\u201c{text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + '…'}\u201d"
 
 
 def arrive() -> None:

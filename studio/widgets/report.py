@@ -15,7 +15,7 @@ from idc_core.runs import PlannedAnalysis
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View, idc_settings, open_view
 from studio.state import visitor
-from studio.state.setup import DEFAULT, SAVED, Setup
+from studio.state.setup import SAVED, Setup
 from studio.text import literal
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ _ASKED = "report-asked"
 """In the session: the setup whose report was asked for."""
 
 
-def offer(view: View | None) -> None:
-    """Offer the report of a setup, by default of the one that the studio opens on, as web page and as JSON."""
-    setup = DEFAULT if view is None else view.setup
+def offer(setup: Setup, view: View | None) -> None:
+    """Offer the report of a setup, whose view is opened only when it is asked for, as web page and as JSON."""
     about = (
         "One web page for a reviewer without the studio: finding, grid, uncovered cells with the closest tests, class "
         "errors, criteria, notes, settings and the command that makes it again."

@@ -1,19 +1,17 @@
 """The Overview page: what its headline means, where its findings lead, and the tests that argue for them."""
 
-import base64
-import io
 import json
 from dataclasses import replace
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from idc_core.errors import CancelledError
 from idc_core.report import sentences
-from studio.jobs.overview import summarise
+from studio.jobs.overview import OVERVIEWS, snapshot, summarise
 from studio.jobs.results import open_view
-from studio.overview import worst_tests
+from studio.overview import shipped, worst_tests
 from studio.overview.result import _PLACES, _findings, _headline
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT, parse
@@ -119,17 +117,43 @@ def test_the_misclassified_tests_are_shown(view, open_page):
     assert "Misclassified tests" in text(app)
 
 
-def test_the_tests_in_the_file_are_the_live_ones(view):
-    kept, live = json.loads(worst_tests._KEPT.read_text(encoding="utf-8")), worst_tests._find(view)
-    again = "run `python -m studio.overview` to write the Overview's files anew"
-    assert json.loads(json.dumps(live.tiles)) == kept["tiles"], again
-    assert live.note == kept["note"], again
-    pictures = []
-    for sheet in (kept["sheet"], live.sheet):
-        content = base64.b64decode(sheet.pop("address").partition(",")[2])
-        pictures.append(np.asarray(Image.open(io.BytesIO(content))))
-    assert kept["sheet"] == live.sheet
-    np.testing.assert_array_equal(*pictures, err_msg=again)
+def test_the_files_are_the_live_results(view):
+    assert not shipped.differences(view), "run `python -m studio.overview` to write the Overview's files anew"
+
+
+def test_files_that_differ_are_told(view, monkeypatch, tmp_path):
+    monkeypatch.setattr(shipped, "OVERVIEWS", tmp_path)
+    assert shipped.differences(view) == ["result.json is missing", "tests.json is missing"]
+    shipped.write(view)
+    file = tmp_path / DEFAULT.model / "result.json"
+    file.write_text(file.read_text("utf-8").replace('"tests": 540', '"tests": 541'), encoding="utf-8")
+    assert shipped.differences(view) == ["result/overview/tests: 541 is kept, 540 is live"]
+
+
+@pytest.mark.parametrize(
+    "name", ["lenet1-digits", "lenet4-digits", pytest.param("charlstm-sql", marks=pytest.mark.slow)]
+)
+def test_files_of_other_networks_are_the_live_results(name):
+    assert not shipped.differences(shipped.view_of(name)), f"run `python -m studio.overview {name}`"
+
+
+def test_every_shipped_network_opens_at_once():
+    lines = {name: snapshot(shipped.setup_of(name)).line for name in shipped.names()}
+    assert len(lines) == 18
+    assert lines["vit-cifar10"] == "ViT · cifar10 · layer norm · m = 6 · 10,000 tests"
+    size = sum(file.stat().st_size for file in OVERVIEWS.rglob("*.json"))
+    assert size < 3_000_000
+
+
+def test_a_shipped_network_is_painted_from_its_files(open_page, monkeypatch):
+    def stop(setup):
+        raise CancelledError("This would take long.")
+
+    monkeypatch.setattr("studio.shell.frame.open_view", stop)
+    app = open_page("overview", model="vit-cifar10")
+    assert not app.exception
+    assert "ViT · cifar10 · layer norm · m = 6 · 10,000 tests" in text(app)
+    assert "Misclassified tests" in text(app)
 
 
 def test_tests_with_classes_of_their_own_have_no_misclassified_ones(small_data, open_page):

@@ -3,14 +3,15 @@
 import html
 import itertools
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from idc_core.figures.wording import typeset
-from studio.jobs.jobs import STOPPED
-from studio.jobs.overview import SNAPSHOT, compare, snapshot, summarise
+from studio.jobs.jobs import STOPPED, shelf
+from studio.jobs.overview import OVERVIEWS, snapshot, summarise
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
 from studio.state.setup import DEFAULT
@@ -161,36 +162,32 @@ def test_cell_that_does_not_fit_gets_a_sentence(open_page):
     assert app.header[0].value.startswith("Cell ")
 
 
-def test_overview_file_equals_the_live_result(default_view):
-    live = json.loads(compare(default_view).to_json())
-    kept = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
-    for name in ("first_share", "together_share", "accuracy"):
-        assert kept.pop(name) == pytest.approx(live.pop(name), rel=1e-5)
-    for one, other in zip(kept.pop("findings"), live.pop("findings"), strict=True):
-        control, beside = one.pop("control"), other.pop("control")
-        assert control.pop("what") == beside.pop("what")
-        assert control == pytest.approx(beside, rel=1e-5)
-        for name in ("low", "high", "p", "least_p"):
-            assert one.pop(name) == pytest.approx(other.pop(name), rel=1e-5)
-        assert one == other
-    assert kept == live, "run `python -m studio.overview` to write the Overview's file anew"
-
-
-def test_pages_of_the_default_setup_alone_take_its_findings_from_the_file(default_view, monkeypatch, tmp_path):
-    other = json.loads(SNAPSHOT.read_text(encoding="utf-8")) | {"tests": 7}
-    (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
-    monkeypatch.setattr("studio.jobs.overview.SNAPSHOT", tmp_path / "overview.json")
+def test_pages_of_shipped_setups_alone_take_their_findings_from_the_files(default_view, overviews):
+    change(overviews, lambda kept: kept["overview"].update(tests=7))
     assert summarise(default_view).tests == 7
     assert summarise(replace(default_view, setup=replace(default_view.setup, classes=("3",)))).tests != 7
 
 
-def test_overview_file_of_other_weights_is_not_shown(monkeypatch, tmp_path):
-    assert snapshot() is not None
-    other = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
-    other["fingerprints"][0] = "0" * 16
-    (tmp_path / "overview.json").write_text(json.dumps(other), encoding="utf-8")
-    monkeypatch.setattr("studio.jobs.overview.SNAPSHOT", tmp_path / "overview.json")
-    assert snapshot() is None
+def test_an_overview_of_other_weights_is_not_shown(overviews):
+    assert snapshot(DEFAULT).line == "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests"
+    assert snapshot(replace(DEFAULT, m=5)) is None
+    change(overviews, lambda kept: kept["overview"]["fingerprints"].__setitem__(0, "0" * 16))
+    assert snapshot(DEFAULT) is None
+
+
+@pytest.fixture
+def overviews(monkeypatch, tmp_path):
+    """A copy of the default setup's files, in place of those of the project."""
+    shutil.copytree(OVERVIEWS / DEFAULT.model, tmp_path / DEFAULT.model)
+    monkeypatch.setattr("studio.jobs.overview.OVERVIEWS", tmp_path)
+    return tmp_path
+
+
+def change(overviews, how):
+    file = overviews / DEFAULT.model / "result.json"
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    how(kept)
+    file.write_text(json.dumps(kept), encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "tab"), TABS, ids=str)
@@ -228,3 +225,15 @@ def test_stopping_leaves_a_sentence_and_a_way_on(open_page):
     next(button for button in app.button if button.label == "Start again").click().run()
     assert not app.info
     assert "m = 4 ·" in words(app)
+
+
+def test_what_was_stopped_is_not_begun_by_the_next_page(open_page):
+    app = open_page("coverage")
+    forget("analysis", lambda key: 4 in key)
+    app.session_state[STOPPED] = True
+    app.slider(key="m").set_value(4).run()
+    app.switch_page(str(PAGES["clusters"].file)).run()
+    assert "Stopped." in app.info[0].value
+    assert not [key for key in shelf()._jobs["analysis"] if 4 in key]
+    app.slider(key="m").set_value(6).run()
+    assert not app.info, "another setup is another matter"

@@ -240,7 +240,8 @@ def test_all_tests_to_step_through_have_a_tab(open_page, view):
 
 @pytest.mark.parametrize("typed", ["540", "-1", "x", "9" * 30])
 def test_a_number_that_is_no_test_gets_a_sentence(open_page, typed):
-    app = open_page("relevance", input=typed)
+    app = open_page("relevance")
+    app.text_input(key="test-number").set_value(typed).run()
     assert not app.exception
     assert f"'{typed}' is no test of digits. Expected a number from 0 to 539" in app.warning[0].value
 

@@ -149,6 +149,28 @@ def test_an_unknown_layer_is_told_until_another_setup_is_chosen(open_page):
     assert not app.warning, "that the other network has other layers is no mistake"
 
 
+def test_a_selection_that_is_not_there_is_told_and_not_selected(open_page):
+    app = open_page("clusters", neuron="519", input="99999", cell="9-9-9")
+    assert [one.value for one in app.warning] == [
+        "There is no test “99999”: the 540 tests of digits are numbered from 0 to 539. No test is selected.",
+        "Layer fc2 has no neuron “519”: its 84 neurons are numbered from 0 to 83. No neuron is selected.",
+        "“9-9-9” is no cell of this grid. Expected 6 numbers with hyphens between them, from 0-0-0-0-0-0 to "
+        "1-1-2-1-3-1. No cell is selected.",
+    ]
+    assert not {"neuron", "cluster", "input", "cell"} & set(app.query_params)
+    app.switch_page(str(PAGES["layers"].file)).run()
+    assert not app.warning
+    assert not open_page("clusters", neuron="18", cluster="1", input="17").warning
+    assert open_page("clusters", neuron="18", cluster="9").warning[0].value.startswith("Neuron 18 has no cluster “9”")
+
+
+def test_a_choice_that_an_address_names_in_vain_is_told(open_page):
+    app = open_page("neurons", step="never")
+    assert [one.value for one in app.toast] == []
+    app = open_page("relevance", step="never")
+    assert [one.value for one in app.toast] == ["Step through: there is no “never”. The page shows what can be chosen."]
+
+
 def test_unknown_parts_of_a_pinned_setup_are_told_as_long_as_it_is_pinned(open_page):
     app = open_page("learn", pin="model=nonet&m=4")
     app.switch_page(str(PAGES["coverage"].file)).run()
