@@ -107,7 +107,7 @@ def _rotation(pictures: Pictures, streams: _Streams, degrees: float) -> Pictures
         [np.cos(angle), -np.sin(angle) * height / width, 0.0],
         [np.sin(angle) * width / height, np.cos(angle), 0.0],
     ]
-    return _sampled(pictures, turned)
+    return sampled(pictures, turned)
 
 
 @register_transform(
@@ -119,7 +119,7 @@ def _rotation(pictures: Pictures, streams: _Streams, degrees: float) -> Pictures
 )
 def _shift(pictures: Pictures, streams: _Streams, right: float, down: float) -> Pictures:
     height, width = pictures.shape[2:]
-    return _sampled(pictures, [[1.0, 0.0, -2 * right / width], [0.0, 1.0, -2 * down / height]])
+    return sampled(pictures, [[1.0, 0.0, -2 * right / width], [0.0, 1.0, -2 * down / height]])
 
 
 @register_transform(
@@ -129,16 +129,19 @@ def _shift(pictures: Pictures, streams: _Streams, right: float, down: float) -> 
     Parameter("factor", "Factor", "Above 1 enlarges, below 1 shrinks.", 1.2, 0.3, 3.0),
 )
 def _scale(pictures: Pictures, streams: _Streams, factor: float) -> Pictures:
-    return _sampled(pictures, [[1 / factor, 0.0, 0.0], [0.0, 1 / factor, 0.0]])
+    return sampled(pictures, [[1 / factor, 0.0, 0.0], [0.0, 1 / factor, 0.0]])
 
 
-def _sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
-    """Return pictures whose every pixel is read, between neighbours, where the matrix sends it."""
+def sampled(pictures: Pictures, matrix: list[list[float]]) -> Pictures:
+    """Return pictures whose every pixel is read, between neighbours, where the matrix sends it.
+
+    The matrix is as `torch.nn.functional.affine_grid` takes it; past an edge, the edge is continued.
+    """
     values = torch.tensor(pictures)
     theta = torch.tensor(matrix, dtype=torch.float32).expand(len(values), 2, 3)
     grid = F.affine_grid(theta, list(values.shape), align_corners=False)
-    sampled: Pictures = F.grid_sample(values, grid, padding_mode="border", align_corners=False).numpy()
-    return sampled
+    read: Pictures = F.grid_sample(values, grid, padding_mode="border", align_corners=False).numpy()
+    return read
 
 
 @register_transform(

@@ -98,17 +98,27 @@ def unexplained(view: View, position: int, scores: NDArray[np.float32], first: E
     (expected, called), total = _expected_sum(view, position, scores, first), first.sums[INPUT]
     if abs(total - expected) < _MUCH * abs(expected):
         return ""
-    why = ": biases absorb the rest" if first.settings.get("bias") == "absorb" else ""
-    return f"The heatmap sums to {signed(total)}, the {called} is {signed(expected)}{why}."
+    said = f"The heatmap sums to {signed(total)}, the {called} is {signed(expected)}"
+    return f"{said}{_rest(total, expected, called, first)}."
+
+
+def _rest(total: float, expected: float, called: str, first: Explanation) -> str:
+    """Say by how much a sum of relevance exceeds the score, or what of the score biases absorb, to two digits."""
+    missing = round(round(expected, 2) - round(total, 2), 2) * (1 if expected >= 0 else -1)
+    if missing < 0:
+        return f"; it exceeds the {called} by {-missing:.2f}"
+    absorbs = missing > 0 and first.settings.get("bias") == "absorb"
+    return f"; {missing:.2f} is absorbed by biases" if absorbs else ""
 
 
 def conserved(view: View, position: int, scores: NDArray[np.float32], first: Explanation) -> tuple[str, float, str]:
     """Return what the sums of all layers are beside the expected sum, as a sentence, the expected sum, and its name."""
     sums = list(first.sums.values())
     expected, called = _expected_sum(view, position, scores, first)
-    if np.allclose(sums, expected, rtol=1e-3, atol=1e-6):
+    is_equal = np.isclose(sums, expected, rtol=1e-3, atol=1e-6)
+    if is_equal.all():
         return f"Relevance is conserved: every layer sums to the {called}, {expected:.2f}.", expected, called
+    if is_equal[-1]:
+        return f"The input's relevance sums to the {called}, {expected:.2f}; layers between do not.", expected, called
     said = f"The input's relevance sums to {sums[-1]:.2f}, the {called} is {expected:.2f}"
-    if first.settings.get("bias") == "absorb":
-        said += f"; {abs(sums[-1] - expected):.2g} of the {called} is absorbed by biases and not explained"
-    return f"{said}.", expected, called
+    return f"{said}{_rest(sums[-1], expected, called, first)}.", expected, called

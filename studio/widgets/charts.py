@@ -34,10 +34,14 @@ ASSETS = SHIPPED / "assets"
 _follow = st.components.v2.component("idc_theme", js=(ASSETS / "theme" / "follow.js").read_text(encoding="utf-8"))
 
 
-def component(name: str, folder: str, file: str) -> ComponentRenderer:
-    """Return a part of a page that the browser draws itself, from its three files in the assets."""
-    parts = {kind: (ASSETS / folder / f"{file}.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-    return st.components.v2.component(name, html=parts["html"], css=parts["css"], js=parts["js"])
+def component(name: str, folder: str, file: str, before: Sequence[str] = ()) -> ComponentRenderer:
+    """Return a part of a page that the browser draws itself, from its three files in the assets.
+
+    Its script can use what the scripts of the names in `before` define: a component cannot import.
+    """
+    files = [*(f"{script}.js" for script in before), f"{file}.js", f"{file}.html", f"{file}.css"]
+    *scripts, html, css = ((ASSETS / folder / name).read_text(encoding="utf-8") for name in files)
+    return st.components.v2.component(name, html=html, css=css, js="\n".join(scripts))
 
 
 _pictures = component("idc_saving", "saving", "buttons")
