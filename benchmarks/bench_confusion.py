@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from benchmarks.bench_idc import strokes
-from benchmarks.bench_relevance import best_batch_size, forward
+from benchmarks.bench_relevance import best_batch_size
 from benchmarks.measure import Row, few, medians
+from benchmarks.passes import forward
 from idc_core.confusion import activation_probability, average_bias, average_disparity, class_distance
 from idc_core.models import MODELS
 

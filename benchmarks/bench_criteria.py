@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.bench_idc import strokes
-from benchmarks.bench_relevance import best_batch_size, forward
+from benchmarks.bench_relevance import best_batch_size
 from benchmarks.measure import Row, few, medians
+from benchmarks.passes import forward
 from idc_core.coverage import CRITERIA
 from idc_core.coverage.adequacy import DistanceAdequacy, LikelihoodAdequacy
 from idc_core.coverage.distribution import NLC

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.bench_relevance import best_batch_size, forward
+from benchmarks.bench_relevance import best_batch_size
 from benchmarks.measure import Row, few, medians
+from benchmarks.passes import forward
 from idc_core.coverage import IDC
 from idc_core.models import MODELS
 

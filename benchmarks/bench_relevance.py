@@ -19,9 +19,9 @@ from torch import Tensor, nn
 import idc_core
 from benchmarks.measure import Row, few, medians, peak_memory, quick
 from benchmarks.networks import bert_base, resnet18, resnet50, settle, vit_small
+from benchmarks.passes import forward, gradient, traced
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models import MODELS
-from idc_core.tracing.trace import trace
 
 SIZES = (32, 64, 128, 256, 512)
 """Batch sizes that may suit a small network best."""
@@ -142,25 +142,6 @@ def kept_tensors() -> list[Row]:
     return [Row(what, kept, against, plain, at_most=1.8, memory=peak_memory(ours))]
 
 
-def forward(model: nn.Module, inputs: Tensor, size: int) -> None:
-    with torch.no_grad():
-        for batch in inputs.split(size):
-            model(batch)
-
-
-def gradient(model: nn.Module, inputs: Tensor, size: int) -> None:
-    """Let autograd compute the gradient of the predicted score: that of the first layer's output, where ids come in."""
-    first = next(module for module in model.modules() if isinstance(module, nn.Conv2d | nn.Linear | nn.LayerNorm))
-    start = first.register_forward_hook(lambda module, args, output: output.detach().requires_grad_())
-    parameters = [parameter.requires_grad_(False) for parameter in model.parameters()]
-    for batch in inputs.split(size):
-        found = model(batch)
-        getattr(found, "logits", found).amax(1).sum().backward()
-    start.remove()
-    for parameter in parameters:
-        parameter.requires_grad_(True)
-
-
 def best_batch_size(model: nn.Module, inputs: Tensor, sizes: tuple[int, ...] = SIZES) -> int:
     """Return the batch size at which the plain pass is fastest."""
     if quick():
@@ -168,11 +149,6 @@ def best_batch_size(model: nn.Module, inputs: Tensor, sizes: tuple[int, ...] = S
     contenders: list[Callable[[], None]] = [partial(forward, model, inputs, size) for size in sizes]
     seconds = medians(*contenders, repeats=5)
     return sizes[seconds.index(min(seconds))]
-
-
-def traced(model: nn.Module, inputs: Tensor, layers: list[str], settings: RelevanceSettings | None) -> None:
-    for _ in trace(model, inputs, layers, settings):
-        pass
 
 
 def with_captum(model: nn.Module, inputs: Tensor, size: int) -> None:

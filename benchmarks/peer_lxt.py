@@ -14,9 +14,9 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from benchmarks.bench_relevance import traced
 from benchmarks.measure import medians
 from benchmarks.networks import bert_base
+from benchmarks.passes import traced
 from benchmarks.peers import enter
 from idc_core import relevance
 from idc_core.lrp.rules import RelevanceSettings

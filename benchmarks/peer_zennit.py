@@ -11,9 +11,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from benchmarks.bench_relevance import SUBJECTS, traced
+from benchmarks.bench_relevance import SUBJECTS
 from benchmarks.measure import few, medians
 from benchmarks.networks import settle
+from benchmarks.passes import traced
 from benchmarks.peers import enter
 from idc_core.lrp.rules import RelevanceSettings
 

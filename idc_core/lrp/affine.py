@@ -58,7 +58,8 @@ class Affine:
     """Whether every number of z is that of each input at the same place, times the weight if there is one, and the bias
     added."""
     back: Callable[[Tensor], Tensor] | None = None
-    """Carries a gradient of z back to the one input, where that takes less time than by z's graph."""
+    """Carries a gradient of z, times `factor`, back to the one input, where that takes less time than by z's graph."""
+    factor: Tensor | None = None
 
     @property
     def weighs(self) -> bool:
@@ -75,9 +76,13 @@ class Affine:
             return self.spread(inputs)
         return self.function(inputs, None if self.weight is None else torch.ones_like(self.weight), None)
 
-    def pull_back(self, inputs: tuple[Tensor, ...], z: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
-        """Carry a gradient of z back to the inputs that it was computed from."""
-        return pull_back(z, inputs, gradient, retain=True) if self.back is None else (self.back(gradient),)
+    def pull_back(
+        self, inputs: tuple[Tensor, ...], z: Tensor, gradient: Tensor, *, multiplied: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Carry a gradient of z back to the inputs that it was computed from; `multiplied`: by `factor` already."""
+        if self.back is None:
+            return pull_back(z, inputs, gradient, retain=True)
+        return (self.back(gradient if multiplied or self.factor is None else gradient * self.factor),)
 
 
 Rule = Callable[[Affine, tuple[Tensor, ...], Tensor, Tensor], tuple[Tensor, ...]]

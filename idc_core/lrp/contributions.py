@@ -1,6 +1,7 @@
 """What rules of relevance are made of: quotients that are stabilised, equal shares, sums of shares."""
 
-from functools import reduce
+from collections.abc import Callable
+from functools import cache, reduce
 
 import torch
 from torch import Tensor
@@ -10,14 +11,33 @@ from idc_core.lrp.affine import Affine, pull_back
 
 def signed(size: float, z: Tensor) -> Tensor:
     """Return `size`, at least the smallest number of z's type unless it is 0, with the sign of z, + at zero."""
-    size = max(size, torch.finfo(z.dtype).tiny) if size else size
-    return torch.copysign(torch.full((), size, dtype=z.dtype, device=z.device), z.detach())
+    return torch.copysign(torch.full((), _least(size, z), dtype=z.dtype, device=z.device), z.detach())
 
 
-def quotient(relevance: Tensor, z: Tensor, size: float) -> Tensor:
-    """Return relevance / (z + size sign z), with sign 0 = +1."""
-    share = signed(size, z).add_(z.detach())
-    return torch.div(relevance, share, out=share)
+def _least(size: float, z: Tensor) -> float:
+    """Return a stabiliser that is no zero in z's type."""
+    return max(size, torch.finfo(z.dtype).tiny) if size else size
+
+
+def quotient(relevance: Tensor, z: Tensor, size: float, factor: Tensor | None = None) -> Tensor:
+    """Return relevance / (z + size sign z), with sign 0 = +1, times a factor that broadcasts against z."""
+    z = z.detach()
+    if z.is_cuda and relevance.dtype == z.dtype and z.dtype in (torch.float32, torch.float64):
+        return _in_one_pass(factor is not None)(relevance, z, *(() if factor is None else (factor,)), s=_least(size, z))
+    share = signed(size, z).add_(z)
+    torch.div(relevance, share, out=share)
+    return share if factor is None else share.mul_(factor)
+
+
+@cache
+def _in_one_pass(with_factor: bool) -> Callable[..., Tensor]:
+    """Return the quotient as one kernel of a graphics card, which torch compiles at its first use."""
+    given, times = (", T f", " * f") if with_factor else ("", "")
+    code = (
+        f"template <typename T> T quotient(T r, T z{given}, T s) {{ return r / (z + (signbit(z) ? -s : s)){times}; }}"
+    )
+    made: Callable[..., Tensor] = torch.cuda.jiterator._create_jit_fn(code, s=0.0)
+    return made
 
 
 def spread_equally(affine: Affine, inputs: tuple[Tensor, ...], amount: Tensor) -> tuple[Tensor, ...]:

@@ -147,6 +147,7 @@ class _Whole(Affine):
         scale: Tensor,
         bias: Tensor | None,
         back: Callable[[Tensor], Tensor],
+        factor: Tensor | None = None,
     ) -> None:
         def function(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
             z = affine.function(x, w, None)
@@ -154,7 +155,7 @@ class _Whole(Affine):
 
         offset = None if bias is None else layout.across(bias)
         given = {"kind": affine.kind, "function": function, "bias": bias, "offset": offset, "spread": affine.spread}
-        self.__dict__.update(given, back=back, make=lambda: scaled(cast(Tensor, affine.weight), scale))
+        self.__dict__.update(given, back=back, factor=factor, make=lambda: scaled(cast(Tensor, affine.weight), scale))
 
     @cached_property
     def weight(self) -> Tensor:
@@ -166,8 +167,8 @@ def _with_map_behind(affine: Affine, layout: Layout, map: Map, z: Tensor) -> Aff
     """Return a linear operation and a map behind it as one operation."""
     scale, shift = cast(Tensor, layout.per_channel(map.scale, z)), layout.per_channel(map.shift, z)
     bias = shift if affine.bias is None else affine.bias * scale + (0.0 if shift is None else shift)
-    factor, back = layout.across(scale), cast(Callable[[Tensor], Tensor], affine.back)
-    return _Whole(affine, layout, layout.by_outputs, scale, bias, lambda gradient: back(gradient * factor))
+    back = cast(Callable[[Tensor], Tensor], affine.back)
+    return _Whole(affine, layout, layout.by_outputs, scale, bias, back, layout.across(scale))
 
 
 def _with_map_before(affine: Affine, layout: Layout, note: _MapNote) -> Affine:

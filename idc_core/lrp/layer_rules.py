@@ -123,12 +123,13 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         if affine.pointwise and bias == "absorb":
-            return _point_by_point(inputs, affine.weight, z.detach(), relevance, size)
+            share = quotient(relevance, z, size, affine.weight)
+            return tuple(x.detach() * share for x in inputs)
         if affine.pointwise and bias == "redistribute" and len(inputs) == 1:
             return (relevance,)  # all of it; shares of an input and a bias that cancel would lose their digits
-        share = quotient(relevance, z.detach(), size)
         if bias == "absorb":
-            return _contributions(affine, inputs, z, share)
+            return _contributions(affine, inputs, z, quotient(relevance, z, size, affine.factor), multiplied=True)
+        share = quotient(relevance, z, size)
         amount = share * (signed(size, z) + _or_zero(affine.offset))
         if affine.pointwise and len(inputs) > 1:  # digits are lost where summands cancel, as do x and max(x)
             cancelled = z.detach() == 0
@@ -324,9 +325,11 @@ def _or_zero(x: Tensor | None) -> Tensor | float:
     return 0.0 if x is None else x
 
 
-def _contributions(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, share: Tensor) -> tuple[Tensor, ...]:
+def _contributions(
+    affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, share: Tensor, *, multiplied: bool = False
+) -> tuple[Tensor, ...]:
     """Return inputs times gradients; those of an operation with weights are new numbers, which can be overwritten."""
-    gradients, weighted = affine.pull_back(inputs, z, share), affine.weighs
+    gradients, weighted = affine.pull_back(inputs, z, share, multiplied=multiplied), affine.weighs
     return tuple(
         g.mul_(x.detach()) if weighted and _dense(g) else x.detach() * g for x, g in zip(inputs, gradients, strict=True)
     )
@@ -335,13 +338,3 @@ def _contributions(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, share:
 def _dense(x: Tensor) -> bool:
     """Return whether every number of a tensor has a place of its own."""
     return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
-
-
-def _point_by_point(
-    inputs: tuple[Tensor, ...], weight: Tensor | None, z: Tensor, relevance: Tensor, size: float
-) -> tuple[Tensor, ...]:
-    """Return x * weight * relevance / (z + size sign z) for every input x of z's shape."""
-    share = quotient(relevance, z, size)
-    if weight is not None:
-        share.mul_(weight)
-    return tuple(x.detach() * share for x in inputs)

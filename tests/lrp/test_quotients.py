@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from idc_core.lrp import contributions, layer_rules, pooling
+from idc_core.lrp.affine import Affine
 
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
@@ -20,10 +21,12 @@ def test_shares_of_sums_and_scalings(layout, other):
     z[0] = 0
     share = relevance / torch.where(z < 0, z - 0.01, z + 0.01)
     assert torch.allclose(contributions.quotient(relevance, z, 0.01), share, rtol=1e-12, atol=0)
-    found = layer_rules._point_by_point((x, y), None, z, relevance, 0.01)
-    assert all(torch.allclose(part, of * share, rtol=1e-12, atol=0) for part, of in zip(found, (x, y), strict=True))
-    (scaled,) = layer_rules._point_by_point((x,), weight, z, relevance, 0.01)
-    assert torch.allclose(scaled, x * weight * share, rtol=1e-12, atol=0)
+    assert torch.allclose(contributions.quotient(relevance, z, 0.01, weight), weight * share, rtol=1e-12, atol=0)
+    rule = layer_rules.epsilon_rule(0.01, "absorb")
+    for inputs, given, factor in (((x, y), None, 1.0), ((x,), weight, weight)):
+        operation = Affine("sum", lambda *_: z, given, pointwise=True)
+        for part, of in zip(rule(operation, inputs, z, relevance), inputs, strict=True):
+            assert torch.allclose(part, of * factor * share, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
