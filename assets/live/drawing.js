@@ -24,9 +24,8 @@ function percent(share) {
   return share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
 }
 
-function signed(value) {
-  const text = Math.abs(value).toPrecision(3);
-  return `${value < 0 ? "\u2212" : "+"}${text}`;
+function signed(value, digits) {
+  return `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(digits)}`;
 }
 
 function softmax(scores) {

@@ -113,8 +113,8 @@ class Live {
     return { scores, relevance: summed, activations: this.data.important.map((neuron) => activations[neuron]) };
   }
 
-  answered({ scores, activations, relevance, words, value }) {
-    return { scores, activations, words, value, relevance: relevance && unpacked(relevance) };
+  answered({ scores, activations, relevance, words }) {
+    return { scores, activations, words, relevance: relevance && unpacked(relevance) };
   }
 
   // Compare what was computed here with the engine's numbers; where they differ, the engine alone is believed.
@@ -130,13 +130,13 @@ class Live {
 
   // ---- What is drawn ----
 
-  show({ scores, activations, relevance, words, value }) {
+  show({ scores, activations, relevance, words }) {
     const { classes, before, kind, shape, colours, neurons } = this.data;
     if (classes.length) {
       const now = softmax(scores);
       drawClasses(this.find("tbody"), classes, softmax(before.scores), now);
       this.of = classes[now.indexOf(Math.max(...now))];
-    } else this.showValue(value ?? scores[0].toPrecision(3), before.value);
+    } else this.showValue(before.scores[0], scores[0]);
     this.moveMarks(before.activations, activations);
     const cell = (active) => neurons.map((neuron, index) => clusterOf(neuron, active[index])).join("-");
     const [was, is] = [cell(before.activations), cell(activations)];
@@ -156,19 +156,20 @@ class Live {
   showParts(relevance) {
     const limit = strongest(relevance);
     this.root.querySelectorAll(".part").forEach((part, at) => {
-      const share = relevance[at] / limit, width = `${50 * Math.abs(share)}%`;
+      const share = relevance[at] / limit, width = `${100 * Math.abs(share)}%`;
       const place = share < 0 ? { right: "100%", left: "auto" } : { left: 0, right: "auto" };
       Object.assign(part.firstChild.style, { width, ...place, background: `rgb(${colourAt(this.data.colours, share)})` });
-      part.title = signed(relevance[at]);
+      part.title = signed(relevance[at], 2);
     });
     this.find(".scale").textContent = "Bars: relevance, right for, left against";
   }
 
-  showValue(now, before) {
-    const body = this.find("tbody");
+  showValue(before, now) {
+    const body = this.find("tbody"), { is_signed, unit } = this.data.quantity;
+    const amount = (value) => `${is_signed ? signed(value, 2) : Number(value.toPrecision(4))} ${unit}`.replace("-", "\u2212");
     if (!body.rows.length) body.insertRow().innerHTML = '<th scope="row">prediction</th><td></td><td></td><td></td>';
-    body.rows[0].cells[2].textContent = now;
-    body.rows[0].cells[3].textContent = before;
+    body.rows[0].cells[2].textContent = amount(now);
+    body.rows[0].cells[3].textContent = amount(before);
   }
 
   paintPicture() {
@@ -210,9 +211,9 @@ class Live {
   buildFeature({ label, low, high, step }, at) {
     const sliders = this.find(".sliders"), values = () => (this.edits.values ??= [...this.data.values]);
     const value = (this.edits.values ?? this.data.values)[at];
-    element("span", sliders, "", label);
+    element("span", sliders, "name", label).title = label;
     const range = Object.assign(element("input", sliders), { type: "range", min: low, max: high, step: "any", value });
-    const typed = Object.assign(element("input", sliders), { type: "number", step, value: Number(value.toPrecision(6)) });
+    const typed = Object.assign(element("input", sliders), { type: "number", step, value: Number(value.toPrecision(4)) });
     element("i", element("span", sliders, "part"));
     range.setAttribute("aria-label", label);
     typed.setAttribute("aria-label", `${label}, value`);

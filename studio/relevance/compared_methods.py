@@ -26,6 +26,15 @@ _MOST = 5
 """Parts named of an input that is no picture."""
 
 
+_EQUAL = 1e-3
+"""Share of the strongest relevance within which two methods' relevance is the same to the eye."""
+
+_PROPAGATING = ("z", "epsilon", "attnlrp", "value-path")
+"""Rules that share by contributions alone; they differ at attention, and where epsilon is not small."""
+
+_FROM_BASELINE = ("integrated-gradients", "deeplift", "conductance")
+
+
 def draw(view: View, position: int) -> None:
     """Show what several methods say of the test."""
     _draw_compared(view, position)
@@ -57,7 +66,7 @@ def _draw_compared(view: View, position: int) -> None:
     explanations = _by_methods(view, position, target, neuron, list(dict.fromkeys((method, *names))))
     if not explanations:
         return
-    st.markdown(_sums(view, position, score, explanations))
+    st.markdown(f"{_sums(view, position, score, explanations)}{_why_equal(view, position, explanations)}")
     display = Display(view, position, explanations, scale, scheme)
     if view.has_pictures:
         relevance_view.draw_pictures([display.image, *display.heatmaps])
@@ -92,6 +101,33 @@ def _sums(view: View, position: int, score: NDArray[np.float32], found: list[Exp
             f"{sentence}; the activation of neuron {found[0].neuron} is {signed(activation(view, position, found[0]))}."
         )
     return f"{sentence}; the score{of} is {signed(float(score[target]))}."
+
+
+def _why_equal(view: View, position: int, found: list[Explanation]) -> str:
+    """Say why some methods find the same; empty where none do.
+
+    Contributions to a network that is piecewise linear are gradients times inputs (M. Ancona, E. Ceolini, C. Öztireli,
+    M. Gross, "Towards better understanding of gradient-based attribution methods", ICLR 2018, proposition 1). Without
+    biases they are the same along the way from a baseline of zeros.
+    """
+    maps = [_parts(view, position, one) for one in found]
+    limits = [float(np.abs(values).max()) for values in maps]
+    alike = [
+        [float(np.abs(own - other).max()) <= _EQUAL * max(limit, 1e-12) for other in maps]
+        for own, limit in zip(maps, limits, strict=True)
+    ]
+    equal = max(alike, key=sum)
+    names = [one.method.name for one, is_equal in zip(found, equal, strict=True) if is_equal]
+    if len(names) == 1:
+        return ""
+    if "gradient-x-input" in names:
+        why = "contributions to a piecewise linear network are gradients times inputs"
+    else:
+        why = "they differ at attention alone, or by a larger epsilon" if set(names) <= {*_PROPAGATING} else ""
+    if why and set(names) & {*_FROM_BASELINE}:
+        why += ", and no bias changes that on the way from the baseline"
+    labels = layout.names([METHODS[name].label for name in names])
+    return f" {labels} are equal{f': {why}' if why else ''}."
 
 
 def _parts(view: View, position: int, one: Explanation) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from studio.jobs import live
 from studio.jobs.explanations import marks_of, read_tokens
 from studio.jobs.live import Shown
 from studio.jobs.results import View
-from studio.jobs.wording import amount, feature_names
+from studio.jobs.wording import feature_names, quantity
 from studio.widgets.charts import component, is_dark
 
 _SIDE = 252
@@ -87,6 +87,7 @@ def _setup(view: View) -> dict[str, Any]:
         "weights": "" if isinstance(program, str) else _served(program.weights, "live-weights"),
         "damping": EPSILON.default,
         "classes": list(view.train.class_names) if view.is_classifier else [],
+        "quantity": {"is_signed": quantity(view.test).signed, "unit": quantity(view.test).unit},
         "important": view.analysis.important.tolist(),
         "neurons": [{"name": name, **asdict(place)} for name, place in zip(view.neurons, places, strict=True)],
         "colours": SCHEMES["red-blue"].anchors(is_dark()).tolist(),
@@ -136,9 +137,8 @@ def _slider(name: str, label: str, low: float, high: float, step: float) -> dict
 
 def _numbers(view: View, found: Shown) -> dict[str, Any]:
     """Return scores and activations as the browser reads them."""
-    value = "" if view.is_classifier else amount(view.test, float(found.scores[0]))
     active = found.activations[view.analysis.important]
-    return {"scores": found.scores.tolist(), "activations": active.tolist(), "value": value}
+    return {"scores": found.scores.tolist(), "activations": active.tolist()}
 
 
 def _relevance(edited: View, found: Shown) -> dict[str, str]:

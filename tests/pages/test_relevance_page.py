@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from idc_core.attribution.methods import METHODS, attribute
 from idc_core.base.statistics import spearman
 from studio.jobs.explanations import INPUT, ONE_PASS, baseline_scores, explain, read_tokens, scores
 from studio.jobs.results import open_view, pick
+from studio.relevance import findings
 from studio.state.setup import DEFAULT, Setup
 from studio.text import percent
 from studio.widgets.relevance_view import Display
@@ -156,10 +158,25 @@ def test_layers_are_drawn_in_their_tab(open_page, view):
     assert all(text.count("|") == 1 for text in captions(app)), "one sum for each of the two explanations"
 
 
+@pytest.mark.parametrize(
+    ("total", "expected", "bias", "said"),
+    [
+        (3.88, 5.61, "absorb", "; 1.73 is absorbed by biases"),
+        (5.61, 3.88, "absorb", "; it exceeds the score by 1.73"),
+        (-5.61, -3.88, "absorb", "; it exceeds the score by 1.73"),
+        (-3.88, -5.61, "redistribute", ""),
+        (13.034, 13.031, "absorb", ""),
+    ],
+)
+def test_only_what_is_missing_is_absorbed_by_biases(total, expected, bias, said):
+    assert findings._rest(total, expected, "score", SimpleNamespace(settings={"bias": bias})) == said
+
+
 @pytest.mark.parametrize(("method", "after"), [("z", "z"), ("gradient-x-input", "epsilon")])
 def test_a_sum_that_misses_the_score_is_told_and_put_right_by_a_click(open_page, method, after):
     app = open_page("relevance", model="LeNet-1 on digits", method=method)
-    assert app.main.markdown[2].value.startswith("The heatmap sums to +1.37, the score is +3.18")
+    rest = "; 1.81 is absorbed by biases" if method == "z" else ""
+    assert app.main.markdown[2].value == f"The heatmap sums to +1.37, the score is +3.18{rest}."
     app.button(key="conserve").click().run()
     assert app.query_params["bias"] == "redistribute"
     assert app.selectbox(key="method").value == after, "a rule stays"
@@ -173,6 +190,7 @@ def test_methods_are_compared_in_their_tab(open_page, view, wrong):
     labels = [METHODS[name].label for name in dict.fromkeys(("alpha-beta", *ONE_PASS))]
     heat = [text for text in captions(app) if ": sum" in text]
     assert [text.partition(":")[0] for text in heat] == labels
+    assert "LRP-0 (z) and Gradient times input are equal: contributions to a piecewise linear" in headline(app)
     chart = app.get("plotly_chart")[0].proto
     parts = [
         attribute(view.model, view.test.inputs[wrong : wrong + 1], name)[0] for name in ("alpha-beta", ONE_PASS[0])
