@@ -43,7 +43,7 @@ function savePlot(plot, filename, format) {
   plot._context.toImageButtonOptions = settings;
 }
 
-function drawingText(drawing, { title, ground }) {
+function drawingText(drawing, { title, origin, ground }) {
   const { width, height } = drawing.getBoundingClientRect();
   const copy = drawing.cloneNode(true);
   copy.setAttribute("xmlns", SVG);
@@ -52,9 +52,11 @@ function drawingText(drawing, { title, ground }) {
   copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const name = document.createElementNS(SVG, "title");
   name.textContent = title;
+  const said = document.createElementNS(SVG, "desc");
+  said.textContent = origin;
   const back = document.createElementNS(SVG, "rect");
   for (const [key, value] of Object.entries({ width, height, fill: ground })) back.setAttribute(key, value);
-  copy.prepend(name, back);
+  copy.prepend(name, said, back);
   const frame = frameOf(drawing);
   if (frame) copy.append(frame);
   return new XMLSerializer().serializeToString(copy);

@@ -244,8 +244,8 @@ def _table_of(view: View, run: Run) -> pd.DataFrame:
 def _files(view: View, run: Run, shown: Ints, factor: int) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
     """Offer the attacked inputs, and a contact sheet of those that are shown."""
     return {
-        "Attacked inputs (npz)": ("idc-attacked.npz", "application/octet-stream", lambda: _archive(view, run)),
-        "Contact sheet (PNG)": ("idc-attacked.png", "image/png", lambda: _sheet(view, run, shown, factor)),
+        "Attacked inputs (npz)": ("attacked.npz", "application/octet-stream", lambda: _archive(view, run)),
+        "Contact sheet (PNG)": ("attacked.png", "image/png", lambda: _sheet(view, run, shown, factor)),
     }
 
 

@@ -264,7 +264,7 @@ def _draw_pairs(looked: Looked, table: pd.DataFrame) -> None:
         st.caption(cutoffs)
     if len(pairs) > _MOST_PAIRS:
         every = partial(_all_pairs, looked)
-        layout.take_away({}, {"All pairs (CSV)": ("idc-class-pairs.csv", "text/csv", every)})
+        layout.take_away({}, {"All pairs (CSV)": ("class-pairs.csv", "text/csv", every)})
         st.caption(f"The table above holds the first {_MOST_PAIRS} of {len(pairs):,} pairs.")
 
 

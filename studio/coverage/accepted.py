@@ -13,6 +13,7 @@ from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.shell.pages import PAGES
 from studio.text import cell_name, literal, percent, plural
+from studio.widgets import exports
 from studio.widgets.keep_suite import keep_row
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _offer(view: View, filling: Filling, which: NDArray[np.bool_], labels: Array
         st.download_button(
             "Accepted inputs (npz)",
             lambda: pack_suite(_NAME, suite()),
-            file_name="idc-accepted-inputs.npz",
+            file_name=exports.named("accepted-inputs.npz"),
             mime="application/octet-stream",
             on_click="ignore",
             key="accepted-npz",
@@ -126,7 +127,7 @@ def _offer(view: View, filling: Filling, which: NDArray[np.bool_], labels: Array
             st.download_button(
                 "Class folders (zip)",
                 lambda: pack_class_folders(suite()),
-                file_name="idc-accepted-inputs.zip",
+                file_name=exports.named("accepted-inputs.zip"),
                 mime="application/zip",
                 on_click="ignore",
                 key="accepted-folders",

@@ -19,7 +19,7 @@ from studio.jobs.jobs import JobKind, Waiting, shelf
 from studio.jobs.results import View, idc_settings
 from studio.state import address
 from studio.text import count, literal, plural
-from studio.widgets import layout
+from studio.widgets import exports, layout
 
 if TYPE_CHECKING:
     from idc_core.coverage.cells import Codes
@@ -114,7 +114,7 @@ def _tell(view: View, filling: Filling) -> None:
                 st.download_button(
                     label,
                     partial(make, filling),
-                    file_name=f"idc-filled-inputs.{kind}",
+                    file_name=exports.named(f"filled-inputs.{kind}"),
                     mime=mime,
                     on_click="ignore",
                     key=f"filled-{kind}",

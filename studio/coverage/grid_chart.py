@@ -170,7 +170,7 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
         )
         read = grid_axes.reading(one, laid, coloured)
         height = figures.grid_height(laid)
-        layout.grid_chart(f"grid-{key}", drawn, height, finding, read, one.line, name=key)
+        layout.grid_chart(f"grid-{key}", drawn, height, finding, read, one.line, name=key, setup=one.setup)
 
     pins.beside(view, draw)
 

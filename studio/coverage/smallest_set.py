@@ -11,7 +11,7 @@ from idc_core.coverage.growth import smallest_subset
 from studio.coverage.cell_details import DISTANCE, is_pictures
 from studio.jobs.results import View
 from studio.text import cell_name, count
-from studio.widgets import layout
+from studio.widgets import exports, layout
 
 _SHOWN, _SHOWN_TEXTS = 60, 6
 """Tests shown of the set, and the same for texts."""
@@ -50,7 +50,7 @@ def draw(view: View) -> None:
         st.download_button(
             f"These {count(len(subset))} tests (npz)",
             lambda: layout.npz(view, subset),
-            file_name="idc-smallest-subset.npz",
+            file_name=exports.named("smallest-subset.npz"),
             mime="application/octet-stream",
             on_click="ignore",
             key="subset-npz",
@@ -59,7 +59,7 @@ def draw(view: View) -> None:
         st.download_button(
             "Their test numbers (CSV)",
             numbers,
-            file_name="idc-smallest-subset.csv",
+            file_name=exports.named("smallest-subset.csv"),
             mime="text/csv",
             on_click="ignore",
             key="subset-csv",

@@ -232,8 +232,8 @@ def _files(view: View, result: SearchResult) -> dict[str, tuple[str, str, Callab
     if not len(result.disagreements):
         return {}
     return {
-        "Disagreements and seeds (npz)": ("idc-finds.npz", "application/octet-stream", lambda: _npz(view, result)),
-        "Contact sheet (PNG)": ("idc-finds.png", "image/png", lambda: _sheet(view, result)),
+        "Disagreements and seeds (npz)": ("finds.npz", "application/octet-stream", lambda: _npz(view, result)),
+        "Contact sheet (PNG)": ("finds.png", "image/png", lambda: _sheet(view, result)),
     }
 
 

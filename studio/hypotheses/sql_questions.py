@@ -14,6 +14,7 @@ from idc_core.base.spreadsheets import csv
 from idc_core.errors import IdcError
 from studio.state import visitor
 from studio.text import literal, plural
+from studio.widgets import exports
 
 if TYPE_CHECKING:
     from studio.hypotheses.inspections import Measured
@@ -105,7 +106,7 @@ def _draw_question() -> None:
     st.download_button(
         "Result (CSV)",
         csv(table).encode(),
-        file_name="idc-answer.csv",
+        file_name=exports.named("answer.csv"),
         mime="text/csv",
         on_click="ignore",
         key="csv-answer",
@@ -140,7 +141,7 @@ def _draw_export() -> None:
                 st.download_button(
                     f"{view}.{kind}",
                     partial(_exported, view, kind, path),
-                    file_name=f"idc-{view}.{kind}",
+                    file_name=exports.named(f"{view}.{kind}"),
                     mime=mime,
                     on_click="ignore",
                     key=f"export-{view}-{kind}",

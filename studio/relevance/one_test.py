@@ -119,10 +119,10 @@ def _draw_test(one: _Explained) -> None:
     _legend(view, scheme, one.asked.neuron is not None)
     layout.take_inputs(view, np.array([position]))
     archive = Display(view, position, one.explanations, scale, scheme).archive
-    files = {"Heatmaps (npz)": ("idc-heatmaps.npz", "application/octet-stream", archive)}
+    files = {"Heatmaps (npz)": ("heatmaps.npz", "application/octet-stream", archive)}
     if view.has_pictures:
         files["Pictures (PNG)"] = (
-            "idc-heatmaps.png",
+            "heatmaps.png",
             "image/png",
             lambda: png(contact_sheet([tile for tile, _ in pictures], [caption for _, caption in pictures])),
         )

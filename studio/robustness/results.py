@@ -363,7 +363,7 @@ def _files(run: RQ6Run) -> dict[str, tuple[str, str, Callable[[], bytes]]]:
 
     def file(addition: str) -> tuple[str, str, Callable[[], bytes]]:
         network = run.result.networks[addition, seed]
-        return f"idc-{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
+        return f"{name}-{addition}-{seed}.safetensors", "application/octet-stream", lambda: _weights(network)
 
     return {
         f"Weights: {_short(run)[addition]}": file(addition)

@@ -24,6 +24,7 @@ from studio.state.selection import Selection
 from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, parse, untouched
 from studio.state.sidebar import choose
 from studio.text import literal, plural
+from studio.widgets import exports
 from studio.widgets.charts import ASSETS, follow_theme
 
 with suppress(IdcError):  # a mistake in the config file is told on the page
@@ -132,6 +133,7 @@ def _drawn(place: DeltaGenerator, setup: Setup) -> None:
 
 
 def _run(script: Page, shown: View | Snapshot | None) -> None:
+    exports.name_after(shown and shown.setup, shown.line if shown else "")
     token = _opened.set(shown)
     try:
         script.run()

@@ -14,6 +14,7 @@ from studio.state import address, selection, setup, visitor
 from studio.state.selection import Selection
 from studio.state.setup import Setup
 from studio.text import literal, plural
+from studio.widgets import exports
 from studio.widgets.headlines import label
 
 _TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
@@ -146,11 +147,13 @@ def _open(note: Note) -> None:
 def _draw_export(kept: list[Note]) -> None:
     """Offer all notes as files."""
     with st.container(horizontal=True, gap="xsmall"):
-        st.download_button("CSV", lambda: _table(kept), "idc-notes.csv", "text/csv", on_click="ignore", key="notes-csv")
+        st.download_button(
+            "CSV", lambda: _table(kept), exports.named("notes.csv"), "text/csv", on_click="ignore", key="notes-csv"
+        )
         st.download_button(
             "JSON",
             lambda: notes.notes_json(kept),
-            "idc-notes.json",
+            exports.named("notes.json"),
             "application/json",
             on_click="ignore",
             key="notes-json",

@@ -229,13 +229,13 @@ def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[st
     suite, cells, name = found.suites[number], found.results[number].cells[m], found.options[number].label
     binary = "application/octet-stream"
     files: dict[str, tuple[str, str, Callable[[], bytes]]] = {
-        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("idc-suite.npz", binary, lambda: pack_suite(name, suite))
+        f"All {len(suite):,} inputs: {lower(name)} (npz)": ("suite.npz", binary, lambda: pack_suite(name, suite))
     }
     if not len(cells.first):
         return files
     few = select_tests(suite, cells.first)
     what = f"{plural(len(few), 'input')} that add{'s' if len(few) == 1 else ''} cells, one per cell"
-    files[f"{what} (npz)"] = ("idc-adding.npz", binary, lambda: pack_suite(f"{name}, adding cells", few))
+    files[f"{what} (npz)"] = ("adding.npz", binary, lambda: pack_suite(f"{name}, adding cells", few))
     if len(suite.shape) == 3:
 
         def sheet() -> bytes:
@@ -245,7 +245,7 @@ def _downloads(found: ComparedSuites, number: int, m: int) -> dict[str, tuple[st
                 input_images.contact_sheet(list(input_images.pictures(suite.take(shown))), captions)
             )
 
-        files[f"{what} (PNG)"] = ("idc-adding.png", "image/png", sheet)
+        files[f"{what} (PNG)"] = ("adding.png", "image/png", sheet)
     return files
 
 

@@ -19,7 +19,7 @@ from studio.jobs.results import View
 from studio.state import address
 from studio.state.selection import selected
 from studio.text import cell_name, literal, plural, times
-from studio.widgets import gallery, headlines
+from studio.widgets import exports, gallery, headlines
 from studio.widgets.keep_suite import keep_row, made_of_tests
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _draw(view: View, cell: tuple[int, ...], made: _Made, epsilon: float) -> Non
         st.download_button(
             "Inputs (npz)",
             lambda: _npz(view, made),
-            file_name="idc-made-inputs.npz",
+            file_name=exports.named("made-inputs.npz"),
             mime="application/octet-stream",
             on_click="ignore",
             key="made-npz",
@@ -194,7 +194,7 @@ def _draw(view: View, cell: tuple[int, ...], made: _Made, epsilon: float) -> Non
         st.download_button(
             "Measures (CSV)",
             lambda: csv(_numbers(view, made)),
-            file_name="idc-made-inputs.csv",
+            file_name=exports.named("made-inputs.csv"),
             mime="text/csv",
             on_click="ignore",
             key="made-csv",

@@ -15,6 +15,7 @@ from studio.state import address, visitor
 from studio.state.choices import choose_one
 from studio.state.selection import Point
 from studio.state.setup import Setup
+from studio.widgets import exports
 from studio.widgets.headlines import Headline
 
 if TYPE_CHECKING:
@@ -86,12 +87,13 @@ def chart(
     clickable = clicked is not None
     if not scale:
         figure, drawn = _figure(key, view.setup, depends, is_dark(), clickable, build)
-        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table, more)
+        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table, more, view.setup)
         return
     # The switch is among the buttons below the chart, and read before the chart is built.
     place = st.container()
     built: list[go.Figure] = []
-    log = _save_row(key, key, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
+    file = exports.stem(key, view.setup)
+    log = _save_row(key, file, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
     figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
     built.append(figure)
     with place:
@@ -120,10 +122,11 @@ def plot(
     drawn: go.Figure | None = None,
     table: _Table | None = None,
     more: str = "",
+    setup: Setup | None = None,
 ) -> None:
     """Draw a plotly figure that is there already, as `chart` does."""
     _draw(key, figure if drawn is None else drawn, alt, clicked, modes, more)
-    _save_row(key, key, alt, read, lambda: figure, lines, table)
+    _save_row(key, exports.stem(key, setup), alt, read, lambda: figure, lines, table)
 
 
 def _draw(key: str, figure: go.Figure, alt: str, clicked: _Clicked | None, modes: _Modes, more: str) -> None:
@@ -151,11 +154,12 @@ def grid_chart(
     clicked: Callable[[int], None] | None = None,
     name: str = "grid",
     table: _Table | None = None,
+    setup: Setup | None = None,
 ) -> None:
     """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
 
     `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
-    row; `name` is the chart's in the files' names.
+    row; `name` is the chart's in the files' names, beside the `setup`, by default the page's.
     """
     drawn = {**option, "series": [series for series in option["series"] if series["name"] != "selected"]}
     # Drawn as SVG, not on a canvas: that is what is saved.
@@ -169,7 +173,7 @@ def grid_chart(
 
         return grid_figure(option, height, dark=dark)
 
-    _save_row(key, name, alt, read, figure, (line,), table)
+    _save_row(key, exports.stem(name, setup), alt, read, figure, (line,), table)
     if clicked is not None:
         margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
         _tell_clicks(key, margins, len(option["yAxis"]["data"]), len(option["xAxis"]["data"]), clicked)
@@ -230,7 +234,7 @@ def _sentence(text: str) -> str:
 
 def _save_row(
     key: str,
-    name: str,
+    file: str,
     title: str,
     read: str,
     figure: Callable[[], go.Figure],
@@ -238,18 +242,18 @@ def _save_row(
     table: _Table | None = None,
     scale: str = "",
 ) -> str:
-    """Draw one line under a chart: how to read it, its `scale` where it has one, and buttons that save it and its data.
+    """Draw one line under a chart: how to read it, its `scale` where it has one, and the menu that saves it.
 
     Returns the scale that is chosen. PNG and SVG are made by the browser that has drawn the chart, HTML by `figure`
     when it is asked for, with `lines` below.
     """
-    file, dark = f"idc-{name}", is_dark()
+    dark = is_dark()
     sentence = (_sentence(read),) if read else ()
 
     def page() -> str:
         from idc_core.figures.web import web_page
 
-        return web_page(figure(), title, (*lines, *sentence), dark=dark)
+        return web_page(figure(), title, (*lines, *sentence, exports.origin()), dark=dark)
 
     with st.container(horizontal=True, vertical_alignment="top", gap="xsmall", key=f"save-{key}"):
         with st.container():
@@ -257,28 +261,36 @@ def _save_row(
                 how_to_read(read)
         if scale:
             scale = _choose_scale(key, scale)
-        data = {"chart": key, "file": file, "title": title, "ground": palette(dark).ground}
-        _pictures(key=f"pictures-{key}", width="content", data=data)
-        st.download_button(
-            "HTML",
-            page,
-            file_name=f"{file}.html",
-            mime="text/html",
-            on_click="ignore",
-            key=f"html-{key}",
-            help="Save the chart as one HTML file that stays interactive and needs no network.",
-        )
-        if table is not None:
-            st.download_button(
-                "CSV",
-                lambda: _rows(table),
-                file_name=f"{file}.csv",
-                mime="text/csv",
-                on_click="ignore",
-                key=f"data-{key}",
-                help="Save the data behind the chart as a table.",
-            )
+        with st.popover("Export", type="tertiary", key=f"menu-{key}", help="Save the chart or its data."):
+            _draw_exports(key, file, title, page, table)
     return scale
+
+
+def _draw_exports(key: str, file: str, title: str, page: Callable[[], str], table: _Table | None) -> None:
+    """Offer a chart as files."""
+    ground, origin = palette(is_dark()).ground, exports.origin()
+    data = {"chart": key, "file": file, "title": title, "origin": origin, "ground": ground}
+    _pictures(key=f"pictures-{key}", data=data)
+    st.download_button(
+        "HTML",
+        page,
+        file_name=f"{file}.html",
+        mime="text/html",
+        on_click="ignore",
+        key=f"html-{key}",
+        width="stretch",
+        help="One interactive file that needs no network.",
+    )
+    if table is not None:
+        st.download_button(
+            "CSV",
+            lambda: _rows(table),
+            file_name=f"{file}.csv",
+            mime="text/csv",
+            on_click="ignore",
+            key=f"data-{key}",
+            width="stretch",
+        )
 
 
 def _choose_scale(key: str, default: str) -> str:

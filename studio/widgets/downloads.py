@@ -16,6 +16,7 @@ from idc_core.figures import input_images
 from studio.jobs.results import View
 from studio.jobs.wording import feature_names, is_series
 from studio.text import count
+from studio.widgets import exports
 from studio.widgets.gallery import caption, digest, written
 
 if TYPE_CHECKING:
@@ -28,20 +29,22 @@ MOST_PICTURES = 600
 def take_away(
     tables: dict[str, pd.DataFrame], files: dict[str, tuple[str, str, Callable[[], bytes]]] | None = None
 ) -> None:
-    """Offer tables as CSV and other files."""
+    """Offer tables as CSV, and other files, by their labels: name, which gets the setup, kind, and what makes it."""
     st.header("Downloads", anchor=False)
     with st.container(horizontal=True, key="take-away"):
         for name, table in tables.items():
             st.download_button(
                 f"{name.replace('-', ' ').capitalize()} (CSV)",
                 partial(csv, table),
-                file_name=f"idc-{name}.csv",
+                file_name=exports.named(f"{name}.csv"),
                 mime="text/csv",
                 on_click="ignore",
                 key=f"csv-{name}",
             )
-        for label, (file_name, mime, make) in (files or {}).items():
-            st.download_button(label, make, file_name=file_name, mime=mime, on_click="ignore", key=f"file-{file_name}")
+        for label, (file, mime, make) in (files or {}).items():
+            st.download_button(
+                label, make, file_name=exports.named(file), mime=mime, on_click="ignore", key=f"file-{file}"
+            )
 
 
 def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None) -> None:
@@ -57,7 +60,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
         st.download_button(
             f"Download {which} (npz)",
             lambda: npz(view, positions),
-            file_name="idc-inputs.npz",
+            file_name=exports.named("inputs.npz", view.setup),
             mime="application/octet-stream",
             on_click="ignore",
             key=f"{key}-npz",
@@ -67,7 +70,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             st.download_button(
                 f"Contact sheet{few} (PNG)",
                 lambda: _sheet(view, positions),
-                file_name="idc-inputs.png",
+                file_name=exports.named("inputs.png", view.setup),
                 mime="image/png",
                 on_click="ignore",
                 key=f"{key}-png",
@@ -77,7 +80,7 @@ def take_inputs(view: View, positions: NDArray[np.int64], key: str | None = None
             st.download_button(
                 f"{words} (CSV)",
                 lambda: csv(_texts(view, positions)),
-                file_name="idc-inputs.csv",
+                file_name=exports.named("inputs.csv", view.setup),
                 mime="text/csv",
                 on_click="ignore",
                 key=f"{key}-csv",

@@ -17,6 +17,7 @@ from studio.jobs.results import View, idc_settings, open_view
 from studio.state import visitor
 from studio.state.setup import SAVED, Setup
 from studio.text import literal
+from studio.widgets import exports
 
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
@@ -51,10 +52,10 @@ def offer(setup: Setup, view: View | None) -> None:
             st.error(literal(error))
             return
         for label, name, mime, written in (
-            ("Report (HTML)", "idc-report.html", "text/html", files.page),
-            ("Report (JSON)", "idc-report.json", "application/json", files.json),
+            ("Report (HTML)", "report.html", "text/html", files.page),
+            ("Report (JSON)", "report.json", "application/json", files.json),
         ):
-            st.download_button(label, written, name, mime, on_click="ignore", key=f"file-{name}")
+            st.download_button(label, written, exports.named(name, setup), mime, on_click="ignore", key=f"file-{name}")
 
 
 def _ask(setup: Setup) -> None:

@@ -183,12 +183,21 @@ class Visitor(NamedTuple):
         self.settle()
 
     def save(self, form: str, row: int = 0) -> tuple[str, bytes]:
-        """Press a button below a chart; return the file's name and content."""
-        button = self.page.locator('[class*="st-key-save-"]').nth(row).get_by_role("button").filter(has_text=form)
+        """Choose from the menu below a chart; return the file's name and content."""
+        self.export(row)
+        button = self.page.get_by_test_id("stPopoverBody").get_by_role("button").filter(has_text=form)
         with self.page.expect_download() as download:
             button.focus()
             self.page.keyboard.press("Enter")
         return download.value.suggested_filename, download.value.path().read_bytes()
+
+    def export(self, row: int = 0) -> None:
+        """Open the menu that saves a chart, unless it is open."""
+        self.page.keyboard.press("Escape")
+        menu = self.page.locator('[class*="st-key-save-"]').nth(row).get_by_role("button", name="Export")
+        if menu.get_attribute("aria-expanded") != "true":
+            menu.click()
+        expect(self.page.get_by_test_id("stPopoverBody").get_by_role("group", name="Save the chart")).to_be_visible()
 
     def text(self) -> str:
         """Return all text of the main area."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,7 @@ def view():
 
 
 @pytest.mark.parametrize(("name", "tab"), [*TABS, ("robustness", RETRAINED)], ids=str)
-def test_every_chart_has_its_three_buttons(name, tab):
+def test_every_chart_has_its_menu(name, tab):
     app = read_page(name, **tab)
     drawn = len(app.get("plotly_chart")) + len(app.get("echarts_chart"))
     # Pictures of tests are no chart.
@@ -70,6 +71,8 @@ def test_every_chart_has_its_three_buttons(name, tab):
     assert len({data["file"] for data in charts}) == drawn, "every file has a name of its own"
     assert all(data["title"] for data in charts)
     assert sum(button.label == "HTML" for button in buttons(app)) == drawn
+    of = "" if name == "learn" else "lenet5-digits_digits_fc2_m6_"
+    assert all(re.fullmatch(rf"idc-[\w-]+?_{of}(filtered_)?\d{{4}}-\d\d-\d\d", data["file"]) for data in charts)
 
 
 OF_TABLES = [one for one in TABS if PAGES[one[0]].setup != "none"] + [("robustness", RETRAINED)]
