@@ -26,10 +26,10 @@ from studio.text import count, literal
 PAGE = PageEntry(
     "Hypotheses",
     ":material/psychology:",
-    "Do units mean something I can name?",
-    "Which units correlate with classes, shapes, words or grammar rules, how strongly, and where.",
+    "Do neurons mean something I can name?",
+    "Which neurons correlate with classes, shapes, words or grammar rules, how strongly, and where.",
     place=160,
-    tabs={"map": "Map", "unit": "One unit", "important": "Important neurons", "epochs": "Epochs", "sql": "SQL"},
+    tabs={"map": "Map", "unit": "One neuron", "important": "Important neurons", "epochs": "Epochs", "sql": "SQL"},
     controls={
         "verify": "unit",
         "swaps": "unit",
@@ -55,7 +55,7 @@ def _tell(part: Measured) -> None:
         return
     with _preliminary.container():
         score_map.draw_map(part, _shown, None, f"scores-{part.records}")
-        st.caption(f"After {count(part.records)} records. Widest 95\u00a0% interval: ± {_shown.grid(part).widest:.2f}.")
+        st.caption(f"After {count(part.records)} tests. Widest 95\u00a0% interval: ± {_shown.grid(part).widest:.2f}.")
 
 
 try:

@@ -1,8 +1,18 @@
 // Streamlit recolours its own parts as soon as the theme changes; charts are drawn for a ground and wait for a run.
+// It folds the sidebar away on a telephone only: in a narrow window, too, it takes the room of what is looked at.
 
 const EVERY_MS = 300;
 
+const NARROW = window.matchMedia("(max-width: 999px)");
+
 let looking;
+
+NARROW.addEventListener("change", fold);
+fold();
+
+function fold() {
+  if (NARROW.matches) document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click();
+}
 
 export default function ({ data, setTriggerValue }) {
   clearInterval(looking);

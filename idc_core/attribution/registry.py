@@ -94,7 +94,7 @@ def _propagation(rule: RuleCard) -> MethodCard:
         rule.label,
         rule.help,
         (*rule.parameters, BIAS),
-        "the explained score, less what biases keep; exactly the score where biases are redistributed",
+        "the explained score minus what biases absorb; exactly the score where biases are redistributed",
         rule.citation,
         partial(_propagate, rule.name),
         of_neurons=True,

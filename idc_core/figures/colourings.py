@@ -224,7 +224,7 @@ CROSS: Final = f"{_WRONG}: reached only by misclassified tests."
 COLOURINGS: Final = {
     "covered": _Colouring(
         "covered",
-        "The number counts tests, in a tile of several cells covered cells.",
+        "The number counts tests; in a tile of several cells, it counts covered cells.",
         _covered,
         _covered_mark,
         _covered_legend,

@@ -107,7 +107,7 @@ def _marks(
         customdata=np.stack([np.take(keys[0], rows), np.take(keys[1], columns)], 1).tolist(),
         marker={"symbol": "square", "size": 12, "opacity": 0},
         text=[
-            f"{hypotheses[row]}<br>unit {units[column]}<br>{measure} {scores[row, column]:.3f}"
+            f"{hypotheses[row]}<br>neuron {units[column]}<br>{measure} {scores[row, column]:.3f}"
             + ("" if passes[row, column] else ", not significant")
             for row, column in zip(rows, columns, strict=True)
         ],
@@ -285,7 +285,7 @@ def by_truth(
         )
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_xaxes(title=f"mean activation of {unit}")
-    figure.update_yaxes(title="share of records (%)")
+    figure.update_yaxes(title="share of tests (%)")
     return finish(figure, title, colours, height=330)
 
 
@@ -335,7 +335,7 @@ def importance_against(
     figure = go.Figure()
     rest = np.setdiff1d(np.arange(len(best)), important)
     for label, units, colour, symbol, size in (
-        ("other units", rest, colours.muted, "circle-open", 7),
+        ("other neurons", rest, colours.muted, "circle-open", 7),
         ("important neurons", important, colours.error, "diamond", 12),
     ):
         figure.add_scatter(
@@ -345,7 +345,7 @@ def importance_against(
             name=label,
             customdata=units.tolist(),
             marker={"color": colour, "symbol": symbol, "size": size},
-            text=[f"unit {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
+            text=[f"neuron {unit}: {names[unit]}<br>{best[unit]:.3f}" for unit in units],
             hovertemplate="%{text}<extra></extra>",
         )
     figure.update_xaxes(title="importance (relevance summed over the training inputs)")

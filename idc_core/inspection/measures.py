@@ -180,7 +180,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "pearson",
             "Pearson correlation",
-            "Linear correlation of the unit's activation and the hypothesis.",
+            "Linear correlation of the neuron's activation and the hypothesis.",
             _DEEPBASE,
             ("binary", "number"),
             lambda x, y, classes, settings: Moments.of(x, y),
@@ -204,7 +204,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "difference",
             "Difference of means",
-            "The unit's mean where the hypothesis is true minus its mean elsewhere, divided by its range.",
+            "The neuron's mean where the hypothesis is true minus its mean elsewhere, divided by its range.",
             _DEEPBASE,
             ("binary",),
             lambda x, y, classes, settings: Moments.of(x, y),
@@ -216,7 +216,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "information",
             "Mutual information",
-            "Share of the hypothesis's entropy explained by the unit's value, for any form of dependence.",
+            "Share of the hypothesis's entropy explained by the neuron's value, for any form of dependence.",
             _DEEPBASE,
             ("binary", "number", "classes"),
             lambda x, y, classes, settings: Binned.of(x, y, int(settings["bins"]), classes),
@@ -228,7 +228,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
         PairMeasure(
             "iou",
             "Intersection over union",
-            "Overlap of the unit's highest activations and the hypothesis: both, divided by either.",
+            "Overlap of the neuron's highest activations and the hypothesis: both, divided by either.",
             _DISSECTION,
             ("binary",),
             lambda x, y, classes, settings: Exceedance.of(x, settings["share"]),

@@ -196,10 +196,10 @@ class PairRun:
         """Say why there is no score."""
         true, false = self.support[:, at]
         if self.lowest[at] < self.highest[at]:
-            return f"too rarely {'true' if true < false else 'false'} in the records read"
+            return f"too rarely {'true' if true < false else 'false'} in the tests read"
         if self.hypotheses[at].kind != "binary":
-            return "never changes in the records read"
-        return f"{'always' if self.lowest[at] else 'never'} true in the records read"
+            return "never changes in the tests read"
+        return f"{'always' if self.lowest[at] else 'never'} true in the tests read"
 
     def snapshot(self, sure: StoppingRule, lines: ScoreRows) -> None:
         """Write down what the open hypotheses' scores are by now, and read on."""

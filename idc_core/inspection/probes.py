@@ -129,7 +129,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic",
             "Logistic probe",
-            "F1 of a logistic regression on all units of the group, with L2 penalty.",
+            "F1 of a logistic regression on all neurons of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -140,7 +140,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "logistic-l1",
             "Sparse logistic probe",
-            "The same with an L1 penalty, which selects few units.",
+            "The same with an L1 penalty, which selects few neurons.",
             _DEEPBASE,
             ("binary",),
             lambda classes: YES_NO,
@@ -151,7 +151,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear",
             "Linear probe",
-            "R2 of a linear regression on all units of the group, with L2 penalty.",
+            "R2 of a linear regression on all neurons of the group, with L2 penalty.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -162,7 +162,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "linear-l1",
             "Sparse linear probe",
-            "The same with an L1 penalty, which selects few units.",
+            "The same with an L1 penalty, which selects few neurons.",
             _DEEPBASE,
             ("binary", "number"),
             lambda classes: SQUARE,
@@ -173,7 +173,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "multiclass",
             "Multiclass probe",
-            "Mean F1 over classes of a softmax regression on all units.",
+            "Mean F1 over classes of a softmax regression on all neurons.",
             _DEEPBASE,
             ("classes",),
             of_classes,
@@ -184,7 +184,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "majority",
             "Majority-class baseline",
-            "F1 of always predicting the more frequent value; uses no unit.",
+            "F1 of always predicting the more frequent value; uses no neuron.",
             _DEEPBASE,
             ("binary",),
             None,
@@ -193,7 +193,7 @@ GROUP_MEASURES: dict[str, GroupMeasure] = {
         GroupMeasure(
             "chance",
             "Random baseline",
-            "F1 of predicting true as often as the hypothesis is true; uses no unit.",
+            "F1 of predicting true as often as the hypothesis is true; uses no neuron.",
             _DEEPBASE,
             ("binary",),
             None,
@@ -301,7 +301,7 @@ class ProbeRun:
     def unscored(self, column: int) -> str:
         """Say why a hypothesis has no score."""
         does = "never changes" if self.stream.hypotheses[column].kind == "number" else "never true"
-        return f"{does} in the records held out"
+        return f"{does} in the tests held out"
 
     def _stages(self, sure: StoppingRule) -> list[int]:
         whole = len(self.stream)

@@ -70,7 +70,7 @@ class Inspection:
         records : int64
             Records read for it.
         remark : str
-            Why there is no score, as "never true in the records read"; "" where there is one.
+            Why there is no score, as "never true in the tests read"; "" where there is one.
     units : dict of (model, layer) to ndarray, float64 (units, 2)
         Mean and standard deviation of every unit over the records read.
     hypotheses : tuple of (name, family, kind)

@@ -119,7 +119,7 @@ def _draw_table(view: View, result: SearchResult, shown: pd.DataFrame) -> None:
         "finds",
         lambda row: _show(int(view.test.ids[result.origin[row]])),
         "Disagreements; choose a row to see its pictures",
-        "auto" if len(shown) < 6 else 215,
+        "auto" if len(shown) < 5 else 180,
         columns,
     )
 

@@ -108,7 +108,7 @@ def offered(view: View) -> dict[str, str]:
     for name, entry in seen.items():
         if entry.dataset == own.dataset and name not in labels and _is_here(entry):
             labels[name] = _short(entry)
-    return labels | {_COPY: f"{_short(own)} with {_BITS} bits a weight"}
+    return labels | {_COPY: f"{_short(own)} with {_BITS} bits per weight"}
 
 
 def usual(view: View) -> list[str]:

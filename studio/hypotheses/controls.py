@@ -45,7 +45,7 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
         "Families of hypotheses",
         inspections.family_menu(view),
         usual,
-        "Properties of the inputs that units are compared with. In brackets: the number of hypotheses.",
+        "Properties of the inputs that neurons are compared with. In brackets: the number of hypotheses.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with layout.settings(_MEASURE, _LAYERS, "records", "early", "words", "rate"):
@@ -54,7 +54,7 @@ def choose(view: View) -> tuple[InspectionSettings, Shown]:
                 "Measures",
                 _measure_menu(),
                 ["pearson"],
-                "Compares a unit with a hypothesis; probes compare all units of a layer together.",
+                "Compares a neuron with a hypothesis; probes compare all neurons of a layer together.",
             )
             if not any(name in PAIR_MEASURES for name in measures):
                 measures = ["pearson", *measures]  # the map needs a measure of single units
@@ -91,12 +91,12 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
         [own],
         _LAYERS,
         width=480,
-        help=f"Layers whose units are compared, all in one pass. Default the setup's layer, {own}.",
+        help=f"Layers whose neurons are compared, all in one pass. Default the setup's layer, {own}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         most = choose_one(
             st.segmented_control,
-            "Records",
+            "Tests",
             {name: f"{number:,}" if number else name for name, number in inspections.RECORDS.items()},
             "1024",
             "records",

@@ -56,17 +56,18 @@ def _draw_scores(measured: Measured, grid: Grid, measure: str, layer: str, label
         "Scores over the epochs of training",
         key="over-epochs",
         bind="query-params",
-        help="Inspects the network before training and after each epoch whose weights were kept, on the same records. "
+        help="Inspects the network before training and after each epoch whose weights were kept, on the same tests. "
         "Default off.",
     )
     if not follow:
         st.caption(
-            "When does a unit come to respond to a hypothesis? The network is inspected before training and after each "
-            "epoch whose weights were kept, on the same records."
+            "When does a neuron come to respond to a hypothesis? The network is inspected before training and "
+            "after each "
+            "epoch whose weights were kept, on the same tests."
         )
         return
     if not measured.whole:
-        st.caption("Reading was stopped. Start again to read all records first.")
+        st.caption("Reading was stopped. Start again to read all tests first.")
         return
     view = measured.view
     try:
@@ -113,7 +114,7 @@ def _say_source(view: View, kept: Series | None, series: Series) -> None:
     elif not kept.own:
         st.caption(
             "These epochs are of a repeat of the training with the same recipe. It led to other weights than the "
-            f"setup's (fingerprint `{kept.checkpoints[-1].trained}`): another processor, version or seed does. Units "
+            f"setup's (fingerprint `{kept.checkpoints[-1].trained}`): another processor, version or seed does. Neurons "
             "of the two need not correspond."
         )
     if any(checkpoint.stored == "float16" for checkpoint in series.checkpoints):
@@ -225,7 +226,7 @@ def _at_epoch(waiting: Waiting, measured: Measured, series: Series, one: Checkpo
 
     chosen = (settings.families, settings.words, settings.masks, measure, layer)
     key = (view.setup.model, one.card.fingerprint, part.fingerprint, *chosen)
-    return waiting.get(_EPOCHS, key, f"comparing units with hypotheses after epoch {one.epoch}", work)
+    return waiting.get(_EPOCHS, key, f"comparing neurons with hypotheses after epoch {one.epoch}", work)
 
 
 def _sentence(found: ScoresByEpoch) -> str:
@@ -280,7 +281,7 @@ def _draw_strongest(
             found.names,
             strongest,
             title,
-            f"strongest score of any unit ({label})",
+            f"strongest score of any neuron ({label})",
             keys=np.stack([rows, found.unit], 2),
             chosen=pair[0],
             dark=dark,
@@ -288,8 +289,8 @@ def _draw_strongest(
         alt=title,
         more=f"Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
         read="each line is one hypothesis. x: epoch, with the network's test accuracy (not to scale); y: its strongest "
-        "score over all units, whichever unit that is. A line that is high at epoch 0 was not learnt. Named: the "
-        "hypotheses that gained most; thick: the selected one. Click a point to select its hypothesis and unit. "
+        "score over all neurons, whichever neuron that is. A line that is high at epoch 0 was not learnt. Named: the "
+        "hypotheses that gained most; thick: the selected one. Click a point to select its hypothesis and neuron. "
         '"Clearly": the two 95 % intervals do not overlap.',
         depends=(measured.key, layer, label, pair[0], found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: _clicked(measured, grid, layer, points),
@@ -306,7 +307,7 @@ def _draw_unit(
     strength = np.nan_to_num(np.abs(scores))
     # Of a unit that is still at the end, those that it once went with.
     strongest = np.lexsort((-strength.max(0), -strength[-1]))[:_TOLD].tolist()
-    title = layout.topic("Scores of unit {} of {}, by epoch", unit, layer)
+    title = layout.topic("Scores of neuron {} of {}, by epoch", unit, layer)
     keys = np.broadcast_to(np.arange(len(found.names)), scores.shape)[:, :, None]
     layout.chart(
         measured.view,
@@ -317,15 +318,15 @@ def _draw_unit(
             found.names,
             strongest,
             title,
-            f"score of unit {unit} ({label})",
+            f"score of neuron {unit} ({label})",
             keys=keys,
             chosen=hypothesis,
             dark=dark,
         ),
         alt=title,
         more=f"Lines of {len(found.names)} hypotheses over {len(found.epochs)} epochs.",
-        read=f"each line is one hypothesis. x: epoch; y: the score of unit {unit}. Named: the strongest at the end; "
-        "thick: the selected one. Where lines cross, the unit's response changed. Click a point to select its "
+        read=f"each line is one hypothesis. x: epoch; y: the score of neuron {unit}. Named: the strongest at the end; "
+        "thick: the selected one. Where lines cross, the neuron's response changed. Click a point to select its "
         "hypothesis.",
         depends=(measured.key, layer, label, pair, found.epochs, series.checkpoints[-1].trained),
         clicked=lambda points: _clicked(measured, grid, layer, points),

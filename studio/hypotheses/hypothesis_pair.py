@@ -64,14 +64,14 @@ def draw_behind(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
     try:
         seen = inspections.look(measured.view, layer, unit, one, positions)
     except CancelledError:
-        st.caption("Stopped before single records were ready.")
+        st.caption("Stopped before single tests were ready.")
         return
     strongest = positions[np.argsort(-seen.mean, kind="stable")]
     with st.container(horizontal=True, vertical_alignment="center"):
-        pair_name = layout.label(f"Unit {unit} and {quoted(grid.names[hypothesis])}")
+        pair_name = layout.label(f"Neuron {unit} and {quoted(grid.names[hypothesis])}")
         st.markdown(f"{pair_name}: {score_text(grid, hypothesis, unit)}", width="content")
-        st.button("Open this unit", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
-    st.markdown(f"Tests that activate unit {unit} most, of the first {len(positions)}:")
+        st.button("Open this neuron", key="open-unit", on_click=tabs.open_at, args=("hypotheses", "unit"))
+    st.markdown(f"Tests that activate neuron {unit} most, of the first {len(positions)}:")
     layout.gallery(measured.view, strongest, _BEHIND if measured.view.has_pictures else _TEXTS, key="behind")
 
 

@@ -26,7 +26,9 @@ def draw(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], hypo
     """Show whether important neurons correlate more strongly with hypotheses than others."""
     _draw_importance(measured, grid, layer, label)
     hypothesis_pair.draw_behind(measured, grid, layer, pair, hypothesis)
-    layout.computed(measured.view, "A unit's strongest score is its largest one, in size, over all hypotheses.", SOURCE)
+    layout.computed(
+        measured.view, "A neuron's strongest score is its largest one, in size, over all hypotheses.", SOURCE
+    )
 
 
 def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> None:
@@ -35,15 +37,15 @@ def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> 
     if layer != view.setup.layer:
         st.caption(
             f"Important neurons are known for the setup's layer {view.setup.layer}; {layer} is shown. Choose the other "
-            "one under Shown layer, or make this one the setup's layer in the tab One unit."
+            "one under Shown layer, or make this one the setup's layer in the tab One neuron."
         )
         return
     analysis = view.analysis
     compared = _compared((measured.key, view.setup, view.card.fingerprint, layer, label), measured, grid, layer)
     finding = compared.finding
-    title = layout.topic("Importance and strongest score of the units")
+    title = layout.topic("Importance and strongest score of the neurons")
     if finding is None:
-        st.markdown("All varying units of the layer are important, or none is: there is nothing to compare.")
+        st.markdown("All varying neurons of the layer are important, or none is: there is nothing to compare.")
     else:
         title = layout.claim(finding)
         st.markdown(_on_all_units(compared))
@@ -60,12 +62,13 @@ def _draw_importance(measured: Measured, grid: Grid, layer: str, label: str) -> 
             dark=dark,
         ),
         alt=title,
-        read="each point is one unit. x: relevance summed over the training inputs; y: its strongest score. Diamonds: "
-        "important neurons. Click a point to select its unit.",
+        read="each point is one neuron. x: relevance summed over the training inputs; y: its strongest score. "
+        "Diamonds: "
+        "important neurons. Click a point to select its neuron.",
         depends=(measured.key, layer, label),
         table=pd.DataFrame(
             {
-                "unit": np.arange(len(compared.best)),
+                "neuron": np.arange(len(compared.best)),
                 "relevance": analysis.importance,
                 "strongest score": compared.best,
                 "hypothesis": [grid.names[at] for at in compared.which],
@@ -88,6 +91,6 @@ def _compared(depends: Hashable, _measured: Measured, _grid: Grid, layer: str) -
 
 def _on_all_units(told: ImportanceComparison) -> str:
     """Say how importance and strongest score are correlated."""
-    still = f" Constant units are left out: {told.still}." if told.still else ""
+    still = f" Constant neurons are left out: {told.still}." if told.still else ""
     related = signed(told.correlation, ".2f")
-    return f"Over all units, Spearman's correlation of importance and strongest score is {related}.{still}"
+    return f"Over all neurons, Spearman's correlation of importance and strongest score is {related}.{still}"

@@ -185,7 +185,7 @@ def measure(
         tell(Measured(now, view, settings, told, False))
         since = time.monotonic()
 
-    doing = f"comparing units with {len(hypotheses)} hypotheses on {most:,} records"
+    doing = f"comparing neurons with {len(hypotheses)} hypotheses on {most:,} tests"
     try:
         run = _told(view, settings, most)
         inspection = Waiting(1).get(
@@ -242,7 +242,7 @@ def look(view: View, layer: str, unit: int, hypothesis: Hypothesis, positions: N
         return behaviour_on_records(view.model, layer, unit, hypothesis, view.test, positions)
 
     key = (*view.key, layer, unit, hypothesis.name, tuple(positions.tolist()))
-    return Waiting(1).get(JobKind("looks"), key, "looking at single records", work)
+    return Waiting(1).get(JobKind("looks"), key, "looking at single tests", work)
 
 
 def quoted(name: str) -> str:

@@ -34,7 +34,7 @@ _At: TypeAlias = "tuple[int | NDArray[np.int64], int | NDArray[np.int64]]"
 
 _MOST = 12
 """Units, and hypotheses, that are listed."""
-_SHOWN = 4
+_SHOWN = 3
 """Pictures of the most and of the least active records."""
 _SIDE = 112
 _STRENGTH = 0.75
@@ -49,11 +49,11 @@ def draw(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int], hypo
     try:
         _draw_records(measured, layer, pair[1], hypothesis)
     except CancelledError:
-        st.caption("Stopped before single records were ready.")
+        st.caption("Stopped before single tests were ready.")
     draw_verification(measured, grid, layer, hypothesis)
     layout.computed(
         measured.view,
-        f"Single records: the first {inspections.SHOWN_RECORDS} tests, and the selected one.",
+        f"Single tests: the first {inspections.SHOWN_RECORDS} tests, and the selected one.",
         inspections.SOURCE,
     )
 
@@ -73,14 +73,14 @@ def _draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, in
             help=f"The hypothesis shown below. Default that of the strongest score, {grid.names[hypothesis]}.",
         )
         st.selectbox(
-            "Unit",
+            "Neuron",
             range(grid.score.shape[1]),
-            format_func=lambda number: f"unit {number}",
+            format_func=lambda number: f"neuron {number}",
             key="unit-chosen",
             width=160,
             on_change=lambda: pick(measured, grid, layer, unit=st.session_state["unit-chosen"]),
-            help=f"The unit of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
-            f"that of the strongest score, unit {unit}.",
+            help=f"The neuron of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
+            f"that of the strongest score, neuron {unit}.",
         )
 
 
@@ -111,19 +111,32 @@ def _draw_ranks(measured: Measured, grid: Grid, layer: str, pair: tuple[int, int
             alt=title,
             read="each point is a score with its 95 % confidence interval; open: not significant. Click one to "
             "select it.",
-            table=pd.DataFrame({part: names, "score": grid.score[at], "low": grid.low[at], "high": grid.high[at]}),
+            table=pd.DataFrame(
+                {
+                    "neuron" if part == "unit" else part: names,
+                    "score": grid.score[at],
+                    "low": grid.low[at],
+                    "high": grid.high[at],
+                }
+            ),
             depends=(measured.key, what, layer, pair, part, visible.sum()),
             clicked=lambda points: pick(measured, grid, layer, **{part: told(points)}),
         )
 
     left, right = st.columns(2, gap="large")
     with left:
-        title = layout.topic("Units by their score for {}", quoted(name))
+        title = layout.topic("Neurons by their score for {}", quoted(name))
         draw(
-            "units-of-hypothesis", (hypothesis, units), [f"unit {index}" for index in units], units, unit, title, "unit"
+            "units-of-hypothesis",
+            (hypothesis, units),
+            [f"neuron {index}" for index in units],
+            units,
+            unit,
+            title,
+            "unit",
         )
     with right:
-        title = layout.topic("Hypotheses by their score for unit {}", unit)
+        title = layout.topic("Hypotheses by their score for neuron {}", unit)
         names = [grid.names[index] for index in named]
         draw("hypotheses-of-unit", (named, unit), names, named, hypothesis, title, "hypothesis")
 
@@ -162,7 +175,7 @@ def _draw_text(
     chosen = numbers.index(selected().input) if selected().input in numbers else first
     st.session_state["record-chosen"] = chosen
     st.selectbox(
-        "Record",
+        "Test",
         order.tolist(),
         format_func=lambda at: f"test {numbers[at]}",
         key="record-chosen",
@@ -176,16 +189,16 @@ def _draw_text(
     words = view.test.words(tokens)
     activations = seen.activations[chosen][there]
     behaviour = np.broadcast_to(np.reshape(seen.behaviour[chosen], (-1,)), there.shape)[there]
-    title = layout.topic("Activation of unit {} over test {}", unit, numbers[chosen])
+    title = layout.topic("Activation of neuron {} over test {}", unit, numbers[chosen])
     layout.chart(
         view,
         "string-trace",
         lambda dark: figures.string_trace(
-            words, activations, behaviour, title, f"unit {unit}", hypothesis.name, dark=dark
+            words, activations, behaviour, title, f"neuron {unit}", hypothesis.name, dark=dark
         ),
         alt=title,
-        read="top: the unit's activation after each symbol. Bottom: the hypothesis, hatched where it is true, or its "
-        "value. A unit that responds to the hypothesis rises (or falls) there.",
+        read="top: the neuron's activation after each symbol. Bottom: the hypothesis, hatched where it is true, or its "
+        "value. A neuron that responds to the hypothesis rises (or falls) there.",
         table=pd.DataFrame({"symbol": words, "activation": activations, hypothesis.name: behaviour}),
         depends=(measured.key, unit, hypothesis.name, numbers[chosen]),
     )
@@ -199,13 +212,13 @@ def _draw_overlays(
     rows = {"most": order[:_SHOWN], "least": order[::-1][:_SHOWN]}
     for column, (words, chosen) in zip(st.columns(2, gap="large"), rows.items(), strict=True):
         with column:
-            name = layout.label(f"Unit {unit} is {words} active")
+            name = layout.label(f"Neuron {unit} is {words} active")
             st.markdown(f"{name} on these, of the first {len(positions)} tests")
             tiles = [tile for at in chosen.tolist() for tile in _tiles(measured, seen, positions[at], at, hypothesis)]
             draw_pictures(tiles, key=f"overlays-{words}")
     if seen.behaviour.ndim > 1 or seen.activations.ndim > 1:
         layout.how_to_read(
-            "red: the hypothesis is true, or the unit is positive; blue: negative. The more the two overlap, the "
+            "red: the hypothesis is true, or the neuron is positive; blue: negative. The more the two overlap, the "
             "higher the score."
         )
 
@@ -216,7 +229,7 @@ def _tiles(
     """Return a record with an overlay of the hypothesis, and where the unit has a map one of that, with captions."""
     test = measured.view.test
     image, number = test.inputs[position], f"test {test.ids[position]}"
-    caption = f"{number}: unit {seen.mean[at]:.2f}"
+    caption = f"{number}: neuron {seen.mean[at]:.2f}"
     if seen.behaviour.ndim > 1:
         limit = 1.0 if hypothesis.kind == "binary" else float(np.abs(seen.behaviour).max()) or 1.0
         share = percent(float((seen.behaviour[at] != 0).mean()))
@@ -230,7 +243,7 @@ def _tiles(
         value = _value(hypothesis, seen.behaviour[at])
         tiles = [(pictures(image[None], _SIDE)[0], f"{caption}; {hypothesis.name}: {value}")]
     if seen.activations.ndim > 1:
-        tiles.append((_overlay(image, seen.over(at)), f"the unit's map over {number}"))
+        tiles.append((_overlay(image, seen.over(at)), f"the neuron's map over {number}"))
     return tiles
 
 
@@ -251,17 +264,17 @@ def _draw_by_truth(measured: Measured, seen: RecordBehaviour, layer: str, unit: 
     if not len(true) or not len(false):
         name = quoted(literal(hypothesis.name))
         st.caption(
-            f"{name} {'holds in all' if len(true) else 'holds in none'} of these {len(seen.mean)} records: there is "
+            f"{name} {'holds in all' if len(true) else 'holds in none'} of these {len(seen.mean)} tests: there is "
             "nothing to compare."
         )
         return
-    title = layout.topic("Activation of unit {} over records with {}, and the others", unit, quoted(hypothesis.name))
+    title = layout.topic("Activation of neuron {} over tests with {}, and the others", unit, quoted(hypothesis.name))
     layout.chart(
         measured.view,
         "by-truth",
-        lambda dark: figures.by_truth(true, false, title, f"unit {unit}", hypothesis.name, dark=dark),
+        lambda dark: figures.by_truth(true, false, title, f"neuron {unit}", hypothesis.name, dark=dark),
         alt=title,
-        read="the less the two groups of records overlap, the better the unit alone predicts the hypothesis.",
+        read="the less the two groups of tests overlap, the better the neuron alone predicts the hypothesis.",
         table=pd.DataFrame({"mean activation": seen.mean, hypothesis.name: seen.holds}),
         depends=(measured.key, layer, unit, hypothesis.name, seen.mean.shape),
     )
@@ -272,15 +285,15 @@ def _draw_by_class(measured: Measured, seen: RecordBehaviour, layer: str, unit: 
     values = seen.by_class(hypothesis.classes)
     known = measured.view.test.class_names
     names = known if len(known) == hypothesis.classes else [f"class {at}" for at in range(hypothesis.classes)]
-    title = layout.topic("Activation of unit {} by class", unit)
+    title = layout.topic("Activation of neuron {} by class", unit)
     empty = sum(not len(own) for own in values)
-    left = f" {empty} of the {len(values)} classes {'is' if empty == 1 else 'are'} not among these records."
+    left = f" {empty} of the {len(values)} classes {'is' if empty == 1 else 'are'} not among these tests."
     layout.chart(
         measured.view,
         "by-class",
-        lambda dark: figures.by_class(values, names, title, f"unit {unit}", dark=dark),
+        lambda dark: figures.by_class(values, names, title, f"neuron {unit}", dark=dark),
         alt=title,
-        read="each diamond is the unit's mean in one class, the line its middle half (quartiles). The unit alone "
+        read="each diamond is the neuron's mean in one class, the line its middle half (quartiles). The neuron alone "
         f"separates classes whose lines do not overlap.{left if empty else ''}",
         table=pd.DataFrame(
             [(name, float(value)) for name, own in zip(names, values, strict=True) for value in own],
@@ -333,7 +346,7 @@ def _draw_links(measured: Measured, layer: str, unit: int) -> None:
             key="take-layer",
             on_click=_take,
             args=(layer, unit),
-            help="All pages then show this layer, with this unit selected.",
+            help="All pages then show this layer, with this neuron selected.",
         )
         return
     shown = {"neurons": f"Neuron {unit}"}

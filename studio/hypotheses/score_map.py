@@ -27,8 +27,8 @@ from studio.widgets import layout
 
 _MOST_UNSCORED = 6
 _PLACES = {
-    "texts": " Layers with units at every symbol are compared place by place, without padding.",
-    "pictures": " Layers with units at every pixel are compared place by place. For a coarser layer, a hypothesis "
+    "texts": " Layers with neurons at every symbol are compared place by place, without padding.",
+    "pictures": " Layers with neurons at every pixel are compared place by place. For a coarser layer, a hypothesis "
     "about pixels is pooled over the pixels of each place.",
 }
 """How layers with places are compared, by the kind of inputs."""
@@ -54,16 +54,16 @@ def sentence(measured: Measured, shown: Shown) -> str:
     """Put the finding into words."""
     grid, layer = shown.grid(measured), shown.layer
     hypothesis, unit = grid.strongest()
-    some = "" if measured.whole else f"After {count(measured.records)} records: "
+    some = "" if measured.whole else f"After {count(measured.records)} tests: "
     if not grid.strength.any():
-        return f"{some}No unit of {literal(layer)} correlates with any of these hypotheses."
+        return f"{some}No neuron of {literal(layer)} correlates with any of these hypotheses."
     score = hypothesis_pair.score_text(grid, hypothesis, unit)
     name = quoted(literal(grid.names[hypothesis]))
     chance = "" if grid.passes[hypothesis, unit] or not grid.tested else ", not significant"
-    text = f"Listed first: unit {unit} with {name}, {shown.label} {score}{chance}."
+    text = f"Listed first: neuron {unit} with {name}, {shown.label} {score}{chance}."
     if not grid.tested:
-        return f"{some}{text} These records are too few for significance tests; all scores are shown."
-    units = f"{count(int(grid.passes.any(0).sum()))} of {plural(grid.score.shape[1], 'unit')} have at least one."
+        return f"{some}{text} These tests are too few for significance tests; all scores are shown."
+    units = f"{count(int(grid.passes.any(0).sum()))} of {plural(grid.score.shape[1], 'neuron')} have at least one."
     return some + layout.lead(_significant(grid, shown), units, text)
 
 
@@ -91,16 +91,19 @@ def draw(
     hypothesis_pair.draw_behind(measured, grid, shown.layer, pair, hypothesis)
     _draw_probes(measured)
     pins.beside(view, partial(_draw_side, settings, shown), partial(_compare, settings, shown))
+    chosen, named = len(inspections.chosen_hypotheses(view, settings)), len(grid.names)
+    compared = f"{named} hypotheses" if named == chosen else f"{named} of {chosen} hypotheses"
     layout.computed(
         view,
-        f"Every unit of a layer is compared with {len(grid.names)} hypotheses by {shown.label}: "
+        f"Every neuron of a layer is compared with {compared} by {shown.label}: "
         f"{PAIR_MEASURES[shown.measure].help}{_PLACES.get(kind(view.test), '')}",
-        "Confidence intervals (95 %) come from the jackknife over groups of records, because the symbols of one record "
-        f"depend on one another. With {count(grid.tested)} tests some would seem significant by chance. Significant "
+        "Confidence intervals (95 %) come from the jackknife over groups of tests, because the symbols of one test "
+        f"depend on one another. With {count(grid.tested)} comparisons some would seem significant by chance. "
+        "Significant "
         f"are those that pass Benjamini and Yekutieli's procedure at {100 * shown.rate:g} %, which holds for any "
-        "dependence of the tests. Hypotheses that hold, or fail, in fewer than 20 records are not tested. Mutual "
+        "dependence of the comparisons. Hypotheses that hold, or fail, in fewer than 20 tests are left out. Mutual "
         "information is tested per bin, with Bonferroni's correction. A probe is tested by the correlation of its "
-        "predictions with the truth on held-out records.",
+        "predictions with the truth on held-out tests.",
         inspections.SOURCE,
     )
 
@@ -119,7 +122,7 @@ def draw_map(
     columns = columns[first:][: size.columns]
     visible = hypothesis_pair.significant(grid)
     rows = rows[visible[rows].any(1)] if visible.any() else rows
-    title = _significant(grid, shown) if grid.tested else layout.topic("Scores of the units of {}", shown.layer)
+    title = _significant(grid, shown) if grid.tested else layout.topic("Scores of the neurons of {}", shown.layer)
     selected: tuple[int | None, int | None] = (None, None)
     if pair is not None:
         selected = _place(rows, pair[0]), _place(columns, pair[1])
@@ -140,7 +143,7 @@ def draw_map(
             dark=dark,
         ),
         alt=title,
-        read="each square is one hypothesis and one unit. Red: the unit is high where the hypothesis is true; blue "
+        read="each square is one hypothesis and one neuron. Red: the neuron is high where the hypothesis is true; blue "
         "with \u2212: low; empty: not significant. Strongest rows and columns first. "
         f"{_how_to_choose(len(rows) * len(columns))}",
         depends=(measured.key, shown, size, first, selected),
@@ -162,7 +165,7 @@ def _choose_size() -> _Size:
     )
     columns = choose_one(
         st.segmented_control,
-        "Units shown",
+        "Neurons shown",
         {name: name for name in _COLUMNS},
         "40",
         "units-shown",
@@ -187,12 +190,12 @@ def _choose_part(grid: Grid, columns: int | None, unit: int) -> int:
         at: f"{at * columns + 1} to {min((at + 1) * columns, total)} of {total}" for at in range(-(-total // columns))
     }
     part: int = st.selectbox(
-        "Units by strength",
+        "Neurons by strength",
         list(labels),
         key="units-part",
         width=240,
         format_func=labels.__getitem__,
-        help=f"Units shown in the map, strongest first. Default the part with the selected unit, {labels[own]}.",
+        help=f"Neurons shown in the map, strongest first. Default the part with the selected neuron, {labels[own]}.",
     )
     return part * columns
 
@@ -205,7 +208,7 @@ def _table(measured: Measured) -> pd.DataFrame:
 def _how_to_choose(squares: int) -> str:
     if squares <= figures.MOST_MARKS:
         return "Click a square to select its pair."
-    return "Too many squares to click: show 80 units or fewer, or choose a unit by name in the tab One unit."
+    return "Too many squares to click: show 80 neurons or fewer, or choose a neuron by name in the tab One neuron."
 
 
 def _place(keys: object, key: int) -> int | None:
@@ -227,7 +230,7 @@ def _draw_records_read(measured: Measured, shown: Shown) -> None:
     grid = shown.grid(measured)
     read = f"{count(int(grid.records.min()))} to " if grid.records.min() < grid.records.max() else ""
     st.caption(
-        f"Read: {read}{plural(int(grid.records.max()), 'record')} of {plural(len(measured.view.chosen), 'test')}"
+        f"Read: {read}{count(int(grid.records.max()))} of {plural(len(measured.view.chosen), 'test')}"
         f"{'' if measured.whole else ' (stopped; start again to continue)'}. Widest 95\u00a0% interval: "
         f"± {grid.widest:.2f}."
     )
@@ -252,7 +255,7 @@ def _draw_probes(measured: Measured) -> None:
     wide = table.pivot_table(index=["layer", "hypothesis"], columns="measure", values="score").round(3).reset_index()
     st.dataframe(wide, hide_index=True, height=320, alt="Scores of probes on whole layers, one row per hypothesis")
     st.caption(
-        "F1 (binary, or mean over classes) or R2 on held-out records. Compare with the majority-class and random "
+        "F1 (binary, or mean over classes) or R2 on held-out tests. Compare with the majority-class and random "
         "baselines, where chosen."
     )
 
@@ -273,5 +276,5 @@ def _compare(settings: InspectionSettings, shown: Shown, here: View, there: View
             return "One of the two is not finished."
         grid = replace(shown, layer=view.setup.layer).grid(measured)
         visible = hypothesis_pair.significant(grid)
-        counts.append(f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'unit')}")
-    return f"Units that correlate with at least one hypothesis: here {counts[0]}, in the pinned setup {counts[1]}."
+        counts.append(f"{int(visible.any(0).sum())} of {plural(visible.shape[1], 'neuron')}")
+    return f"Neurons that correlate with at least one hypothesis: here {counts[0]}, in the pinned setup {counts[1]}."

@@ -49,8 +49,8 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
         st.caption(literal(reason))
         return
     st.caption(
-        f"{quoted(literal(hypothesis.name))} may correlate with something else that the units respond to. To test "
-        "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only units "
+        f"{quoted(literal(hypothesis.name))} may correlate with something else that the neurons respond to. To test "
+        "this, symbols are swapped: in some texts the hypothesis stays true, in others it becomes false. Only neurons "
         "that respond to the hypothesis itself change differently in the two cases."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -60,7 +60,7 @@ def draw_verification(measured: Measured, grid: Grid, layer: str, hypothesis: Hy
             key="verify",
             bind="query-params",
             help=f"Swaps symbols in up to {_PAIRS} texts per kind and compares with {_SETS} random sets of as many "
-            "units. Takes seconds. Default off.",
+            "neurons. Takes seconds. Default off.",
         )
     if not asked:
         return
@@ -96,7 +96,7 @@ def _why_not(hypothesis: Hypothesis, ways: list[Swaps], most: int) -> str:
             f"{name} cannot be computed from the text or its parse, so that it is unknown for texts with swapped "
             "symbols."
         )
-    return "" if most else "The layer has a single unit: there are no others to compare with."
+    return "" if most else "The layer has a single neuron: there are no others to compare with."
 
 
 def _choose(ways: list[Swaps]) -> tuple[Swaps, int]:
@@ -115,12 +115,13 @@ def _choose(ways: list[Swaps]) -> tuple[Swaps, int]:
         )
     number = choose_one(
         st.segmented_control,
-        "Highest-scoring units",
+        "Highest-scoring neurons",
         {units: str(units) for units in _UNITS},
         10,
         "verified-units",
         required=True,
-        help="Number of units with the highest scores that are tested together, at most half of the layer. Default 10.",
+        help="Number of neurons with the highest scores that are tested together, at most half of the layer. "
+        "Default 10.",
     )
     return how, number
 
@@ -148,7 +149,7 @@ def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swap
     ways = "Random symbols were swapped in" if how == "symbols" else "The grammar rewrote the texts"
     text = (
         f"{ways}: {len(found.baseline)} swaps kept {quoted(literal(hypothesis.name))} true, {len(found.treatment)} "
-        f"made it false. {verdict}: {100 * found.p_value:.0f}\u00a0% of the sets of units separate the two kinds of "
+        f"made it false. {verdict}: {100 * found.p_value:.0f}\u00a0% of the sets of neurons separate the two kinds of "
         f"swaps as well; at most {100 * CONFIRMED:g}\u00a0% confirm."
     )
     if found.few:
@@ -160,7 +161,7 @@ def _sentence(found: Verification, hypothesis: Hypothesis, units: int, how: Swap
 
 def _claim(found: Verification, hypothesis: Hypothesis, units: int) -> layout.Headline:
     """Say how distinctly the units change, beside random sets."""
-    which = "unit with the highest score" if units == 1 else f"{units} units with the highest scores"
+    which = "neuron with the highest score" if units == 1 else f"{units} neurons with the highest scores"
     swaps = f"when swaps make {quoted(hypothesis.name)} false"
     return layout.claim(found.finding(f"Silhouette of the changes of the {which} {swaps}"))
 
@@ -174,12 +175,12 @@ def _draw_sets(
         measured.view,
         "verification",
         lambda dark: figures.among_random(
-            found.random, found.silhouette, f"{plural(len(units), 'unit')} with the highest scores", title, dark=dark
+            found.random, found.silhouette, f"{plural(len(units), 'neuron')} with the highest scores", title, dark=dark
         ),
         alt=title,
-        read="each dot is another set of as many random units; the diamond is the units with the highest scores. "
-        "x: silhouette of the units' changes (1: the two kinds of swaps are separable, 0: not). Diamond right of "
-        "nearly all dots: the units respond to the hypothesis itself; among the dots: perhaps only to something "
+        read="each dot is another set of as many random neurons; the diamond is the neurons with the highest scores. "
+        "x: silhouette of the neurons' changes (1: the two kinds of swaps are separable, 0: not). Diamond right of "
+        "nearly all dots: the neurons respond to the hypothesis itself; among the dots: perhaps only to something "
         "correlated with it.",
         depends=(measured.key, layer, hypothesis.name, how, tuple(units)),
         table=_frame(found),
@@ -190,7 +191,7 @@ def _frame(found: Verification) -> pd.DataFrame:
     """Return one row per set of units, the chosen one first."""
     return pd.DataFrame(
         {
-            "units": ["highest scores"] + ["random"] * len(found.random),
+            "neurons": ["highest scores"] + ["random"] * len(found.random),
             "silhouette": np.concatenate([[found.silhouette], found.random]),
         }
     )

@@ -55,17 +55,17 @@ _GLOSSARY = {
     "Disagreement": "An input on which networks for one task predict differently, so that at least one is wrong.",
     "False discovery rate": "The share of significant results that are expected to be significant by chance.",
     "Heatmap": "The relevance of every pixel or word of one input.",
-    "Hypothesis": "What a unit might respond to, as a value per symbol or pixel: a class, a word, a shape.",
+    "Hypothesis": "What a neuron might respond to, as a value per symbol or pixel: a class, a word, a shape.",
     "IDC": "Importance-Driven Coverage: the share of cells that at least one test falls into.",
     "Important neuron": "One of the m neurons of a layer with the largest relevance summed over the training inputs.",
     "INCC": "Important neurons cluster combinations: all cells of the grid.",
     "LRP": "Layer-wise relevance propagation: distributes a prediction's score backwards over neurons and pixels.",
     "m": "The number of important neurons that are combined. Every further one multiplies the number of cells.",
+    "Neuron": "One output of a layer, also called unit; in a convolution a channel, summed over positions.",
     "Relevance": "The part of a prediction's score that a neuron or pixel receives: positive for, negative against.",
     "Silhouette": "How well values fit their own cluster compared with the next one, from -1 to 1.",
     "Surprise": "How unlike the training inputs a test's activations are.",
     "Test set": "Inputs with their true classes on which a network is tested.",
-    "Unit": "One output of a layer that is compared with a hypothesis: a neuron, or a channel at a position.",
 }
 """What a term means, by the term."""
 

@@ -49,8 +49,6 @@ def test_nothing_is_wider_than_a_narrow_window(visitor):
     visitor.open("testsets?suites=noise,guided,rotation,blur,original~answers=wrong")
     wide = visitor.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= 800
-    visitor.page.get_by_test_id("stSidebar").hover()
-    visitor.page.locator('[data-testid="stSidebarCollapseButton"] button').click()
     visitor.page.wait_for_timeout(600)  # it slides away
     tables = "all => all.map(one => [one.scrollWidth, one.clientWidth])"
     for inside, outside in visitor.page.locator(".dvn-scroller").evaluate_all(tables):

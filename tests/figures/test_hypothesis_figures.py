@@ -40,7 +40,7 @@ def test_map_of_nothing_that_passes_is_empty():
 
 def test_ranked_scores_have_their_intervals_and_open_marks_where_they_do_not_pass():
     figure = figures.ranked_scores(
-        ["unit 3", "unit 1"],
+        ["neuron 3", "neuron 1"],
         [3, 1],
         np.array([0.8, -0.5]),
         np.array([0.7, -0.6]),
@@ -59,7 +59,7 @@ def test_ranked_scores_have_their_intervals_and_open_marks_where_they_do_not_pas
 
 
 def test_string_trace_draws_unit_and_hypothesis_at_every_symbol():
-    figure = figures.string_trace("a b", np.array([0.1, -0.2, 3]), np.array([0, 1, 0]), "title", "unit 3", "is space")
+    figure = figures.string_trace("a b", np.array([0.1, -0.2, 3]), np.array([0, 1, 0]), "title", "neuron 3", "is space")
     line, bars = figure.data
     assert line.y == (0.1, -0.2, 3)
     assert bars.y == (0, 1, 0)
@@ -68,10 +68,10 @@ def test_string_trace_draws_unit_and_hypothesis_at_every_symbol():
 
 
 def test_by_truth_draws_each_group_as_shares_of_its_own():
-    figure = figures.by_truth(np.array([1.0, 1, 2]), np.array([0.0]), "title", "unit 3", "a hole")
+    figure = figures.by_truth(np.array([1.0, 1, 2]), np.array([0.0]), "title", "neuron 3", "a hole")
     assert [sum(bar.y) for bar in figure.data] == [pytest.approx(100), pytest.approx(100)]
     assert figure.data[0].name == "a hole (n = 3)"
-    assert figures.by_truth(np.ones(3), np.ones(0), "title", "unit 3", "a hole").data[1].name == "others (n = 0)"
+    assert figures.by_truth(np.ones(3), np.ones(0), "title", "neuron 3", "a hole").data[1].name == "others (n = 0)"
 
 
 def test_important_units_are_marked_by_shape_and_every_unit_is_drawn_once():

@@ -41,9 +41,9 @@ def test_reading_stops_although_there_is_no_score(measure, hypothesis):
 @pytest.mark.parametrize(
     ("hypothesis", "remark"),
     [
-        (NEVER, "never true in the records read"),
-        (ALWAYS, "always true in the records read"),
-        (Hypothesis("number", "test", "number", lambda r: np.full(len(r), 3)), "never changes in the records read"),
+        (NEVER, "never true in the tests read"),
+        (ALWAYS, "always true in the tests read"),
+        (Hypothesis("number", "test", "number", lambda r: np.full(len(r), 3)), "never changes in the tests read"),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
@@ -60,7 +60,7 @@ def test_a_probe_says_that_nothing_was_there_to_be_told():
     found = inspect(MODEL, DATA, [NEVER], ["logistic"], ["units"])
     (line,) = found.where(unit=-1)
     assert np.isnan(found.table["score"][line])
-    assert found.table["remark"][line] == "never true in the records held out"
+    assert found.table["remark"][line] == "never true in the tests held out"
 
 
 def test_classes_of_which_there_is_one_only_stop():
@@ -68,7 +68,7 @@ def test_classes_of_which_there_is_one_only_stop():
     alike = Hypothesis("alike", "test", "classes", lambda r: np.full(len(r), 4), one.classes)
     found = inspect(MODEL, DATA, [alike], ["information"], ["units"], error=0.1)
     assert found.table["records"].max() < COUNT
-    assert set(found.table["remark"]) == {"never changes in the records read"}
+    assert set(found.table["remark"]) == {"never changes in the tests read"}
 
 
 def test_what_is_not_that_rare_is_read_until_it_is_sure():

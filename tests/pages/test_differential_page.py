@@ -294,7 +294,7 @@ def test_numbers_differ_by_more_than_the_bound(small_data, open_page):
     assert not app.exception
     assert not app.error
     table = disagreement_table(app)
-    shown = table[["Dave-2", "Dave-2 with 4 bits a weight"]]
+    shown = table[["Dave-2", "Dave-2 with 4 bits per weight"]]
     angles = shown.replace("\u2212", "-", regex=True).astype(float).to_numpy()
     assert (np.abs(angles[:, 0] - angles[:, 1]) > 0.0099).all()
     assert "classes" not in [box.key for box in app.multiselect]

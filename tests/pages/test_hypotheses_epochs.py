@@ -84,7 +84,7 @@ def test_finding_and_lines_are_what_the_engine_finds(found):
 def test_the_unit_that_is_looked_at_is_followed(found):
     unit = int(found.unit[-1, 3])
     app = opened(neuron=str(unit), hypothesis="class 3")
-    spec = charts(app)[f"Scores of unit {unit} of fc2, by epoch"]
+    spec = charts(app)[f"Scores of neuron {unit} of fc2, by epoch"]
     line = next(line for line in spec["data"] if line.get("name") == found.names[3])
     assert line["y"] == pytest.approx(found.score[:, 3, unit].tolist(), abs=1e-6)
 
@@ -93,7 +93,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
     forget_all()
     app = opened(**{"over-epochs": "false"}, tab="epochs")
     assert not shelf()._jobs["epochs"]
-    assert "When does a unit come to respond" in text(app)
+    assert "When does a neuron come to respond" in text(app)
     assert not any("by epoch" in title for title in charts(app))
 
 

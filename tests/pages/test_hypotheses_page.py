@@ -74,14 +74,14 @@ def test_finding_is_the_strongest_association_that_the_engine_measures(measured)
     hypothesis, unit = measured.strongest()
     said = text(app)
     score, low, high = (one[hypothesis, unit] for one in (measured.score, measured.low, measured.high))
-    strongest = f"Listed first: unit {unit} with “{measured.names[hypothesis]}”, Pearson correlation"
+    strongest = f"Listed first: neuron {unit} with “{measured.names[hypothesis]}”, Pearson correlation"
     assert f"{strongest} {score:.2f} ({low:.2f} to {high:.2f})." in said
     assert f"**Significant in fc2 (FDR 5\u00a0%): {measured.passes.sum()} of {measured.tested:,} associations (" in said
-    assert f"{int(measured.passes.any(0).sum())} of 84 units have at least one" in said
+    assert f"{int(measured.passes.any(0).sum())} of 84 neurons have at least one" in said
 
 
 def test_map_holds_the_strongest_scores_that_pass(measured):
-    squares, marks = chart(opened(), "Significant in fc2")["data"]
+    squares, marks, _ = chart(opened(), "Significant in fc2")["data"]
     for (hypothesis, unit), value in zip(marks["customdata"], np.ravel(squares_of(squares)), strict=True):
         if measured.passes[hypothesis, unit]:
             assert value == pytest.approx(measured.score[hypothesis, unit], abs=1e-6)
@@ -108,9 +108,9 @@ def test_stricter_rate_leaves_fewer_squares(measured):
 def test_what_is_looked_at_is_in_the_address_and_the_selected_neuron_is_the_unit(measured):
     app = opened(hypothesis="has a hole", neuron="7", tab="unit")
     unit, name = 7, measured.names.index("has a hole")
-    of_hypothesis = chart(app, "Units by their score for “has a hole”")["data"][0]
+    of_hypothesis = chart(app, "Neurons by their score for “has a hole”")["data"][0]
     assert told([{"customdata": of_hypothesis["customdata"][0]}]) == measured.units_of(name)[0]
-    of_unit = chart(app, "Hypotheses by their score for unit 7")["data"][0]
+    of_unit = chart(app, "Hypotheses by their score for neuron 7")["data"][0]
     assert told([{"customdata": of_unit["customdata"][0]}]) == measured.hypotheses_of(unit)[0]
     app.selectbox(key="unit-chosen").set_value(11).run()
     assert said(app, "neuron") == "11"
@@ -147,7 +147,7 @@ def test_a_convolution_has_maps_over_the_pictures(view):
     assert found.over(0).shape == view.test.inputs.shape[2:]
     app = opened(inspected="conv1", families="shapes", records="256", tab="unit")
     captions = [image.caption for element in app.get("image") for image in element.proto.imgs]
-    assert sum(caption.startswith("the unit's map over test") for caption in captions) == 8, captions
+    assert sum(caption.startswith("the neuron's map over test") for caption in captions) == 6, captions
 
 
 def test_probes_are_shown_for_the_layer_as_a_whole():
@@ -168,7 +168,7 @@ def test_a_class_of_several_shows_what_the_unit_does_in_each(view):
     app = opened(
         measures="information", families="labels", hypothesis="class", neuron="22", classes=["3", "8", "5"], tab="unit"
     )
-    picture = chart(app, "Activation of unit 22 by class")
+    picture = chart(app, "Activation of neuron 22 by class")
     positions = np.flatnonzero(np.isin(view.test.targets, [3, 8, 5]))[:256]
     mean = {
         k: float(view.test_traces.activations["fc2"][positions[view.test.targets[positions] == k], 22].mean())
@@ -178,7 +178,7 @@ def test_a_class_of_several_shows_what_the_unit_does_in_each(view):
     (marks,) = picture["data"]
     assert marks["x"] == pytest.approx([mean[k] for k in order], rel=1e-5)
     assert picture["layout"]["yaxis"]["ticktext"] == [str(k) for k in order]
-    assert "7 of the 10 classes are not among these records." in text(app)
+    assert "7 of the 10 classes are not among these tests." in text(app)
 
 
 def test_the_tests_behind_the_selected_pair_are_shown_and_lead_to_the_unit(view):
@@ -188,7 +188,7 @@ def test_the_tests_behind_the_selected_pair_are_shown_and_lead_to_the_unit(view)
     assert [tile["test"] for tile in sent["tiles"]] == view.test.ids[np.argsort(-seen, kind="stable")[:10]].tolist()
     app.button(key="open-unit").click().run()
     assert said(app, "tab") == "unit"
-    assert "Hypotheses by their score for unit 22" in titles(app)
+    assert "Hypotheses by their score for neuron 22" in titles(app)
 
 
 def test_every_unit_can_be_shown_and_clicked(measured):
@@ -202,11 +202,11 @@ def test_every_unit_can_be_shown_and_clicked(measured):
     app = opened(neuron=str(weakest))
     assert part(app).value == 2
     assert weakest in units_of_map(app)
-    assert not [one for one in opened(**{"units-shown": "all"}).selectbox if one.label == "Units by strength"]
+    assert not [one for one in opened(**{"units-shown": "all"}).selectbox if one.label == "Neurons by strength"]
 
 
 def part(app):
-    return next(one for one in app.selectbox if one.label == "Units by strength")
+    return next(one for one in app.selectbox if one.label == "Neurons by strength")
 
 
 def units_of_map(app):
@@ -252,7 +252,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
         assert (every.records, every.whole) == (1620, True)
     finally:
         hook.remove()
-    assert sum(size for size in read if size > 1) == 1620, "records that were read twice"
+    assert sum(size for size in read if size > 1) == 1620, "tests that were read twice"
     apart = inspect(view.model, many, library(view.test, ["labels"]), ["pearson", "iou"], ["fc1"])
     for column, values in apart.table.items():
         np.testing.assert_array_equal(values, every.found.table[column])
@@ -300,7 +300,7 @@ def test_sql_answers_over_kept_runs_and_cannot_change_anything():
 
 def test_pinned_setup_is_drawn_beside():
     app = opened(pin="layer=fc1", families="labels")
-    assert "Units that correlate with at least one hypothesis: here" in text(app)
+    assert "Neurons that correlate with at least one hypothesis: here" in text(app)
     assert not app.error
 
 
@@ -325,6 +325,6 @@ def test_hypotheses_that_never_hold_are_named_with_the_reason():
     app = opened(classes=["1", "2"])
     assert not app.exception
     said = next(caption.value for caption in app.caption if caption.value.startswith("Without a score (never"))
-    assert said.startswith("Without a score (never true in the records read): “class 0”, “class 3”, ")
+    assert said.startswith("Without a score (never true in the tests read): “class 0”, “class 3”, ")
     assert said.endswith(" and 5 others.")
     assert "“class 1”" not in said

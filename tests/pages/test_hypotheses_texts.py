@@ -72,11 +72,11 @@ def test_swapped_symbols_verify_a_hypothesis_as_the_engine_does(few_strings):
     scores = inspect(opened_view.model, opened_view.test.sample(256), [digit], ["pearson"], ["lstm"])
     units = grid(scores, "pearson", opened_view.card.name, "lstm").units_of(0)[:5].tolist()
     found = verify(opened_view.model, "lstm", units, opened_view.test, digit, swaps="symbols")
-    claim = "Silhouette of the changes of the 5 units with the highest scores when swaps make “is a digit” false: "
+    claim = "Silhouette of the changes of the 5 neurons with the highest scores when swaps make “is a digit” false: "
     said = next(one for one in text(app).splitlines() if one.startswith(f"**{claim}"))
     low, high = np.quantile(found.random, [0.025, 0.975])
     beside = [signed(value, ".2f") for value in (found.silhouette, found.random.mean(), low, high)]
-    assert "{}, and {} ({} to {}) of random sets of units".format(*beside) in said
+    assert "{}, and {} ({} to {}) of random sets of neurons".format(*beside) in said
     assert (" Confirmed: " in said) == (found.p_value <= 0.05)
     dots, _, diamond = chart(app, "Silhouette of the changes")["data"]
     assert sorted(dots["x"]) == pytest.approx(sorted(found.random))

@@ -12,7 +12,7 @@ from idc_core.datasets import Dataset
 from idc_core.inspection.hypothesis import Hypothesis, Records, register_family
 
 
-@register_family("labels", "Classes", "The class of the record; the target of a regression.")
+@register_family("labels", "Classes", "The class of the test; the target of a regression.")
 def _labels(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer one hypothesis per class and the class itself; the target of a regression."""
     if dataset.task == "regression":

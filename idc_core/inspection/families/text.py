@@ -157,7 +157,7 @@ def words(dataset: Dataset) -> Iterator[Hypothesis]:
             yield keyword(dataset, word)
 
 
-@register_family("position", "Position", "Position of the symbol in the record or in the word.")
+@register_family("position", "Position", "Position of the symbol in the text or in the word.")
 def _position(dataset: Dataset) -> Iterator[Hypothesis]:
     """Offer counters of symbols and halves of the record; of characters also the place in the word."""
     if not is_text(dataset):
