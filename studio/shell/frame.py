@@ -133,7 +133,7 @@ def _drawn(place: DeltaGenerator, setup: Setup) -> None:
 
 
 def _run(script: Page, shown: View | Snapshot | None) -> None:
-    exports.name_after(shown and shown.setup, shown.line if shown else "")
+    exports.name_after(shown.setup if shown else None, shown.line if shown else "")
     token = _opened.set(shown)
     try:
         script.run()
