@@ -23,7 +23,7 @@ CODE = (
     "Makefile",
     "pyproject.toml",
     "requirements*.txt",
-    *(f"{folder}/**/*.py" for folder in ("idc_core", "studio", "pages", "benchmarks")),
+    *(f"{folder}/**/*.py" for folder in ("idc_core", "studio", "pages", "benchmarks", "docs")),
     "tests/**/*.py",
 )
 

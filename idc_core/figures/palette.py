@@ -169,7 +169,7 @@ SCHEMES: Final = {
 class _SuiteStyle:
     """How a suite is drawn on every page; three signs, so that none has to be told by its colour alone."""
 
-    light: str  # colour on a light ground, as ``#rrggbb`` (Okabe and Ito 2008)
+    light: str  # colour on a light ground, as ``#rrggbb``
     dark: str  # on a dark one
     dash: str  # line, as plotly names it
     marker: str  # mark, as plotly names it
@@ -186,8 +186,8 @@ _REDDISH, _YELLOW, _BLUE, _GREY = "#cc79a7", "#f0e442", "#0072b2", "#8c8c8c"
 
 _SUITE_STYLES: Final = {
     "original": _SuiteStyle("#000000", "#ffffff", "solid", "circle"),
-    "noise": _SuiteStyle(_SKY, _SKY, "dot", "square", outline=True),
-    "guided": _SuiteStyle(_ORANGE_INK, _ORANGE_INK, "dash", "diamond", outline=True),
+    "noise": _SuiteStyle("#2586c0", _SKY, "dot", "square", outline=True),
+    "guided": _SuiteStyle("#b57b00", _ORANGE_INK, "dash", "diamond", outline=True),
     "rotation": _SuiteStyle(_GREEN, _GREEN, "dashdot", "triangle-up"),
     "shift": _SuiteStyle(_GREEN, _GREEN, "longdash", "triangle-right"),
     "scale": _SuiteStyle(_GREEN, _GREEN, "longdashdot", "triangle-down"),
@@ -200,15 +200,16 @@ _SUITE_STYLES: Final = {
     "bim": _SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
     "pgd": _SuiteStyle("#882255", "#e05c9a", "dot", "star"),
     "deepfool": _SuiteStyle(_BLUE, "#3d9bd6", "dot", "star-square"),
-    "jsma": _SuiteStyle(_YELLOW, _YELLOW, "longdash", "hexagram", outline=True),
+    "jsma": _SuiteStyle("#938a00", _YELLOW, "longdash", "hexagram", outline=True),
     "cw": _SuiteStyle("#332288", "#9d8df1", "longdashdot", "star-diamond"),
     "pgd-l2": _SuiteStyle("#7a4a1e", "#c08a5a", "9px,4px", "octagon"),
     "ddn": _SuiteStyle("#777716", "#b8b84a", "3px,5px", "hexagon2"),
-    "boundary": _SuiteStyle("#44aa99", "#44aa99", "14px,4px,2px,4px", "diamond-tall", outline=True),
+    "boundary": _SuiteStyle("#2f8f80", "#44aa99", "14px,4px,2px,4px", "diamond-tall"),
     "hop-skip-jump": _SuiteStyle("#cc6677", "#cc6677", "10px,8px", "diamond-wide"),
     "own": _SuiteStyle(_GREY, _GREY, "solid", "asterisk"),
 }
-"""Fixed styles by kind of suite (Okabe and Ito 2008; after Tol's muted scheme where those eight are used up).
+"""Fixed styles by kind of suite: Okabe and Ito's eight (2008), darker where a line would be too pale, and others after
+Tol's muted scheme.
 
 Transforms share a green, nothing else shares a colour, and none share dash and mark."""
 

@@ -25,7 +25,7 @@ from studio.state.setup import DEFAULT, Setup, arrive, fitting_data, not_found, 
 from studio.state.sidebar import choose
 from studio.text import literal, plural
 from studio.widgets import exports
-from studio.widgets.charts import ASSETS, follow_theme
+from studio.widgets.charts import ASSETS, follow_theme, is_dark
 
 with suppress(IdcError):  # a mistake in the config file is told on the page
     settle()  # torch is first imported after the first paint
@@ -66,7 +66,7 @@ def run() -> None:
         st.error(literal(error))
         st.stop()
     st.html(ASSETS / "styles" / "studio.css")
-    st.logo(ASSETS / "logo.svg", size="large")
+    st.logo(ASSETS / ("logo-dark.svg" if is_dark() else "logo.svg"), size="large")
     account.enter()
     presenting.draw(entry.name)
     line, former = st.empty(), st.empty()
