@@ -182,7 +182,7 @@ def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> di
         "axisLine": {"show": False},
         "nameLocation": "middle",
         "nameTextStyle": {"color": colours.muted, "fontSize": 12},
-        "axisLabel": {"color": colours.muted, "fontSize": 10, "hideOverlap": True, "interval": step - 1},
+        "axisLabel": {"color": colours.muted, "fontSize": 11, "hideOverlap": True, "interval": step - 1},
     }
 
 

@@ -14,6 +14,9 @@ from idc_core.figures.style import finish, named_rows, numbered
 _ROW_PIXELS = 20
 """Height of a hypothesis in the map."""
 
+_WIDEST = 44
+"""Characters of a hypothesis's name at most."""
+
 _MINUS_FROM = 0.15
 """Strength from which a negative score carries its sign."""
 
@@ -121,7 +124,7 @@ def _hatched(shape: str, colours: Palette) -> dict[str, object]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 30 else f"{name[:29]}…"
+    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
 
 
 def ranked_scores(

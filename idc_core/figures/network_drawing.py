@@ -13,6 +13,8 @@ from idc_core.figures.style import finish
 
 _A_ROW = 6
 _ROW_PIXELS = 92
+_LINE_PIXELS = 24
+"""Pixels of a row for another line of text in its boxes."""
 WIDTH, _HEIGHT = 0.84, 0.62
 """Share of its place that a layer's box fills."""
 _MOST = 20
@@ -85,7 +87,8 @@ def network_drawing(
     figure.update_xaxes(visible=False, range=[-0.5, _A_ROW - 0.5], fixedrange=True)
     figure.update_yaxes(visible=False, range=[0.5 - rows, 0.5], fixedrange=True)
     figure.update_layout(barmode="overlay", showlegend=False)
-    finish(figure, title, colours, height=60 + _ROW_PIXELS * rows)
+    tall = _ROW_PIXELS + _LINE_PIXELS * any(len(_name(layer)) > 1 for layer in layers)
+    finish(figure, title, colours, height=60 + tall * rows)
     return figure.update_layout(margin={"l": 8, "r": 8, "b": 8})
 
 
@@ -105,10 +108,19 @@ def _arrow(figure: go.Figure, here: tuple[int, int], there: tuple[int, int], col
 
 
 def _written(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
-    """Write what stands in a box: the end of a long name, the shape, and IDC."""
-    name = layer if len(layer) <= _MOST else f"\u2026{layer[1 - _MOST :]}"
-    lines = [name] + ([_sides(shape)] if shape else []) + ([] if score is None else [f"{100 * score:.3g} %"])
+    """Write what stands in a box: the name, the shape, and IDC."""
+    lines = _name(layer) + ([_sides(shape)] if shape else []) + ([] if score is None else [f"{100 * score:.3g} %"])
     return "<br>".join(lines)
+
+
+def _name(layer: str) -> list[str]:
+    """Return a name in lines that fit: a long one in two, broken at a dot, and of a longer one the end."""
+    if len(layer) <= _MOST:
+        return [layer]
+    cut = layer.rfind(".", 0, _MOST) + 1
+    if cut and len(layer) - cut <= _MOST:
+        return [layer[:cut], layer[cut:]]
+    return [f"\u2026{layer[1 - _MOST :]}"]
 
 
 def _sides(shape: tuple[int, ...]) -> str:

@@ -230,7 +230,7 @@ def _draw_extremes(view: View, run: Run) -> None:
     """Show the smallest and the largest changes that succeed."""
     fooled = places(run, "fooled")
     if len(fooled):
-        st.subheader("The shortest and the longest changes that fool the network", anchor=False)
+        st.header("The shortest and the longest changes that fool the network", anchor=False)
         some = np.unique(np.concatenate([fooled[:_EXTREMES], fooled[-_EXTREMES:]]))
         some = some[np.argsort(run.result.l2[some], kind="stable")]
         draw_small(view, run, some, "extreme-gallery", sizes=True)
@@ -257,7 +257,7 @@ def _draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
     of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
     some = np.flatnonzero(of)
     with right:
-        st.subheader(layout.topic("Class {} as {}", literal(true), literal(predicted)), anchor=False)
+        st.header(layout.topic("Class {} as {}", literal(true), literal(predicted)), anchor=False)
         draw_small(view, run, some, "confused-gallery")
 
 
@@ -294,9 +294,9 @@ def _draw_added(view: View, run: Run) -> None:
     if cell in set(table["cell"]):
         some = some[[cell_name(run.assignments[place]) == cell for place in some]]
     if cell in set(table["cell"]):
-        st.subheader(layout.topic("Inputs in cell {}", cell), anchor=False)
+        st.header(layout.topic("Inputs in cell {}", cell), anchor=False)
     else:
-        st.subheader("Inputs in these cells", anchor=False)
+        st.header("Inputs in these cells", anchor=False)
     draw_small(view, run, some, "cell-gallery")
 
 

@@ -38,7 +38,7 @@ def draw(view: View, looked: Looked, settings: ErrorSettings) -> None:
     if sentence := _sentence(looked):
         st.markdown(sentence)
     _draw_pair(view, looked, choose_pair(looked), settings.filtered)
-    st.subheader("Triplets with the largest bias", anchor=False)
+    st.header("Triplets with the largest bias", anchor=False)
     triplets = _draw_triplets(view, looked, settings.filtered)
     layout.computed(
         view,

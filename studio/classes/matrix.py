@@ -48,7 +48,7 @@ def draw(view: View, looked: Looked) -> None:
         _draw_matrix(view, looked, table.counts, cell)
         if cell is not None:
             _draw_tests(view, looked, cell)
-    st.subheader("Recall and precision", anchor=False)
+    st.header("Recall and precision", anchor=False)
     classes = _class_table(table)
     _draw_classes(table, classes)
     layout.computed(

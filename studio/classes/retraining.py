@@ -86,7 +86,7 @@ def _draw_offers(view: View, looked: Looked) -> None:
 def _draw_repair(view: View, looked: Looked) -> None:
     """Retrain with the confused inputs of one half of the tests, when asked to, and measure the other half."""
     key = (looked.key, view.train.fingerprint)
-    st.subheader("Does training on them help?", anchor=False)
+    st.header("Does training on them help?", anchor=False)
     epochs = st.slider(
         "Epochs of retraining",
         1,

@@ -244,7 +244,7 @@ def _draw_layers(one: _Explained) -> None:
     relevance_view.draw_flow(display, skip=() if view.has_pictures else (INPUT,))
     layout.how_to_read(
         "Each picture is one layer: convolutions summed over channels, tokens over features, other layers with their "
-        "units in rows. "
+        "neurons in rows. "
         + ("Top: first explanation; bottom: second. " if second else "")
         + "The numbers are sums over the layer."
     )

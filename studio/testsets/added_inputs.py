@@ -167,7 +167,7 @@ def _legend(found: ComparedSuites, number: int) -> str:
 def _draw_change(found: ComparedSuites, number: int, m: int, position: int, one: NDArray[Any]) -> None:
     """Show an input beside its source, with the difference, and say which cell it reaches."""
     view, suite = found.view, found.suites[number]
-    st.subheader("What changed", anchor=False)
+    st.header("What changed", anchor=False)
     source = int(_source_places(view, suite, np.array([position]))[0])
     st.markdown(_change_sentence(found, number, m, position, source))
     if one.ndim != 4:

@@ -24,8 +24,13 @@ def test_every_layer_is_a_box_that_says_what_it_is(dark):
 
 
 def test_long_names_are_cut_from_the_left():
-    name = "vit.encoder.layer.11.intermediate.dense"
+    name = "vit.encoder.layer.11.intermediate.dense.first.of.all.parts"
     boxes = network_drawing([name], {}, {}, "A network").data[1]
     assert boxes.text[0].startswith("\u2026")
     assert name.endswith(boxes.text[0][1:])
     assert name in boxes.hovertext[0]
+
+
+def test_names_that_fit_into_two_lines_are_whole():
+    boxes = network_drawing(["blocks.layers.10.self_attention"], {}, {}, "A network").data[1]
+    assert boxes.text[0] == "blocks.layers.10.<br>self_attention"

@@ -131,7 +131,7 @@ def test_confusion_before_and_after_is_drawn(view):
     most = table(app, "of").iloc[0]
     true, predicted = int(most["true class"]), int(most["predicted class"])
     assert most["inputs"] == (after - np.diag(np.diag(after))).max() == after[true, predicted]
-    assert [one.value for one in app.subheader] == [f"Class {true} as {predicted}"]
+    assert [one.value for one in app.header] == [f"Class {true} as {predicted}"]
     assert spec["layout"]["title"]["text"].startswith("Tests of class ")
     assert "at equal rates for all pairs" in spec["layout"]["title"]["text"].replace("<br>", " ")
 
@@ -149,7 +149,7 @@ def test_a_selected_cell_shows_its_inputs():
     listed = table(app, "first test")
     cell, inputs = listed.iloc[0][["cell", "attacked inputs"]]
     app = opened(tab="cells", cell=cell)
-    assert [one.value for one in app.subheader] == [f"Inputs in cell {cell}"]
+    assert [one.value for one in app.header] == [f"Inputs in cell {cell}"]
     (gallery,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if "tiles" in one.proto.json)
     assert len(gallery["tiles"]) == inputs
 

@@ -3,6 +3,7 @@
 import html
 import itertools
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -42,6 +43,8 @@ def test_opens_on_a_finished_result(name, tab):
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
     read = "\n".join([words(app), *(chart["layout"]["title"]["text"] for chart in charts(app))])
     assert typeset(read) == read, "a negative number is written with a hyphen"
+    assert not re.search(r"(?<![\w.,`-])\d{5,}(?![\w.`-])", read), "thousands have commas"
+    assert not re.search(r"\b1 (cells|tests|neurons|inputs|classes|pairs|records)\b", read), "one, they"
 
 
 # Elsewhere fewer or more neurons are a shorter or longer list; all tabs of a page open with the same setup.
