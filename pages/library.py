@@ -17,7 +17,6 @@ PAGE = PageEntry(
     "Your own networks, data and test sets: add them from files, check them, open them in the studio.",
     place=30,
     setup="none",
-    presented=False,
     selects=("entry",),
 )
 

@@ -23,7 +23,6 @@ PAGE = PageEntry(
     setup="none",
     tabs={"all": "All runs", "compare": "Compare", "versions": "Over time"},
     controls={"compared-runs": "compare", "version-of": "versions"},
-    presented=False,
 )
 
 enter()

@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.analysis.teaching import Step
+from idc_core.analysis.teaching import LAYERS, NAMES, Floats, Step, Weights, explain
 from idc_core.figures.palette import CLASSES, ON_FILL, Palette, palette
 from idc_core.figures.style import finish
+from idc_core.figures.wording import signed
 
 _SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 """Marks of the clusters, so that colour is not their only sign."""
@@ -191,3 +192,51 @@ def _cell(
         "font": {"size": 12, "color": ON_FILL if held else colours.ink},
     }
     return shape, label
+
+
+def network(
+    weights: Weights, inputs: Floats, title: str, *, relevance: bool, target: int | None = None, dark: bool
+) -> go.Figure:
+    """Draw the ten neurons with the value of each: lines show their weights, or the `relevance` that flows back."""
+    colours, signs = palette(dark), relevance_signs(dark)
+    said = explain(weights, inputs[None], target)
+    values, flows = [one[0] for one in said.values], [one[0] for one in said.flows]
+    heights = [np.linspace(1, -1, len(layer) + 2)[1:-1] for layer in NAMES]
+    figure = go.Figure()
+    for depth, lines in enumerate(flows if relevance else weights):
+        widest = float(np.abs(lines).max()) or 1.0
+        for (start, end), value in np.ndenumerate(lines):
+            y = [heights[depth][start], heights[depth + 1][end]]
+            style = {"width": 1 + 7 * abs(value) / widest, "dash": "solid" if value >= 0 else "dash"}
+            line = style | {"color": signs["towards"] if value >= 0 else signs["against"]}
+            figure.add_scatter(x=[depth, depth + 1], y=y, mode="lines", line=line, hoverinfo="skip")
+            if abs(value) >= 0.005:
+                part = (0.3, 0.5, 0.7)[start % 3]  # numbers of crossing lines do not lie on each other
+                figure.add_annotation(
+                    text=signed(float(value), ".2f"),
+                    x=depth + part,
+                    y=y[0] + (y[1] - y[0]) * part,
+                    showarrow=False,
+                    bgcolor=colours.ground,
+                    font_size=13,
+                )
+    for depth, names in enumerate(NAMES):
+        figure.add_scatter(
+            x=[depth] * len(names),
+            y=heights[depth],
+            mode="markers+text",
+            text=[f"{name}<br>{signed(float(value), '.2f')}" for name, value in zip(names, values[depth], strict=True)],
+            textfont={"size": 13, "color": ON_FILL},
+            marker={
+                "size": 72,
+                "symbol": "circle" if depth else "square",
+                "color": colours.counts[0],
+                "line": {"color": colours.ink, "width": 1.5},
+                "opacity": 1,
+            },
+            hoverinfo="skip",
+        )
+    figure.update_xaxes(tickvals=list(range(len(LAYERS))), ticktext=list(LAYERS), showgrid=False, zeroline=False)
+    figure.update_yaxes(visible=False, range=[-0.75, 0.75])
+    finish(figure, title, colours, height=420)
+    return figure.update_layout(showlegend=False, margin={"l": 12, "b": 44}, xaxis_range=[-0.3, len(LAYERS) - 0.7])

@@ -5,8 +5,9 @@ Meaning never rests on colour alone: figures add a pattern, a mark or a label to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +251,21 @@ def suite_style(kind: str) -> _SuiteStyle:
 def palette(dark: bool) -> Palette:
     """Return the colours for a dark or a light ground."""
     return _DARK if dark else LIGHT
+
+
+def recoloured(part: Any, dark: bool) -> Any:
+    """Return a part of a chart, drawn with one theme's palette alone, with that of a dark or a light ground."""
+    if isinstance(part, Mapping):
+        return {name: recoloured(one, dark) for name, one in part.items()}
+    if isinstance(part, list | tuple):
+        return [recoloured(one, dark) for one in part]
+    pairs = zip(_colours(palette(not dark)), _colours(palette(dark)), strict=True)
+    return dict(pairs).get(part, part) if isinstance(part, str) else part
+
+
+def _colours(theme: Palette) -> list[str]:
+    every = vars(theme).values()
+    return [colour for one in every for colour in ((one,) if isinstance(one, str) else one)]
 
 
 def signed_fill(colour: str, pattern: str, colours: Palette) -> dict[str, object]:

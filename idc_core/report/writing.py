@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from idc_core.base.progress import Progress, report
+from idc_core.figures.web import allowed_script, packed_library
 from idc_core.figures.wording import count, percent, plural, signed
 from idc_core.report.bounds import LONGEST_NOTE, cut
 from idc_core.report.charts import Chart, grid_chart, histogram_chart
@@ -67,7 +64,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
     }
     figure = environment.get_template("figure.html")
     script, style = ((_FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
-    library, packed = _library()
+    library, packed = packed_library()
     page = environment.get_template("report.html").render(
         report=content,
         longest_note=LONGEST_NOTE,
@@ -75,7 +72,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
         figure=lambda chart: Markup(figure.render(chart=chart)),
         style=Markup(style),
         script=Markup(script),
-        scripts=Markup(f"{_allowed(library)} {_allowed(script)}"),
+        scripts=Markup(f"{allowed_script(library)} {allowed_script(script)}"),
         plotly=packed,
     )
     return page.encode("utf-8", errors="replace")
@@ -90,17 +87,3 @@ def _joined(values: Iterable[str]) -> str:
     """Join the numbers of a neuron's clusters, not all of many."""
     shown = list(itertools.islice(values, _MOST_CLUSTERS + 1))
     return " / ".join([*shown[:_MOST_CLUSTERS], *("…" for _ in shown[_MOST_CLUSTERS:])])
-
-
-@cache
-def _library() -> tuple[str, str]:
-    """Return the charts' library, and how the page holds it: packed, a third of its size."""
-    from plotly.offline import get_plotlyjs
-
-    library = str(get_plotlyjs())
-    return library, base64.b64encode(gzip.compress(library.encode(), 9, mtime=0)).decode()
-
-
-def _allowed(script: str) -> str:
-    """Return the source that a content security policy lets run."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

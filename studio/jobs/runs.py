@@ -9,13 +9,14 @@ import streamlit as st
 
 from idc_core.runs import settings_of
 from studio.jobs.results import View
+from studio.state.address import PASSING
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 
 ADDRESS = "address"
 """The setting that holds what the address says of a run that a page made: a query string; empty where no page can."""
 
-_PASSING = (*vars(Selection()), "device", "pin", "present", "tab", "tour")
+_PASSING = (*vars(Selection()), *PASSING, "tab")
 """Parts of an address that say where a reader looks, not what is computed."""
 
 

@@ -19,7 +19,7 @@ from studio.learn.network import Played
 from studio.learn.parts import choose, fitted, halves, number, product, question, slide
 from studio.shell.pages import PAGES
 from studio.text import cell_name, plural
-from studio.widgets.layout import Headline, counted, is_dark, label, plot, topic
+from studio.widgets.layout import Headline, counted, label, plot, topic
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -86,13 +86,13 @@ def _neurons() -> None:
     text, picture = halves()
     with text:
         st.header("What does a neuron do?", anchor=False)
-        st.markdown(
-            "This network tells handwritten **ones** from **sevens** by the ink at a picture's top, middle and foot "
-            "(0 to 1). **Try:** drag *top* down until the prediction changes."
+        says = (
+            "This network tells handwritten ones from sevens by the ink at a picture's top, middle and foot (0 to 1)."
         )
+        st.markdown(f"{says} **Try:** drag *top* down until the prediction changes.")
     with picture:
         state = network.played()
-        network.draw(state, relevance=False)
+        network.draw(state, says, relevance=False)
         explanation = teaching.explain(state.weights, state.inputs[None])
         st.markdown(_winner(explanation))
         _neuron_sum(state, explanation)
@@ -114,10 +114,11 @@ def _relevance() -> None:
     text, picture = halves()
     with text:
         st.header("Which input decided?", anchor=False)
-        st.markdown(
-            "The score is propagated backwards: every neuron passes its share, its **relevance** (R), back along its "
-            "lines, in proportion to their contributions. **Try:** drag a line. The sums of the layers stay equal."
+        says = (
+            "The score is propagated backwards: every neuron passes its share, its relevance (R), back along its "
+            "lines, in proportion to their contributions."
         )
+        st.markdown(f"{says} **Try:** drag a line. The sums of the layers stay equal.")
     with picture:
         drawing = st.container()
     with text:
@@ -126,7 +127,7 @@ def _relevance() -> None:
         target = None if explained == _DECISION else NAMES[-1].index(explained)
     state = network.played()
     with drawing:
-        network.draw(state, relevance=True, target=target)
+        network.draw(state, says, relevance=True, target=target)
     explanation = teaching.explain(state.weights, state.inputs[None], target)
     with text:
         st.markdown(_winner(explanation))
@@ -172,7 +173,7 @@ def _importance() -> None:
             title = topic("{} is both the most active and the most important neuron", first)
         plot(
             "importance",
-            fitted(figures.importance(activation, shares, NAMES[1], title, dark=is_dark()), 205),
+            lambda dark: fitted(figures.importance(activation, shares, NAMES[1], title, dark=dark), 205),
             alt=title,
             read=f"Each bar is one neuron of the first layer, over {len(PICTURES)} pictures. The network is read as in "
             "chapter 2.",
@@ -224,7 +225,7 @@ def _clusters() -> None:
     with picture:
         plot(
             "kmeans",
-            fitted(figures.kmeans(values, step, title, dark=is_dark()), 255),
+            lambda dark: fitted(figures.kmeans(values, step, title, dark=dark), 255),
             alt=title,
             read="Each point is one picture, its shape its cluster. Vertical lines: centroids. Spread: sum of squared "
             "distances to the centroids.",
@@ -241,7 +242,7 @@ def _clusters() -> None:
         title = topic("Silhouette of {}, by number of clusters", _FIRST)
         plot(
             "silhouettes",
-            fitted(cluster_figures.silhouettes([clustering], [_FIRST], title, dark=is_dark()), 255),
+            lambda dark: fitted(cluster_figures.silhouettes([clustering], [_FIRST], title, dark=dark), 255),
             alt=title,
             read="y: the **silhouette**, which compares the distance of a value to its own and to the next cluster; "
             "near 1: compact clusters far apart. Star: the chosen number.",
@@ -265,7 +266,7 @@ def _plane(inputs: np.ndarray, title: Headline, *, own: bool) -> None:
     """Draw tests in the grid of cells."""
     plot(
         "cells",
-        _plane_figure(inputs.tobytes(), title, own, is_dark(), inputs),
+        lambda dark: _plane_figure(inputs.tobytes(), title, own, dark, inputs),
         alt=title,
         read=f"Each point is one test. Each cell is a cluster of {_FIRST} (inactive, medium, high) with one of "
         f"{_SECOND} (inactive, high). Filled cells with a solid frame contain a test.",

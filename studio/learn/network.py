@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -12,6 +13,10 @@ from idc_core.figures.learn import relevance_signs
 from studio.state import address
 from studio.widgets.charts import component
 from studio.widgets.layout import how_to_read, is_dark
+from studio.widgets.storytelling import add_button
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _KEY = "learn-network"
 _STAMP = "learn-stamp"
@@ -104,21 +109,30 @@ def reset() -> None:
     _keep(_START_TEXT, _START_LINE)
 
 
-def draw(state: Played, *, relevance: bool, target: int | None = None) -> None:
+def draw(state: Played, sentence: str, *, relevance: bool, target: int | None = None) -> None:
     """Draw the network, to be dragged; with `relevance` the lines show what flows back, rather than their weights.
 
-    `target` is the output that is explained; by default the highest one.
+    `target` is the output that is explained; by default the highest one. `sentence` says in a story what is shown.
     """
     draw_again(state, relevance=relevance, target=target)
+
+    def figure(dark: bool) -> go.Figure:
+        from idc_core.figures import learn
+
+        return learn.network(state.weights, state.inputs, sentence, relevance=relevance, target=target, dark=dark)
+
     shown = (
         "the relevance that it passes back, red for the predicted class, dashed blue against it"
         if relevance
         else "its weight, dashed where negative"
     )
-    how_to_read(
-        f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}. Drag lines and "
-        "squares, or use Tab and arrow keys. Below: what the selected line carries."
-    )
+    with st.container(horizontal=True, gap="xsmall"):
+        with st.container():
+            how_to_read(
+                f"Squares are inputs, circles neurons (dashed ring: inactive). The number on a line is {shown}. Drag "
+                "lines and squares, or use Tab and arrow keys. Below: what the selected line carries."
+            )
+        add_button("network", sentence, figure, "")
 
 
 def draw_again(state: Played, *, relevance: bool, target: int | None = None) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -21,6 +23,10 @@ from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import grid_axes
 from studio.widgets.cell_rows import cell_rows
 from studio.widgets.layout import Headline, claim, counted, grid_chart, is_dark, lead
+from studio.widgets.storytelling import add_button
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _SMALL = 1024
 """Tiles of the small grid at most."""
@@ -61,9 +67,20 @@ def draw(result: Overview, line: str, view: View | None) -> None:
         _draw_small(result, line, view)
     with right:
         st.header("Findings", anchor=False)
-        for found in _findings(result):
+        for place, found in enumerate(_findings(result)):
             entry = PAGES[found.page]
-            st.page_link(entry.file, label=found.sentence, icon=entry.icon, help=entry.help, query_params=found.query)
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+                st.page_link(
+                    entry.file,
+                    label=literal(found.sentence),
+                    icon=entry.icon,
+                    help=entry.help,
+                    query_params=found.query,
+                    width="stretch",
+                )
+                chosen = {} if view is None else {name: text for name, text in view.setup.texts.items() if text}
+                whole = {**chosen, **found.query}
+                add_button(f"finding-{place}", found.sentence, partial(_figure, result), line, (found.page, whole))
         if said := sentences.nothing(result):
             st.markdown(said)
 
@@ -91,7 +108,7 @@ def covered(result: Overview) -> Headline:
 
 def _findings(result: Overview) -> list[_Finding]:
     """Return what stands out in words, each with the page that shows its subject."""
-    return [_Finding(literal(one.sentence), *_PLACES[one.subject], dict(one.where)) for one in sentences.told(result)]
+    return [_Finding(one.sentence, *_PLACES[one.subject], dict(one.where)) for one in sentences.told(result)]
 
 
 def _draw_numbers(result: Overview) -> None:
@@ -160,6 +177,15 @@ def _draw_grid(
         read += " Click one to open it in Coverage."
     height = min(420, figures.grid_height(grid))
     grid_chart(f"overview-{name}", option, height, title, read, line, clicked, name, cell_rows(table, result.reach()))
+
+
+def _figure(result: Overview, dark: bool) -> go.Figure:
+    """Draw the small grid on a slide that says a finding."""
+    from idc_core.figures.web import grid_figure
+
+    grid, colouring = _laid_out(result), "errors" if result.accuracy is not None else "covered"
+    option = figures.coverage_grid(grid, result.table, colouring, covered(result), reach=result.reach(), dark=dark)
+    return grid_figure(option, figures.grid_height(grid), dark=dark)
 
 
 def _open(grid: Grid, view: View | None, tile: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,10 @@ from studio.state.selection import Selection
 from studio.text import literal
 from studio.widgets import layout, relevance_view
 from studio.widgets.relevance_view import Display
+from studio.widgets.storytelling import add_button
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _SPREAD = "redistribute"
 """How biases are treated where every layer is to sum to the score."""
@@ -112,6 +117,8 @@ def _draw_test(one: _Explained) -> None:
     pictures = display.pictures(strength) if view.has_pictures else []
     if view.has_pictures:
         relevance_view.draw_groups([pictures[:2], pictures[2:]])
+        title = f"Test {view.test.ids[position]}: {layout.answer(view, position)}"
+        add_button("heatmaps", title, lambda dark: _figure(replace(display, dark=dark), title), view.line)
     elif _is_vector(view):
         relevance_view.draw_vector(display, "input-relevance", _parts(display, tokens))
     else:
@@ -128,6 +135,14 @@ def _draw_test(one: _Explained) -> None:
         )
     words = {} if view.has_pictures or _is_vector(view) else {"word-relevance": _parts(display, tokens)}
     layout.take_away(words, files)
+
+
+def _figure(display: Display, title: str) -> go.Figure:
+    """Draw the test beside its heatmaps, for a slide."""
+    from idc_core.figures.picture_figure import picture_figure
+
+    tiles, captions = zip(display.image, *display.heatmaps, strict=True)
+    return picture_figure(tiles, captions, title, dark=display.dark)
 
 
 def _say_unexplained(one: _Explained) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +14,9 @@ from studio.jobs.runs import ADDRESS
 from studio.state.choices import choose_one
 from studio.text import literal
 from studio.widgets import layout
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _MOST = 6
 """Lines that are drawn at most, those with most versions."""
@@ -33,16 +37,14 @@ def draw(runs: Sequence[Run]) -> None:
         return
     title = layout.topic("{} of {}, by version", score.label, chosen[0].network)
     shown = several[:_MOST]
-    figure = over_versions(
-        [[run.facts.scores[score.name] for run in line.runs] for line in shown],
-        [[f"{run.facts.made[:10]} {run.said(VERSION)[:6]}" for run in line.runs] for line in shown],
-        [line.label or "all runs" for line in shown],
-        score.label,
-        title,
-        share=score.form == "share",
-        dark=layout.is_dark(),
-    )
-    layout.plot("over-versions", figure, title, "Each point is the newest run of one version of the weights.")
+    scores = [[run.facts.scores[score.name] for run in line.runs] for line in shown]
+    made = [[f"{run.facts.made[:10]} {run.said(VERSION)[:6]}" for run in line.runs] for line in shown]
+    names = [line.label or "all runs" for line in shown]
+
+    def draw(dark: bool) -> go.Figure:
+        return over_versions(scores, made, names, score.label, title, share=score.form == "share", dark=dark)
+
+    layout.plot("over-versions", draw, title, "Each point is the newest run of one version of the weights.")
     st.dataframe(_table(shown, score), hide_index=True, key="versions-table")
 
 

@@ -54,9 +54,10 @@ def run() -> None:
     st.session_state.pop(_TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
-    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP, presenting.PRESENT, device.KEY):
+    for held in (*vars(DEFAULT), *vars(Selection()), pins.PIN, tour.STEP, address.STORY, address.SLIDE, device.KEY):
         # On every page, also one that shows none of it: the next page's address is empty.
         address.read(held)
+    address.arrive(entry.name)
     page, parameters = asked_page()
     if page:
         st.switch_page(PAGES[page].file, query_params=parameters)
@@ -70,7 +71,7 @@ def run() -> None:
     account.enter()
     presenting.draw(entry.name)
     line, former = st.empty(), st.empty()
-    st.title(entry.question, anchor=False)
+    st.title(presenting.heading(entry.name) or entry.question, anchor=False)
     follow_theme()
     _keep_history()
     own_setup.follow()
@@ -297,7 +298,7 @@ def _how_read(view: View) -> None:
 def _history_names() -> list[str]:
     """Return the names in the address whose change is a step in the browser's history, as a change of page is."""
     setup = [name for name in vars(DEFAULT) if name != "m"]
-    frame = [tabs.TAB, tour.STEP, pins.PIN, presenting.PRESENT]
+    frame = [tabs.TAB, tour.STEP, pins.PIN, address.STORY, address.SLIDE]
     return [*setup, *vars(Selection()), *frame, *(name for page in PAGES.values() for name in page.selects)]
 
 

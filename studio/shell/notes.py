@@ -16,6 +16,7 @@ from studio.state.setup import Setup
 from studio.text import literal, plural
 from studio.widgets import exports
 from studio.widgets.headlines import label
+from studio.widgets.storytelling import add_button
 
 _TEXT, _ABOUT, _SAID = "note-text", "note-about", "note-said"
 """In the session: the text that is being written, what it is about, and why something failed."""
@@ -119,6 +120,7 @@ def _draw_note(note: Note) -> None:
                 args=(note,),
                 help="Open the setup, and select what the note is about.",
             )
+            add_button(f"note-{note.name}", note.text, None, note.setup, (_page_of(note), note.place))
             if note.owner in ("", visitor.owner()):
                 _draw_delete(note.name)
 
@@ -139,9 +141,13 @@ def _open(note: Note) -> None:
     texts = setup.parse(note.place).texts | selection.parse(note.place).texts | {_PAIR: note.place.get(_PAIR, "")}
     for name, text in texts.items():
         address.keep(name, address.clean(text))
-    page = next((page for about, page in _PAGE_OF.items() if note.place.get(about)), None)
-    if page is not None:
+    if page := _page_of(note):
         go_to(page)
+
+
+def _page_of(note: Note) -> str:
+    """Return the page that shows what a note is about; empty for none."""
+    return next((page for about, page in _PAGE_OF.items() if note.place.get(about)), "")
 
 
 def _draw_export(kept: list[Note]) -> None:

@@ -35,9 +35,8 @@ class PageEntry:
     shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it opens on results made
     beforehand. `tabs` are the titles of its tabs by their names, `controls` says in which of them a control is that the
     address can hold, and a change of those that it `selects` is a step in the browser's history. `needs` are what the
-    page cannot do without: it is marked where network and tests do not meet them. It `opens` these kinds of runs. It is
-    `presented` unless it shows a person's own things, and no view of the setup. Its `name`, in the address, is that of
-    its script, the `file`, which is run anew each time the page is shown.
+    page cannot do without: it is marked where network and tests do not meet them. It `opens` these kinds of runs. Its
+    `name`, in the address, is that of its script, the `file`, which is run anew each time the page is shown.
     """
 
     title: str
@@ -51,7 +50,6 @@ class PageEntry:
     selects: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     opens: tuple[str, ...] = ()
-    presented: bool = True
     name: str = ""
     file: Path = Path()
 

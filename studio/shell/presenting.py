@@ -1,82 +1,134 @@
-"""Presentation mode, for the front of a room: larger type, no sidebar, one view after the other."""
+"""Presentation mode, for the front of a room: a story's slides one after the other, larger type, no sidebar.
+
+A slide is a page of its own; what it is about can be opened, still presented, and the story goes on from there.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from studio.shell import tabs
-from studio.shell.pages import PAGES, go_to
-from studio.state import address
+from idc_core.errors import IdcError
+from studio.shell.pages import PAGES, go_to, go_to_address
+from studio.state import address, visitor
+from studio.text import literal
 from studio.widgets.charts import ASSETS
+from studio.widgets.storytelling import own_stories
 
-PRESENT = "present"
-"""Name in the address: 1 while presenting."""
+if TYPE_CHECKING:
+    from idc_core.stories.story import Slide, Story
+
+PAGE = "stories"
+"""The page that plays."""
+
+_SHOWN = 8
+"""Stories offered in the sidebar."""
+
+_keys = st.components.v2.component("idc_turning", js=(ASSETS / "stories" / "turning.js").read_text(encoding="utf-8"))
 
 
-class _Slide(NamedTuple):
-    """One view: its page, and the name of its tab, empty where the page has none."""
+@dataclass(frozen=True)
+class Playing:
+    """A story that is played, and the position of the slide."""
 
-    page: str
-    tab: str
-    title: str
+    id: str
+    story: Story
+    at: int
+
+    @property
+    def slide(self) -> Slide:
+        """What is shown."""
+        return self.story.slides[self.at]
 
 
-def _slides() -> list[_Slide]:
-    """Return all views in the order of the navigation."""
-    slides = []
-    for name, page in PAGES.items():
-        if page.presented:
-            slides += [_Slide(name, tab, f"{page.title}: {title}") for tab, title in page.tabs.items()] or [
-                _Slide(name, "", page.title)
-            ]
-    return slides
+def playing() -> Playing | None:
+    """Return the story that the address plays; None where it plays none, or none that this visitor may see."""
+    id = address.read(address.STORY)
+    if not id:
+        return None
+    from idc_core.stories.story import find_story
+
+    try:
+        story = find_story(id, visitor.person())
+    except IdcError:
+        return None
+    number = address.position(address.read(address.SLIDE)) or 1
+    return Playing(id, story, min(number, len(story.slides)) - 1) if story.slides else None
 
 
 def is_on() -> bool:
     """Whether the pages are presented."""
-    return address.read(PRESENT) == "1"
+    return playing() is not None
+
+
+def unknown() -> str:
+    """Say why what the address names is not played; empty where it is, or names nothing."""
+    id, number = address.read(address.STORY), address.position(address.read(address.SLIDE) or "1")
+    shown = playing()
+    if id and shown is None:
+        return f"There is no story {id[:40]!r} with slides: it was deleted, or is somebody else's."
+    if shown is not None and number != shown.at + 1:
+        return f"There is no slide {address.read(address.SLIDE)[:20]!r}: slide {shown.at + 1} is shown."
+    return ""
+
+
+def play(id: str, at: int = 0) -> None:
+    """Play a story from a slide on; for callbacks."""
+    address.keep(address.STORY, id)
+    address.keep(address.SLIDE, str(at + 1))
+    go_to(PAGE)
+
+
+def end() -> None:
+    """Show pages as before; for callbacks."""
+    address.keep(address.STORY, "")
+    address.keep(address.SLIDE, "")
 
 
 def draw_sidebar() -> None:
-    """Offer the presentation at the foot of the sidebar."""
-    with st.sidebar:
-        st.button(
-            "Present",
-            key="present-start",
-            type="tertiary",
-            icon=":material/slideshow:",
-            on_click=address.keep,
-            args=(PRESENT, "1"),
-            help="Larger type, no sidebar, one view after the other: Page Down and Page Up, as clickers send them.",
-        )
+    """Offer stories to play at the foot of the sidebar."""
+    from idc_core.stories.story import shipped
+
+    stories = {**dict(reversed(own_stories().items())), **shipped()}
+    with st.sidebar, st.popover("Present", type="tertiary", icon=":material/slideshow:", key="present"):
+        for id, story in list(stories.items())[:_SHOWN]:
+            if story.slides:
+                st.button(literal(story.title), key=f"present-{id}", type="tertiary", on_click=play, args=(id,))
 
 
 def draw(page: str) -> None:
-    """Draw the line above a presented page: which view it is, the one before, the next, and the end."""
-    if not is_on():
+    """Draw the line above a presented page: which slide it is, the one before, the next, what it is about, the end."""
+    shown = playing()
+    if shown is None:
         return
     st.html(ASSETS / "styles" / "presenting.css")
-    every = _slides()
-    at = _place(page, every)
+    _keys(key="turning", data={})
+    if reason := unknown():
+        st.warning(literal(reason))
+    number = len(shown.story.slides)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="presenting"):
-        st.caption(f"{at + 1} of {len(every)}: {every[at].title}", width="stretch")
-        for label, to, key in (("Previous", at - 1, "PageUp"), ("Next", at + 1, "PageDown")):
-            inside = 0 <= to < len(every)
-            target = every[to] if inside else every[at]
-            st.button(label, key=f"present-{key}", shortcut=key, on_click=_show, args=(target,), disabled=not inside)
-        st.button("End", key="present-end", type="tertiary", on_click=address.keep, args=(PRESENT, ""))
+        setup = f" · {shown.slide.setup}" if shown.slide.setup else ""
+        st.caption(f"{shown.at + 1} of {number}{literal(setup)}", width="stretch")
+        for label, to, key in (("Previous", shown.at - 1, "PageUp"), ("Next", shown.at + 1, "PageDown")):
+            inside, go = 0 <= to < number, partial(play, shown.id, to)
+            st.button(label, key=f"present-{key}", shortcut=key, on_click=go, disabled=not inside)
+        if page != PAGE:
+            st.button("Back to the slide", key="present-back", type="tertiary", on_click=go_to, args=(PAGE,))
+        elif shown.slide.page in PAGES:
+            st.button("Open", key="present-open", type="tertiary", on_click=_open, args=(shown,))
+        st.button("End", key="present-end", type="tertiary", on_click=end)
 
 
-def _place(page: str, every: list[_Slide]) -> int:
-    """Return which of the views is shown."""
-    shown = tabs.opened(page) if PAGES[page].tabs else ""
-    return next((place for place, view in enumerate(every) if (view.page, view.tab) == (page, shown)), 0)
+def heading(page: str) -> str:
+    """Return what the heading of a page says where it is a slide; empty elsewhere."""
+    shown = playing() if page == PAGE else None
+    return "" if shown is None else literal(shown.slide.sentence)
 
 
-def _show(slide: _Slide) -> None:
-    """Show a view."""
-    if slide.tab:
-        tabs.open_at(slide.page, slide.tab)
-    go_to(slide.page)
+def _open(shown: Playing) -> None:
+    """Open what a slide is about, as a link to it would."""
+    held = {address.STORY: shown.id, address.SLIDE: str(shown.at + 1)}
+    go_to_address(shown.slide.page, {**shown.slide.query, **held})

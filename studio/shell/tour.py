@@ -42,7 +42,7 @@ _memory = st.components.v2.component("idc_tour_memory", js=(ASSETS / "tour" / "m
 
 def _number() -> int:
     """Return the number of the present step, 0 where the tour is closed."""
-    text = address.read(STEP)
+    text = "" if address.read(address.STORY) else address.read(STEP)  # a talk is about its slides
     return int(text) if text in map(str, range(1, len(STEPS) + 1)) else 0
 
 
@@ -92,7 +92,7 @@ def begin(page: str) -> DeltaGenerator:
 def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
     """Show the present step's panel, at the place from `begin`, where this is its page; offer the tour on the first."""
     now = _number()
-    if not now and page == STEPS[0].page and _ENDED not in st.session_state:
+    if not now and page == STEPS[0].page and not (_ENDED in st.session_state or address.read(address.STORY)):
         # Only the browser knows who has taken or declined it, so it decides.
         with place:
             _offer(key="tour-offer", data={"length": _LENGTH}, on_take_change=_start)

@@ -15,6 +15,14 @@ from idc_core.base.parameters import Parameter
 
 KEPT = "kept-"
 
+STORY, SLIDE = "story", "slide"
+"""Names in the address: the story that is played, and which of its slides, from 1 on."""
+
+PASSING = ("device", "pin", STORY, SLIDE, "tour")
+"""Parts of an address that say how a reader looks, not at what."""
+
+_PAGE = "page-shown"
+
 _LONGEST = 8_000
 """Characters of a value at most; browsers and servers cut longer addresses."""
 
@@ -42,6 +50,17 @@ def is_new(name: str) -> bool:
     """Whether the address says something under a name that the session did not keep: it was typed, copied or linked."""
     values = st.query_params.get_all(name)
     return bool(values) and clean(",".join(values)) != st.session_state.get(KEPT + name, "")
+
+
+def arrive(page: str) -> None:
+    """Note which page is shown."""
+    st.session_state[_PAGE] = page
+
+
+def here() -> tuple[str, dict[str, str]]:
+    """Return the page that is shown, and what its address says of what is to be seen there; for callbacks."""
+    said = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in PASSING}
+    return str(st.session_state.get(_PAGE, "")), said
 
 
 def replace(values: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from idc_core.base.files import SHIPPED
 from idc_core.base.spreadsheets import csv
-from idc_core.figures.palette import palette
+from idc_core.figures.palette import palette, recoloured
 from studio.jobs.results import View
 from studio.state import address, visitor
 from studio.state.choices import choose_one
@@ -17,6 +17,7 @@ from studio.state.selection import Point
 from studio.state.setup import Setup
 from studio.widgets import exports
 from studio.widgets.headlines import Headline
+from studio.widgets.storytelling import add_entry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _Modes = Sequence[Literal["points", "box", "lasso"]]
 _Clicked = Callable[[Sequence[Point]], None]
+_Themed: TypeAlias = "Callable[[bool], go.Figure]"  # called with whether the ground is dark
 _Option: TypeAlias = "dict[str, Any]"  # of ECharts, nested
 _Table: TypeAlias = "pd.DataFrame | Callable[[], pd.DataFrame]"
 
@@ -84,20 +86,26 @@ def chart(
     `scale` is a key of `_SCALES`, the default of an axis whose scale can be switched; `build` is then also called with
     whether it is logarithmic.
     """
-    clickable = clicked is not None
+    clickable, file = clicked is not None, exports.stem(key, view.setup)
     if not scale:
         figure, drawn = _figure(key, view.setup, depends, is_dark(), clickable, build)
-        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table, more, view.setup)
+        _draw(key, drawn, alt, clicked, modes, more)
+        _save_row(key, file, alt, read, _in_either(figure, build), (view.line,), table)
         return
     # The switch is among the buttons below the chart, and read before the chart is built.
     place = st.container()
-    built: list[go.Figure] = []
-    file = exports.stem(key, view.setup)
-    log = _save_row(key, file, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
+    built: list[_Themed] = []
+    log = _save_row(key, file, alt, read, lambda dark: built[0](dark), (view.line,), table, scale) == "log"
     figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
-    built.append(figure)
+    built.append(_in_either(figure, lambda dark: build(dark, log)))
     with place:
         _draw(key, drawn, alt, clicked, modes, more)
+
+
+def _in_either(figure: go.Figure, build: _Themed) -> _Themed:
+    """Return what gives a figure for either ground: of the present one it is there already."""
+    now = is_dark()
+    return lambda dark: figure if dark == now else build(dark)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -111,22 +119,11 @@ def _figure(
     return figure, drawn_once(figure, clickable=clickable)
 
 
-def plot(
-    key: str,
-    figure: go.Figure,
-    alt: Headline,
-    read: str = "",
-    lines: tuple[str, ...] = (),
-    clicked: _Clicked | None = None,
-    modes: _Modes = ("points",),
-    drawn: go.Figure | None = None,
-    table: _Table | None = None,
-    more: str = "",
-    setup: Setup | None = None,
-) -> None:
-    """Draw a plotly figure that is there already, as `chart` does."""
-    _draw(key, figure if drawn is None else drawn, alt, clicked, modes, more)
-    _save_row(key, exports.stem(key, setup), alt, read, lambda: figure, lines, table)
+def plot(key: str, build: _Themed, alt: Headline, read: str = "", lines: tuple[str, ...] = ()) -> None:
+    """Draw a plotly figure of no setup, as `chart` does."""
+    figure = build(is_dark())
+    _draw(key, figure, alt, None, (), "")
+    _save_row(key, exports.stem(key), alt, read, _in_either(figure, build), lines)
 
 
 def _draw(key: str, figure: go.Figure, alt: str, clicked: _Clicked | None, modes: _Modes, more: str) -> None:
@@ -166,12 +163,12 @@ def grid_chart(
     st.echarts_chart(drawn, height=height, key=key, alt=f"Grid of combinations. {alt}", renderer="svg")
     for series in option["series"][len(drawn["series"]) :]:
         _frame(key, option, series)
-    dark = is_dark()
+    now = is_dark()
 
-    def figure() -> go.Figure:
+    def figure(dark: bool) -> go.Figure:
         from idc_core.figures.web import grid_figure
 
-        return grid_figure(option, height, dark=dark)
+        return grid_figure(option if dark == now else recoloured(option, dark), height, dark=dark)
 
     _save_row(key, exports.stem(name, setup), alt, read, figure, (line,), table)
     if clicked is not None:
@@ -220,7 +217,7 @@ def how_to_read(text: str) -> None:
 
     Nothing where pages are presented: who presents says it.
     """
-    if address.read("present"):
+    if address.read(address.STORY):
         return
     with st.expander(
         "How to read this", expanded=visitor.is_first_visit() or bool(address.read("tour")), type="compact"
@@ -237,12 +234,12 @@ def _save_row(
     file: str,
     title: str,
     read: str,
-    figure: Callable[[], go.Figure],
+    figure: _Themed,
     lines: tuple[str, ...] = (),
     table: _Table | None = None,
     scale: str = "",
 ) -> str:
-    """Draw one line under a chart: how to read it, its `scale` where it has one, and the menu that saves it.
+    """Draw one line under a chart: how to read it, its `scale` where it has one, and the menu of what is done with it.
 
     Returns the scale that is chosen. PNG and SVG are made by the browser that has drawn the chart, HTML by `figure`
     when it is asked for, with `lines` below.
@@ -253,7 +250,7 @@ def _save_row(
     def page() -> str:
         from idc_core.figures.web import web_page
 
-        return web_page(figure(), title, (*lines, *sentence, exports.origin()), dark=dark)
+        return web_page(figure(dark), title, (*lines, *sentence, exports.origin()), dark=dark)
 
     with st.container(horizontal=True, vertical_alignment="top", gap="xsmall", key=f"save-{key}"):
         with st.container():
@@ -261,7 +258,10 @@ def _save_row(
                 how_to_read(read)
         if scale:
             scale = _choose_scale(key, scale)
-        with st.popover("Export", type="tertiary", key=f"menu-{key}", help="Save the chart or its data."):
+        with st.popover(
+            "Export", type="tertiary", key=f"menu-{key}", help="Add the chart to a story, or save it or its data."
+        ):
+            add_entry(key, title, figure, lines[0] if lines else "")
             _draw_exports(key, file, title, page, table)
     return scale
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +22,10 @@ from studio.jobs.wording import amount, is_series, quantity
 from studio.state.selection import select, selected
 from studio.text import literal, plural
 from studio.widgets.charts import component, is_dark
+from studio.widgets.storytelling import add_button
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 WRONG = "\u00d7"
 """Marks a misclassified test."""
@@ -33,6 +37,9 @@ _MOST_BYTES = 90_000
 """Bytes of a gallery's pictures up to which they are sent exactly."""
 
 _COLUMNS = 10
+
+_ON_A_SLIDE, _TEXTS_ON_A_SLIDE = 18, 3
+"""Tests of a gallery that a slide of a story shows, and the same for texts."""
 
 _tiles = component("idc_gallery", "gallery", "tiles")
 
@@ -65,8 +72,33 @@ def gallery(
     if not len(shown):
         st.caption("No test to show.")
         return
-    draw_tiles(*make_tiles(view, shown, relevance), key or f"gallery-{digest(view, shown)}")
-    st.caption(note(view, len(shown), len(positions)))
+    key = key or f"gallery-{digest(view, shown)}"
+    draw_tiles(*make_tiles(view, shown, relevance), key)
+    with st.container(horizontal=True, gap="xsmall"):
+        st.caption(note(view, len(shown), len(positions)), width="stretch")
+        title = f"{plural(len(positions), 'test')}. {_legend(view)}"
+        add_button(key, title, lambda dark: _figure(view, shown, relevance, title, dark), view.line)
+
+
+def _figure(
+    view: View, shown: NDArray[np.int64], relevance: NDArray[np.floating] | None, title: str, dark: bool
+) -> go.Figure:
+    """Draw the tests of a gallery as a figure, as many as a slide has room for."""
+    from idc_core.figures.picture_figure import picture_figure, text_figure
+
+    some = shown[:_ON_A_SLIDE] if view.has_pictures or is_series(view.test) else shown[:_TEXTS_ON_A_SLIDE]
+    own = None if relevance is None else relevance[: len(some)]
+    captions = [caption(view, place) for place in some]
+    if view.has_pictures:
+        pictures = input_images.pictures(view.test.inputs[some], 1)
+        if own is not None:
+            pictures = np.concatenate([pictures, input_images.heatmaps(own, 1, dark=dark)], axis=2)
+    elif is_series(view.test):
+        pictures = input_images.lines(view.test.inputs[some], own, dark=dark)
+    else:
+        marked = [_marked_words(view, place, None if own is None else own[row]) for row, place in enumerate(some)]
+        return text_figure(list(zip(captions, marked, strict=True)), title, dark=dark)
+    return picture_figure(list(pictures), captions, title, dark=dark)
 
 
 def neuron_heatmaps(view: View, tests: NDArray[np.int64], neuron: int) -> NDArray[np.float32] | None:

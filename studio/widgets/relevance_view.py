@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _SMALL_SIDE = 112
 class Display:
     """What is drawn of one test: one explanation, or two to compare.
 
-    `scale` and `scheme` are keys of `heatmaps.SCALES` and of `palette.SCHEMES`.
+    `scale` and `scheme` are keys of `heatmaps.SCALES` and of `palette.SCHEMES`; `dark` is by default the page's ground.
     """
 
     view: View
@@ -42,10 +42,11 @@ class Display:
     explanations: list[Explanation]
     scale: str
     scheme: str
+    dark: bool = field(default_factory=layout.is_dark)
 
     def heatmap(self, values: NDArray[np.floating], limit: float, side: int) -> NDArray[np.uint8]:
         """Return one map as a picture."""
-        return heatmaps.heatmap(values, limit, side, self.scheme, dark=layout.is_dark())
+        return heatmaps.heatmap(values, limit, side, self.scheme, dark=self.dark)
 
     @property
     def limits(self) -> list[dict[str, float]]:

@@ -202,6 +202,6 @@ def test_next_begins_at_the_top_of_the_chapter(visitor):
 )
 def test_a_presented_chapter_is_on_one_screen(visitor, chapter):
     visitor.page.set_viewport_size({"width": 1280, "height": 720})
-    visitor.open(f"learn?present=1&tab={chapter}")
+    visitor.open(f"learn?story=lesson&tab={chapter}")
     main = visitor.page.get_by_test_id("stMain")
     assert main.evaluate("it => [it.scrollHeight <= it.clientHeight, it.scrollWidth <= it.clientWidth]") == [True] * 2

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import plotly.graph_objects as go
 import torch
 
 from idc_core.analysis.overview import Overview, TrainingReach
@@ -17,6 +18,9 @@ from idc_core.inspection import inspect
 from idc_core.inspection.blocks import BlockStore
 from idc_core.inspection.database import database, keep
 from idc_core.store import cache, documents, notes
+from idc_core.stories import page_file
+from idc_core.stories import story as stories
+from idc_core.stories.drawing import large
 from idc_core.suites import open_saved, save_suite, saved_suites
 from idc_core.suites.attacked import cached_block
 from tests.guarded import crafted_arrays, crafted_texts, damage
@@ -61,6 +65,45 @@ def read_note(path):
     if path.stem in found:
         return found[path.stem]
     raise DataError(notes.NOTES.damaged().get(path.stem, "it is not in the list"))
+
+
+def told():
+    """A story of one slide with a chart."""
+    drawing = large(go.Figure(go.Bar(x=[1.0, 2.5], y=["a", "b"]), {"title": {"text": "T"}}))
+    slide = stories.Slide("A says 2.5.", "clusters", {"m": "3"}, "LeNet", dict.fromkeys(stories.THEMES, drawing))
+    return stories.Story("Mine", (slide,))
+
+
+def story(folder):
+    """A kept story."""
+    return stories.STORIES.path(stories.new_story(told()))
+
+
+def read_story(path):
+    """A kept story, as it is found."""
+    documents._read.cache_clear()
+    return stories.STORIES.find(path.stem)
+
+
+def page_of_story(folder):
+    """A story as a web page, without the library that draws it."""
+    page = page_file.write_page(told())
+    begin, end = page.index(b'<script type="application/gzip"'), page.rindex(b"<script>")
+    (folder / "story.html").write_bytes(page[:begin] + page[end:])
+    return folder / "story.html"
+
+
+def values_of_page(content, random):
+    """A page with another story."""
+    begin = content.index(page_file._BEGIN.encode()) + len(page_file._BEGIN)
+    end = content.index(page_file._END.encode(), begin)
+    return content[:begin] + crafted_texts.json_text(content[begin:end], random) + content[end:]
+
+
+def page_heads(content):
+    """Where the story is in a page."""
+    begin = content.index(page_file._BEGIN.encode())
+    return set(range(begin, content.index(page_file._END.encode(), begin), 7))
 
 
 def resealed(craft):
@@ -282,6 +325,29 @@ KEPT = (
         damage.all_of,
         tries=300,
         flips=100,
+    ),
+    Reader(
+        "stories",
+        ("idc_core.stories.story",),
+        story,
+        read_story,
+        {"values": crafted_texts.json_text, "values under a new checksum": inner_json},
+        {"values under a new checksum": FORGED},
+        damage.all_of,
+        tries=300,
+        flips=100,
+    ),
+    Reader(
+        "pages of stories",
+        ("idc_core.stories.page_file", "idc_core.stories.story"),
+        page_of_story,
+        lambda path: page_file.read_page(path.read_bytes(), path.name),
+        {"values": values_of_page},
+        dict.fromkeys(("damage", "values"), TEXT),
+        heads=page_heads,
+        tries=300,
+        flips=100,
+        special=False,
     ),
     Reader(
         "database of inspections",

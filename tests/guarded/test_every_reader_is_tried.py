@@ -74,6 +74,7 @@ NOT_TRIED = {
     "idc_core.opening.files": "json.loads: files that the command line named, told to a server and to workers",
     "idc_core.report.charts": "json.loads: a figure that it has just written",
     "idc_core.report.writing": "?.read_text: script and style of the page, which come with the program",
+    "idc_core.stories.page_file": "?.read_text: script and style of the page, which come with the program",
     "idc_core.runs.index": "json.loads, path.open, seal.read_text: its seal is checked before",
     "idc_core.sql.database": "ipc.open_stream: the answer of its own process",
     "idc_core.sql.process": "?.open, duckdb.connect, ipc.open_stream, json.loads: it is what is tried",

@@ -1,0 +1,1 @@
+"""Stories: listed, edited, played, passed on as files."""
