@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from studio.neurons import neuron, ranking_charts, rankings, trials
+from studio.neurons import cards, neuron, ranking_charts, rankings, trials
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
@@ -14,10 +14,25 @@ PAGE = PageEntry(
     "Neurons",
     ":material/hub:",
     "Which neurons decide, and do they really?",
-    "Neurons ranked by relevance or attribution, tests that activate one, and the effect of silencing.",
+    "A card per neuron: tests in which it matters, activations, classes; rankings, and the effect of silencing.",
     place=60,
-    tabs={"ranking": "Ranking", "neuron": "One neuron", "decide": "Do they decide?", "agreement": "Do measures agree?"},
+    tabs={
+        "cards": "Cards",
+        "atlas": "Atlas",
+        "ranking": "Ranking",
+        "neuron": "One neuron",
+        "decide": "Do they decide?",
+        "agreement": "Do measures agree?",
+    },
     controls={
+        "card-by": "cards",
+        "card-part": "cards",
+        "cards-page": "cards",
+        "atlas-by": "atlas",
+        "atlas-part": "atlas",
+        "atlas-order": "atlas",
+        "atlas-shown": "atlas",
+        "atlas-page": "atlas",
         "ranked-beside": "ranking",
         "tried": "decide",
         "changed": "decide",
@@ -34,8 +49,10 @@ _first = ranking_charts.choose_first(_view, _found)
 tabs.draw(
     "neurons",
     {
+        "cards": partial(cards.draw, _view),
+        "atlas": partial(cards.draw_atlas, _view, _first),
         "ranking": partial(ranking_charts.draw_ranking, _view, _found, _first),
-        "neuron": partial(neuron.draw, _view, _found, _first),
+        "neuron": partial(neuron.draw, _view, _first),
         "decide": partial(trials.draw, _view, _first),
         "agreement": partial(ranking_charts.draw_agreement, _view, _found, _first),
     },

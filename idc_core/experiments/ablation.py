@@ -1,7 +1,9 @@
 """Accuracy of a network when neurons of a layer are silenced: the important ones, or as many random ones."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -125,25 +127,13 @@ def ablate(
     """
     given = whole(inputs)
     expected = _targets(given, targets, task)
-    check_layers(model, [layer])
-    if layer == INPUT:
-        raise SettingError("The input has no neurons to silence; choose a layer of the network.")
-    if batch_size is not None:
-        whole_number("batch_size", batch_size, 1)
-    network = _prepare(model, to_network(model, given[:1]), layer)
+    network = _prepared(model, given, layer, batch_size)
     order = check_neurons(important, network.neurons)
     numbers, listed = _counts(counts, len(order), network.neurons), check_seeds(seeds)
     silent, which = _plan(order, numbers, listed, network.neurons)
-    size = batch_size or network.batch_size(len(silent))
     totals = np.zeros(len(silent))
-    silent = silent.to(device_of(model))
-
-    def silenced(rows: slice) -> dict[str, Tensor]:
-        return {"scores": network.run(to_network(model, given[rows]), silent)}
-
-    for rows, arrays in brought_back(Pieces(size)(len(given), silenced)):
-        totals += _hits(torch.from_numpy(arrays["scores"]), expected[rows], task)
-        report(on_progress, rows.stop, len(given), "tests with neurons silenced")
+    for _, hits in _passes(network, given, silent, expected, task, batch_size, on_progress):
+        totals += hits.sum(1)
     values = totals / len(given) if task == "classification" else np.sqrt(totals / len(given))
     matrix = np.where(which >= 0, values[which], np.nan)
     return Ablation(
@@ -158,6 +148,87 @@ def ablate(
         matrix[1:, 1:],
         len(given),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class SilencedClasses:
+    """What each of some neurons does for each group of tests, such as those of one class.
+
+    `before` is accuracy, or for regression the root mean squared error, of every group (groups,), and `after` the same
+    with each of the `neurons` (m,) alone silenced, (m, groups); NaN of a group without tests.
+    """
+
+    neurons: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+    @property
+    def change(self) -> NDArray[np.float64]:
+        """What silencing changes, (m, groups)."""
+        return self.after - self.before
+
+
+def silence_each(
+    model: nn.Module,
+    inputs: Inputs,
+    targets: ArrayLike,
+    layer: str,
+    neurons: ArrayLike,
+    groups: NDArray[np.int64],
+    count: int,
+    *,
+    task: _Task = "classification",
+    batch_size: int | None = None,
+    on_progress: Progress | None = None,
+) -> SilencedClasses:
+    """Measure a network, group of tests by group, with each of some neurons of a layer set to zero, one at a time.
+
+    `groups` (n,) says which of `count` groups each test is in; others are as in `ablate`, and so are the passes.
+    """
+    given = whole(inputs)
+    expected = _targets(given, targets, task)
+    network = _prepared(model, given, layer, batch_size)
+    order = check_neurons(neurons, network.neurons)
+    silent = torch.zeros(1 + len(order), network.neurons, dtype=torch.bool)
+    silent[torch.arange(1, 1 + len(order)), torch.from_numpy(order)] = True
+    totals, member = np.zeros((len(silent), count)), np.eye(count)[groups]
+    for rows, hits in _passes(network, given, silent, expected, task, batch_size, on_progress):
+        totals += hits @ member[rows]
+    with np.errstate(invalid="ignore"):
+        means = totals / member.sum(0)
+    values = means if task == "classification" else np.sqrt(means)
+    return SilencedClasses(order, values[0], values[1:])
+
+
+def _prepared(model: nn.Module, given: Any, layer: str, batch_size: int | None) -> _Silenced:
+    """Check what is to be silenced, and try it."""
+    check_layers(model, [layer])
+    if layer == INPUT:
+        raise SettingError("The input has no neurons to silence; choose a layer of the network.")
+    if batch_size is not None:
+        whole_number("batch_size", batch_size, 1)
+    return _prepare(model, to_network(model, given[:1]), layer)
+
+
+def _passes(
+    network: _Silenced,
+    given: Any,
+    silent: Tensor,
+    expected: Tensor,
+    task: str,
+    batch_size: int | None,
+    on_progress: Progress | None,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Yield rows of the inputs with the hits, or squared errors, of every set of silent neurons, float64 (v, n)."""
+    size = batch_size or network.batch_size(len(silent))
+    silent = silent.to(device_of(network.model))
+
+    def silenced(rows: slice) -> dict[str, Tensor]:
+        return {"scores": network.run(to_network(network.model, given[rows]), silent)}
+
+    for rows, arrays in brought_back(Pieces(size)(len(given), silenced)):
+        yield rows, _hits(torch.from_numpy(arrays["scores"]), expected[rows], task)
+        report(on_progress, rows.stop, len(given), "tests with neurons silenced")
 
 
 def _targets(inputs: Any, targets: ArrayLike, task: str) -> Tensor:
@@ -210,11 +281,8 @@ def _plan(
 
 
 def _hits(scores: Tensor, targets: Tensor, task: str) -> NDArray[np.float64]:
-    """Return correct answers, or squared errors, summed over the batch, float64 (v,), from scores (v, n, classes)."""
-    if task == "classification":
-        hits = (scores.argmax(2) == targets).sum(1)
-    else:
-        hits = (scores[..., 0].double() - targets).square().sum(1)
+    """Return correct answers, or squared errors, of each input, float64 (v, n), from scores (v, n, classes)."""
+    hits = scores.argmax(2) == targets if task == "classification" else (scores[..., 0].double() - targets).square()
     return np.asarray(hits.numpy(), np.float64)
 
 

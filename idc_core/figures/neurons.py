@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from idc_core.figures.palette import SCHEMES, Palette, palette, signed_fill
+from idc_core.figures.palette import SCHEMES, Palette, palette
 from idc_core.figures.style import SHORT, finish, finish_panels, numbered, panels, rings
 
 _MOST_BARS = 60
@@ -279,55 +279,3 @@ def agreement(
     finish(figure, title, colours, height=220 + 26 * max(6, len(labels)), wrap=68)
     # Room for the labels: plotly would make it by drawing everything again.
     return figure.update_layout(margin={"l": 40 + 5 * longest, "r": 96, "b": 48 + 4 * longest})
-
-
-def relevance_by_group(
-    values: NDArray[np.float64],
-    labels: Sequence[str],
-    title: str,
-    axis: str,
-    *,
-    chosen: Sequence[str] = (),
-    dark: bool = False,
-) -> go.Figure:
-    """Draw a neuron's mean relevance over the inputs of each class, (classes,), NaN for none; `chosen` ones are marked.
-
-    `customdata` of a bar is its class's index.
-    """
-    colours = palette(dark)
-    known = np.nan_to_num(values)
-    negative, positive = SCHEMES["red-blue"].fills
-    figure = go.Figure()
-    for name, inside, fill, pattern in (("for", known >= 0, positive, ""), ("against", known < 0, negative, "/")):
-        places = np.flatnonzero(inside & np.isfinite(values)).tolist()
-        figure.add_bar(
-            x=[labels[i] for i in places],
-            y=values[places],
-            customdata=places,
-            name=name,
-            marker=signed_fill(fill, pattern, colours),
-            hovertemplate=f"%{{x}}<br>mean relevance %{{y:.4g}}<extra>{name}</extra>",
-        )
-    marked = [i for i, label in enumerate(labels) if label in chosen]
-    if marked:
-        figure.add_scatter(
-            x=[labels[i] for i in marked],
-            y=values[marked],
-            customdata=marked,
-            mode="markers",
-            name="chosen classes",
-            marker={"symbol": "diamond", "size": 10, "color": colours.ink},
-            hoverinfo="skip",
-        )
-    figure.update_layout(bargap=0.3, barmode="overlay")
-    longest = max(map(len, labels), default=0)
-    figure.update_xaxes(
-        title=axis,
-        type="category",
-        categoryorder="array",
-        categoryarray=list(labels),
-        showgrid=False,
-        tickangle=-45 if longest > SHORT or len(labels) * (longest + 1) > _WIDE else 0,
-    )
-    figure.update_yaxes(title="mean relevance (score units)")
-    return finish(figure, title, colours, height=300, wrap=68)

@@ -152,17 +152,19 @@ def locate(
     settings: RelevanceSettings | None = None,
     *,
     by: Measure = "relevance",
+    neurons: NDArray[np.int64] | None = None,
     on_progress: Progress | None = None,
 ) -> Strongest:
     """Find where in the layer the values of inputs lie that were ranked by kept rows; only those inputs run again.
 
-    Relevance flows from the predicted class. Parameters as in `strongest_inputs`; `inputs` are those that were ranked.
+    Relevance flows from the predicted class. Parameters as in `strongest_inputs`; `inputs` are those that were ranked,
+    `neurons` those of the layer that `found` is about, by default all.
     """
     wanted = np.unique(found.inputs)
     how = settings or RelevanceSettings() if by == "relevance" else None
     passed = trace(model, inputs[wanted], [layer], how, on_progress=on_progress)
     rows = [arrays["places", ""] for _, arrays in brought_back(_reduced(model, passed, layer, by))]
-    neurons = np.arange(found.inputs.shape[1])
+    neurons = np.arange(found.inputs.shape[1]) if neurons is None else neurons
     return replace(found, places=np.concatenate(rows)[np.searchsorted(wanted, found.inputs), neurons])
 
 

@@ -20,6 +20,9 @@ from idc_core.store.documents import Documents, may_change
 LONGEST = 2_000
 """Characters of a note at most."""
 
+LONGEST_NAME = 40
+"""Characters of a name at most."""
+
 _MOST, _MOST_OF_ALL = 1_000, 10_000
 """Notes of one person at most, and of all together."""
 
@@ -31,7 +34,8 @@ class Note:
     """A note, by the name of its file; `written` is the time, UTC, as ISO 8601 writes it.
 
     `subject` and `setup` say in a line what it is about; `place` is the same as an address of the dashboard writes it,
-    by the names of its parts. `owner` is whose it is, empty for everybody's.
+    by the names of its parts. `owner` is whose it is, empty for everybody's. With `names`, the text is what a person
+    calls it.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Note:
     text: str
     place: dict[str, str]
     owner: str = ""
+    names: bool = False
     shared: ClassVar[bool] = False
 
 
@@ -74,7 +79,9 @@ NOTES = Documents(
 """The notes that are kept, by name."""
 
 
-def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], owner: str = "") -> Note:
+def write_note(
+    text: str, subject: str, setup: str, place: Mapping[str, str], owner: str = "", *, names: bool = False
+) -> Note:
     """Keep a note; characters that cannot be printed become blanks.
 
     Parameters
@@ -87,6 +94,8 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
         The same as the dashboard's address writes it.
     owner : str
         Whose it is; by default everybody's.
+    names : bool
+        Whether it is the name of what it is about; see `write_name`.
 
     Returns
     -------
@@ -110,9 +119,37 @@ def write_note(text: str, subject: str, setup: str, place: Mapping[str, str], ow
         raise SettingError(f"{_MOST_OF_ALL:,} notes are kept here, which is the limit for all: delete some first.")
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     name = f"note-{secrets.token_hex(8)}"
-    note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner)
+    note = Note(name, now, _line(subject), _line(setup), text, dict(place), owner, names)
     NOTES.write(name, json.dumps(asdict(note), ensure_ascii=False).encode())
     return note
+
+
+def write_name(
+    text: str, subject: str, setup: str, place: Mapping[str, str], owner: str = "", asker: str | None = None
+) -> None:
+    """Keep what a person calls a thing, a short line, in place of what they called it before; an empty one forgets it.
+
+    Parameters and errors as in `write_note`; `asker` as in `delete_note`.
+    """
+    for note in kept_notes(asker):
+        if note.names and note.place == dict(place) and note.owner == owner:
+            delete_note(note.name, asker)
+    if line := _line(text)[:LONGEST_NAME].rstrip():
+        write_note(line, subject, setup, place, owner, names=True)
+
+
+def names_of(part: str, place: Mapping[str, str], asker: str | None = None) -> dict[str, str]:
+    """Return the names that are kept of one kind of thing at a place, by what the address says of each.
+
+    `part` is the kind's name in the address, such as "neuron"; `place` what else their places say, no more and no less.
+    Of several names of one thing the latest holds.
+    """
+    found: dict[str, str] = {}
+    for note in kept_notes(asker):
+        others = {name: text for name, text in note.place.items() if name != part}
+        if note.names and part in note.place and others == dict(place):
+            found.setdefault(note.place[part], note.text)
+    return found
 
 
 def kept_notes(asker: str | None = None) -> list[Note]:

@@ -23,10 +23,11 @@ from idc_core.coverage.cell_table import CellTable, tabulate
 from idc_core.coverage.idc_settings import CONTROLS, IdcSettings
 from idc_core.models.registry import MODELS, shipped_card
 from idc_core.runs import PlannedAnalysis, digest, planned_traces
+from idc_core.store import notes
 from studio.jobs import cluster
 from studio.jobs.jobs import SILENT_S, Job, JobKind, Shelf, Waiting, shelf
 from studio.jobs.tasks import DiffersError
-from studio.state import allowed, device
+from studio.state import allowed, device, visitor
 from studio.state.selection import Selection, selected
 from studio.state.setup import Setup, setup_line
 from studio.text import plural
@@ -98,10 +99,20 @@ class View:
         """The chosen tests, for the key of a result of these alone."""
         return digest(self.chosen)
 
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """What the person calls neurons of the layer, by their numbers."""
+        return neuron_names(self.setup)
+
     @property
     def neurons(self) -> list[str]:
         """Names of the important neurons, most important first."""
-        return [f"neuron {neuron}" for neuron in self.analysis.important]
+        return [self.called(neuron) for neuron in self.analysis.important.tolist()]
+
+    def called(self, neuron: int) -> str:
+        """Name a neuron of the layer: its number, and what the person calls it."""
+        name = self.names.get(neuron, "")
+        return f"neuron {neuron} ({name})" if name else f"neuron {neuron}"
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -182,6 +193,12 @@ class View:
     def class_label(self) -> str:
         """The true classes that are looked at, in words; empty for all."""
         return ", ".join(self.setup.classes)
+
+
+def neuron_names(setup: Setup) -> dict[int, str]:
+    """Return what the person calls neurons of a setup's layer, by their numbers."""
+    place = {"model": setup.model, "layer": setup.layer}
+    return {int(number): name for number, name in notes.names_of("neuron", place, visitor.person()).items()}
 
 
 def open_view(setup: Setup) -> View:

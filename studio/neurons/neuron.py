@@ -1,4 +1,4 @@
-"""Inspect one neuron: the tests that activate it most and least, and its relevance per class."""
+"""Inspect one neuron: its card, its name, and the tests that activate it most and least."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from idc_core.figures.neurons import relevance_by_group
+from idc_core.errors import IdcError
+from idc_core.store import notes
 from studio.jobs.results import View
-from studio.neurons.rankings import Ranked
+from studio.neurons.cards import draw_cards
 from studio.shell.pages import draw_link, open_neuron
+from studio.state import visitor
 from studio.state.selection import Point, carried, select, selected
-from studio.text import count, plural
+from studio.text import count, literal, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def told(points: Sequence[Point]) -> int:
     return int(carried(points[0])[0])
 
 
-def draw(view: View, found: Ranked, ranking: Ranking) -> None:
-    """Show the tests that activate one neuron most and least, and its relevance per class."""
-    _draw_neuron(view, found, _choose_neuron(view, ranking))
+def draw(view: View, ranking: Ranking) -> None:
+    """Show the card of one neuron, and the tests that activate it most and least."""
+    _draw_neuron(view, _choose_neuron(view, ranking))
     layout.computed(view, "A neuron's relevance per class is the mean over the training inputs of that class.")
 
 
@@ -52,7 +53,7 @@ def _choose_neuron(view: View, ranking: Ranking) -> int:
     st.selectbox(
         "Neuron",
         ranking.order.tolist(),
-        format_func=lambda number: f"neuron {number}, place {places[number] + 1} of {known}",
+        format_func=lambda number: f"{view.called(number)}, place {places[number] + 1} of {known}",
         key="neuron-chosen",
         width=260,
         on_change=lambda: select(neuron=st.session_state["neuron-chosen"]),
@@ -106,12 +107,15 @@ def _activations(view: View, neuron: int) -> NDArray[np.floating]:
     return activations
 
 
-def _draw_neuron(view: View, found: Ranked, neuron: int) -> None:
-    """Show which tests activate a neuron most and least, and its relevance per class."""
-    _draw_classes(view, found, neuron)
-    left, right = st.columns(2, gap="medium")
+def _draw_neuron(view: View, neuron: int) -> None:
+    """Show a neuron's card, and which tests activate it most and least."""
+    left, right = st.columns([302, 500], gap="medium")
     with left:
+        draw_cards(view, np.array([neuron]), "relevance", whole=False, key="card-of-neuron")
+        _draw_name(view, neuron)
+    with right:
         draw_highest(view, neuron, explained=True)
+        _draw_lowest(view, neuron)
         st.button(
             f"Explain neuron {neuron} on the Relevance page",
             key="neuron-explained",
@@ -121,32 +125,35 @@ def _draw_neuron(view: View, found: Ranked, neuron: int) -> None:
             args=(neuron,),
             help="Open the Relevance page, which explains the neuron's activation layer by layer, by any method.",
         )
-    with right:
-        _draw_lowest(view, neuron)
-    if neuron in view.analysis.important:
-        draw_link("clusters", f"See the clusters of neuron {neuron}")
-    else:
-        st.caption(
-            f"Only the {plural(view.analysis.m, 'important neuron')} are split into clusters; neuron {neuron} is not "
-            "one of them. Increase m in the sidebar to include it."
-        )
+        if neuron in view.analysis.important:
+            draw_link("clusters", f"See the clusters of neuron {neuron}")
+        else:
+            st.caption(
+                f"Only the {plural(view.analysis.m, 'important neuron')} are split into clusters; neuron {neuron} is "
+                "not one of them. Increase m in the sidebar to include it."
+            )
 
 
-def _draw_classes(view: View, found: Ranked, neuron: int) -> None:
-    """Show a neuron's relevance per class, or per range of the target."""
-    values, labels = found.by_class[neuron], found.labels
-    what = "class" if view.is_classifier else "target"
-    title = layout.topic("Mean relevance of neuron {} by {}", neuron, what)
-    comparable = view.is_comparable and view.is_classifier
-    layout.chart(
-        view,
-        "classes-of-neuron",
-        lambda dark: relevance_by_group(values, labels, title, f"true {what}", chosen=view.setup.classes, dark=dark),
-        alt=title,
-        read=f"Each bar is one true {what}. Height: the neuron's mean relevance for the prediction over its training "
-        "inputs; red is evidence for the prediction, hatched blue against it."
-        + (" Click a bar to show only that class's tests on all pages." if comparable else ""),
-        depends=neuron,
-        clicked=(lambda points: select(classes=[labels[told(points)]])) if comparable else None,
-        table=pd.DataFrame(found.by_class, columns=list(labels)).rename_axis("neuron").reset_index(),
+def _draw_name(view: View, neuron: int) -> None:
+    """Let a person name a neuron."""
+    if visitor.uploads_refused():
+        return
+    key, setup = f"neuron-name-{neuron}", view.setup
+    st.session_state[key] = view.names.get(neuron, "")
+
+    def keep() -> None:
+        place = {"model": setup.model, "layer": setup.layer, "neuron": str(neuron)}
+        try:
+            notes.write_name(
+                st.session_state[key], f"neuron {neuron}", setup.line, place, visitor.owner(), visitor.person()
+            )
+        except IdcError as error:
+            st.toast(literal(error))
+
+    st.text_input(
+        "Your name for it",
+        key=key,
+        max_chars=notes.LONGEST_NAME,
+        on_change=keep,
+        help="Kept with your notes and shown wherever the neuron is named. Default empty.",
     )

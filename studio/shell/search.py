@@ -13,7 +13,7 @@ from idc_core.base.progress import Progress
 from idc_core.errors import CancelledError, IdcError
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, shelf
-from studio.jobs.results import View, open_view
+from studio.jobs.results import View, neuron_names, open_view
 from studio.shell import asked, tabs
 from studio.shell.pages import PAGES, go_to, unmet
 from studio.state.selection import select
@@ -138,6 +138,9 @@ def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]
 
         listed += [_entry("layer", f"Layer {name}", name) for name in MODELS[setup.model].layers]
         listed += [_entry("class", f"Class {name}", name) for name in DATASETS[setup.data].class_names]
+        listed += [
+            _entry("neuron", f"Neuron {number} ({name})", str(number)) for number, name in neuron_names(setup).items()
+        ]
         listed += [_entry("criterion", label, name) for name, label in _criteria().items()]
     return listed + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
 
@@ -180,7 +183,7 @@ def _tab(value: str) -> None:
 def _neuron(number: str) -> None:
     select(neuron=number)
     asked.ask_for("neuron")
-    go_to("neurons")
+    _tab("neurons neuron")
 
 
 def _test(number: str) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.evidence.finding import Verdict
-from idc_core.experiments.ablation import _prepare, ablate
+from idc_core.experiments.ablation import _prepare, ablate, silence_each
 from idc_core.experiments.random_neurons import shuffled_others
 from idc_core.models import load_model
 from tests.lrp.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
@@ -46,6 +46,21 @@ def test_only_the_neuron_that_decides_costs_accuracy():
     assert found.random.shape == (3, 4)
     backwards = ablate(network, inputs, targets, "0", [5, 4, 3, 2, 1, 0], counts=[5, 6], seeds=1)
     assert backwards.important.tolist() == [1.0, without]
+
+
+@pytest.mark.parametrize("size", [None, 7])
+def test_each_neuron_alone_costs_what_its_class_owes_it(size):
+    network, inputs, targets = planted()
+    found = silence_each(network, inputs, targets, "0", [4, 0], targets, 3, batch_size=size)
+    assert found.neurons.tolist() == [4, 0]
+    assert found.before[:2].tolist() == [1.0, 1.0]
+    assert np.isnan(found.before[2]), "no test is of this class"
+    assert found.change[:, :2].tolist() == [[0.0, 0.0], [0.0, -1.0]]
+    amounts = silence_each(network, inputs, inputs[:, 1], "0", [0], targets * 0, 1, task="regression")
+    scores = network(torch.from_numpy(inputs)).detach().numpy()[:, 0]  # class 0 needs no neuron
+    assert amounts.after == pytest.approx(np.sqrt(((scores - inputs[:, 1]) ** 2).mean()))
+    with pytest.raises(SettingError, match="no neurons to silence"):
+        silence_each(network, inputs, targets, "input", [0], targets, 2)
 
 
 def test_random_neurons_are_the_others_and_missing_where_there_are_too_few():

@@ -122,17 +122,3 @@ def test_agreement_writes_numbers_while_they_can_be_read(dark):
     assert all(contrast(*pair) >= 4.5 for pair in zip(numbers.textfont.color, fills, strict=True))
     many = neurons._MOST_NUMBERS + 1
     assert len(neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data) == 1
-
-
-def test_classes_of_a_neuron_tell_for_from_against_by_pattern_and_carry_their_index():
-    values = np.array([0.5, -0.25, np.nan, 0.0])
-    figure = neurons.relevance_by_group(values, list("wxyz"), "A finding", "true class", chosen=["x"])
-    supports, against, marks = figure.data
-    assert dict(zip(supports.x, supports.y, strict=True)) == {"w": 0.5, "z": 0.0}
-    assert dict(zip(against.x, against.y, strict=True)) == {"x": -0.25}
-    assert list(supports.customdata) == [0, 3]
-    assert list(against.customdata) == [1]
-    assert supports.marker.pattern.shape != against.marker.pattern.shape
-    assert list(figure.layout.xaxis.categoryarray) == list("wxyz")
-    assert list(marks.x) == ["x"]
-    assert len(neurons.relevance_by_group(values, list("wxyz"), "A finding", "class").data) == 2

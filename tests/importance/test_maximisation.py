@@ -5,7 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from idc_core.attribution.relevance import relevance
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
+from idc_core.importance.examples import find_examples
 from idc_core.importance.maximisation import Strongest, locate, shares_of_relevance, strongest_inputs
 from idc_core.importance.receptive import Fields, receptive_fields
 from idc_core.lrp.rules import RelevanceSettings
@@ -188,3 +190,52 @@ def test_the_crops_of_a_channel_that_detects_a_patch_hold_the_patch():
     found, fields = strongest_inputs(model, inputs, "0"), receptive_fields(model, "0", inputs[0])
     held = (fields.boxes(found.places[:, 2]) == corners[found.inputs[:, 2]]).all(1) & planted[found.inputs[:, 2]]
     assert held.mean() >= 0.95
+
+
+class Words(nn.Module):
+    """Pairs of words by a convolution, and a hidden layer."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.embedding, self.pairs = nn.Embedding(20, 6, padding_idx=0), nn.Conv1d(6, 5, 2)
+        self.hidden, self.scores = nn.Linear(5, 4), nn.Linear(4, 2)
+
+    def forward(self, ids):
+        pairs = torch.relu(self.pairs(self.embedding(ids).transpose(1, 2)))
+        return self.scores(torch.relu(self.hidden(pairs.amax(2))))
+
+
+def test_examples_of_texts_are_the_words_that_a_place_reads_or_that_count_most():
+    model, neurons = Words(), np.array([3, 1])
+    ids = np.random.default_rng(2).integers(1, 20, (30, 9))
+    ids[:, :3] = 0  # padding comes first
+    chosen = np.arange(5, 30)
+    traces = collect(model, ids, ["pairs", "hidden"], SETTINGS)
+    found = find_examples(model, ids, traces, "pairs", neurons, chosen)
+    whole = strongest_inputs(model, ids[chosen], "pairs")
+    assert (found.positions == 5 + whole.inputs[:, neurons]).all()
+    first = whole.places[:, neurons]
+    assert (found.boxes[..., 2] == np.maximum(first - 3, 0)).all()
+    assert (found.boxes[..., 3] == np.maximum(first + 2 - 3, 0)).all()
+    dense = find_examples(model, ids, traces, "hidden", neurons, chosen, by="activation", k=3)
+    given = ids[dense.positions[:, 0]]
+    maps = relevance(model, given, ["input"], of=("hidden", 3))["input"]
+    assert dense.boxes[:, 0, 2].tolist() == np.argmax(maps[:, 3:], 1).tolist()
+    assert (dense.boxes[..., 3] - dense.boxes[..., 2] == 1).all()
+    assert dense.values == pytest.approx(np.sort(traces.activations["hidden"][chosen][:, neurons], 0)[::-1][:3])
+    assert not dense.are_parts(ids.shape)
+    assert len(dense.shown(0)) == (dense.values[:, 0] > 0).sum()
+
+
+def test_examples_of_pictures_hold_the_field_of_their_place():
+    model, inputs = Small(), pictures(12)
+    traces = collect(model, inputs, ["conv1", "scores"], SETTINGS)
+    found = find_examples(model, inputs, traces, "conv1", np.array([2]), np.arange(12), k=4)
+    places = strongest_inputs(model, inputs, "conv1", k=4).places[:, 2]
+    tops, lefts = np.divmod(places, 14)
+    assert found.boxes[:, 0].tolist() == [[a, a + 3, b, b + 3] for a, b in zip(tops, lefts, strict=True)]
+    dense = find_examples(model, inputs, traces, "scores", np.array([0]), np.arange(12), k=4)
+    assert (dense.boxes == [0, 16, 0, 16]).all()
+    assert found.are_parts(inputs.shape)
+    assert not dense.are_parts(inputs.shape)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from idc_core.errors import UnsupportedOperationError
 from idc_core.experiments.ablation import ablate
 from idc_core.experiments.random_neurons import seeds_of_draws
 from idc_core.importance.ranking import extremes, sample_inputs
+from idc_core.store import notes
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
@@ -89,7 +91,7 @@ def test_finding_says_what_the_important_neurons_carry_and_what_silencing_them_c
 
 
 def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
-    app = open_page("neurons")
+    app = open_page("neurons", tab="ranking")
     drawn = chart(app, "Of the first 6 neurons by cumulative relevance, also first by absolute relevance: ")
     assert "of as many random neurons" in alternatives(app)[0]
     assert first_column(app) == str(view.analysis.important[0])
@@ -105,7 +107,7 @@ def test_ranking_beside_another_ranking_and_the_activation(open_page, view):
 
 
 def test_address_opens_the_same_rankings(open_page):
-    app = open_page("neurons", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
+    app = open_page("neurons", tab="ranking", rank="Class 3", **{"ranked-beside": "Gradient times input"}, neuron="7")
     assert not app.exception
     assert "by class 3, also first by gradient times input: " in alternatives(app)[0]
     assert "Neuron 7, highest activation" in words(app)
@@ -124,7 +126,7 @@ def test_address_opens_the_same_rankings(open_page):
     ],
 )
 def test_every_method_ranks_the_neurons(open_page, view, method):
-    app = open_page("neurons", rank=METHODS[method].label)
+    app = open_page("neurons", tab="ranking", rank=METHODS[method].label)
     assert not app.exception
     assert not app.error
     inputs = view.train.inputs[sample_inputs(view.train, rankings.SAMPLE)]
@@ -157,11 +159,58 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
 
 
 def test_chosen_classes_stand_beside_the_ranking(open_page):
-    app = open_page("neurons", classes="3")
+    app = open_page("neurons", tab="ranking", classes="3")
     assert app.selectbox(key="ranked-beside").value == "group-3"
-    app = open_page("neurons", classes="3,5")
+    app = open_page("neurons", tab="ranking", classes="3,5")
     assert app.selectbox(key="ranked-beside").value == "chosen"
     assert not app.exception
+
+
+def drawn_cards(app) -> list[dict]:
+    """The cards that the page draws last."""
+    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component") if '"cards"' in one.proto.json]
+    return drawn[-1]["cards"]
+
+
+def test_cards_show_the_tests_with_most_relevance_and_what_silencing_changes(open_page, view):
+    app = open_page("neurons")
+    assert not app.exception
+    cards = drawn_cards(app)
+    assert [card["neuron"] for card in cards] == view.analysis.important.tolist()
+    relevance = view.test_traces.relevance["fc2"]
+    shares = relevance / np.abs(relevance).sum(1, keepdims=True)
+    for card in cards:
+        tests = [int(one) for one in re.findall(r'data-test="(\d+)"', card["picture"])]
+        assert tests == view.test.ids[np.argsort(-shares[:, card["neuron"]], kind="stable")[:8]].tolist()
+    assert "accuracy without it" in cards[0]["picture"]
+    assert "\u2013</text>" not in cards[0]["picture"], "what silencing changes is there"
+    assert not [one for one in app.segmented_control if one.key == "card-part"], "dense neurons look at whole inputs"
+    active = drawn_cards(open_page("neurons", layer="conv2", **{"card-by": "activation", "card-part": "whole"}))
+    deep = open_view(Setup("lenet5-digits", "digits", "conv2", 6, ())).test_traces.activations["conv2"]
+    best = deep[:, active[0]["neuron"]].argmax()
+    assert f'data-test="{view.test.ids[best]}"' in active[0]["picture"]
+
+
+def test_atlas_leafs_through_the_layer_in_its_order(open_page, view):
+    app = open_page("neurons", tab="atlas", **{"atlas-order": "number", "atlas-page": "1"})
+    assert not app.exception
+    assert [card["neuron"] for card in drawn_cards(app)] == list(range(25, 50))
+    app.segmented_control(key="atlas-shown").set_value("named").run()
+    assert "No neuron has a name yet" in words(app)
+
+
+def test_a_name_is_kept_and_shown_wherever_the_neuron_is_named(open_page, view, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    app = open_page("neurons", tab="neuron", neuron="18")
+    app.text_input(key="neuron-name-18").set_value("loop <below>").run()
+    assert not app.exception
+    assert "loop &lt;below&gt;" in drawn_cards(app)[0]["picture"]
+    assert "neuron 18 (loop <below>), place 1 of 84" in app.selectbox(key="neuron-chosen").options
+    assert open_view(DEFAULT).neurons[0] == "neuron 18 (loop <below>)"
+    (note,) = notes.kept_notes()
+    assert (note.text, note.names, note.place["layer"]) == ("loop <below>", True, "fc2")
+    app.text_input(key="neuron-name-18").set_value("").run()
+    assert notes.kept_notes() == []
 
 
 def test_examples_are_the_tests_at_both_ends(open_page, view):
@@ -181,10 +230,12 @@ def test_choosing_a_neuron_selects_it_everywhere(open_page, view):
     app.selectbox(key="neuron-chosen").select(30).run()
     assert not app.exception
     assert app.query_params["neuron"] in ("30", ["30"])
+    (card,) = drawn_cards(app)
     means = [view.train_traces.relevance["fc2"][view.train.targets == one, 30].mean() for one in range(10)]
-    traces = chart(app, "Mean relevance of neuron 30 by class")["data"]
-    drawn = {number: height for trace in traces for number, height in zip(trace["x"], array(trace["y"]), strict=True)}
-    assert [drawn[number] for number in sorted(drawn)] == pytest.approx(means, rel=1e-5)
+    told = [
+        re.search(rf"<title>{one}: ([^<]*)</title>", card["picture"])[1].replace("\u2212", "-") for one in range(10)
+    ]
+    assert [float(one) for one in told] == pytest.approx(means, rel=1e-2, abs=1e-9)
     assert "neuron 30 is not one of them" in words(app)
 
 
@@ -196,7 +247,7 @@ def test_a_neuron_that_the_layer_has_not_is_passed_over(open_page, view):
 
 def test_selected_input_is_marked_among_the_tests(open_page, view):
     value = view.test_traces.activations["fc2"][417, 18]
-    assert f"; test 417 activates it at {value:.2f}" in words(open_page("neurons", input="417"))
+    assert f"; test 417 activates it at {value:.2f}" in words(open_page("neurons", tab="ranking", input="417"))
     marks = chart(
         open_page("neurons", tab="agreement", input="417"), "Relevance and activation of the important neurons"
     )
@@ -240,7 +291,7 @@ def test_classes_are_compared_when_asked_for(open_page):
 
 
 def test_pinned_setup_stands_beside(open_page):
-    app = open_page("neurons", pin="layer=fc1")
+    app = open_page("neurons", tab="ranking", pin="layer=fc1")
     assert not app.exception
     assert alternatives(app).count("Neurons by cumulative relevance") == 2
     assert "the 6 pinned ones" in words(app)

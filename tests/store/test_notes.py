@@ -121,4 +121,19 @@ def test_export_names_no_owner():
     one = write(owner="somebody")
     (row,) = json.loads(notes.notes_json([one]))
     assert row == {"name": one.name, "written": one.written, "subject": one.subject, "setup": one.setup,
-                   "text": one.text, "place": PLACE}  # fmt: skip
+                   "text": one.text, "place": PLACE, "names": False}  # fmt: skip
+
+
+def test_a_name_is_one_for_each_thing_and_person_and_an_empty_one_forgets_it():
+    place = {"model": "lenet5-digits", "layer": "fc2"}
+    notes.write_name("stroke", "neuron 3", "LeNet-5", place | {"neuron": "3"})
+    notes.write_name(" loop\nbelow ", "neuron 3", "LeNet-5", place | {"neuron": "3"})
+    notes.write_name("edge", "neuron 3", "LeNet-5", place | {"layer": "fc1", "neuron": "3"})
+    notes.write_name("cluster", "cluster 1 of neuron 4", "LeNet-5", place | {"neuron": "4", "cluster": "1"})
+    notes.write_note("A note is no name", "neuron 5", "LeNet-5", place | {"neuron": "5"})
+    assert notes.names_of("neuron", place) == {"3": "loop below"}
+    assert notes.names_of("cluster", place | {"neuron": "4"}) == {"1": "cluster"}
+    notes.write_name("x" * 99, "neuron 3", "LeNet-5", place | {"neuron": "3"}, owner="me", asker="me")
+    assert notes.names_of("neuron", place, "me") == {"3": "x" * notes.LONGEST_NAME}
+    notes.write_name("", "neuron 3", "LeNet-5", place | {"neuron": "3"}, owner="me", asker="me")
+    assert notes.names_of("neuron", place, "me") == {"3": "loop below"}

@@ -1,0 +1,75 @@
+// Cards of neurons, drawn by the server as SVG: a click tells what was clicked, a button saves a card as a picture.
+
+const SCALE = 2; // pixels of a PNG for one of the screen
+const MARGIN = 12;
+const drawn = new WeakMap();
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".cards");
+  const status = parentElement.querySelector(".status");
+  const content = JSON.stringify([data.cards, data.saved]);
+  if (drawn.get(root) !== content) {
+    root.replaceChildren(...data.cards.map((card) => draw(card, data, status)));
+    drawn.set(root, content);
+  }
+  for (const tile of root.querySelectorAll("rect[data-test]")) {
+    tile.classList.toggle("selected", Number(tile.dataset.test) === data.selected);
+  }
+  const choose = (event) => {
+    const part = event.target.closest?.("[data-test], [data-neuron], [data-clusters]");
+    if (!part || (event.key && event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    const [kind, value] = Object.entries(part.dataset)[0];
+    setTriggerValue("chosen", { kind, value: Number(value) });
+  };
+  root.onclick = choose;
+  root.onkeydown = choose;
+}
+
+function draw(card, data, status) {
+  const box = document.createElement("div");
+  box.className = "card";
+  box.setAttribute("role", "listitem");
+  box.innerHTML = card.picture;
+  if (!data.saved) return box;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "PNG";
+  button.title = "Save the card as a picture";
+  button.setAttribute("aria-label", `PNG: save the card of neuron ${card.neuron}`);
+  button.onclick = async (event) => {
+    event.stopPropagation();
+    status.textContent = "";
+    try {
+      download(await rastered(box.querySelector("svg"), data.ground), `${data.saved}-neuron-${card.neuron}.png`);
+    } catch (error) {
+      status.textContent = `Could not be saved: ${error.message}`;
+    }
+  };
+  box.append(button);
+  return box;
+}
+
+async function rastered(drawing, ground) {
+  const [width, height] = ["width", "height"].map((side) => Number(drawing.getAttribute(side)) + 2 * MARGIN);
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(drawing))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  canvas.width = SCALE * width;
+  canvas.height = SCALE * height;
+  const pen = canvas.getContext("2d");
+  pen.scale(SCALE, SCALE);
+  pen.fillStyle = ground;
+  pen.fillRect(0, 0, width, height);
+  pen.drawImage(image, MARGIN, MARGIN);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function download(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

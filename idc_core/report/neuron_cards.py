@@ -1,0 +1,209 @@
+"""What the cards of neurons show of an analysed network, for the dashboard and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idc_core.analysis.overview import shares
+from idc_core.base.progress import Progress
+from idc_core.figures import input_images
+from idc_core.figures.cards import Activations, Card, Classes, Tiles, cropped
+from idc_core.figures.input_texts import amount, glue, is_series, words_of
+from idc_core.importance.ranking import group_inputs, group_means, spread_evenly
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from idc_core.analysis.result import Analysis
+    from idc_core.coverage.cell_table import CellTable
+    from idc_core.datasets import Dataset
+    from idc_core.experiments.ablation import SilencedClasses
+    from idc_core.importance.examples import NeuronExamples
+    from idc_core.importance.maximisation import Measure
+    from idc_core.tracing.traces import Traces
+
+TESTS = 500
+"""Tests at most on which neurons are silenced."""
+
+
+class Analysed(Protocol):
+    """An analysed network and its tests, of which `chosen` are looked at; `table` holds their covered cells."""
+
+    @property
+    def train(self) -> Dataset: ...  # noqa: D102
+    @property
+    def test(self) -> Dataset: ...  # noqa: D102
+    @property
+    def train_traces(self) -> Traces: ...  # noqa: D102
+    @property
+    def test_traces(self) -> Traces: ...  # noqa: D102
+    @property
+    def analysis(self) -> Analysis: ...  # noqa: D102
+    @property
+    def chosen(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def table(self) -> CellTable: ...  # noqa: D102
+
+
+def examples_of(
+    of: Analysed, model: nn.Module, neurons: NDArray[np.int64], by: Measure, on_progress: Progress | None = None
+) -> NeuronExamples:
+    """Find the chosen tests in which neurons (m,) of the layer mattered most, and where in them."""
+    from idc_core.importance.examples import find_examples
+
+    return find_examples(
+        model,
+        of.test.inputs,
+        of.test_traces,
+        of.analysis.layer,
+        neurons,
+        of.chosen,
+        by=by,
+        padding=of.test.padding,
+        on_progress=on_progress,
+    )
+
+
+def silenced_of(
+    of: Analysed, model: nn.Module, neurons: NDArray[np.int64], on_progress: Progress | None = None
+) -> SilencedClasses:
+    """Measure what silencing each of some neurons (m,) changes for each class, on some of the chosen tests."""
+    from idc_core.experiments.ablation import silence_each
+
+    places = of.chosen[spread_evenly(len(of.chosen), TESTS)]
+    groups, labels = group_inputs(of.test)
+    inputs, targets = of.test.inputs[places], of.test.targets[places]
+    return silence_each(
+        model,
+        inputs,
+        targets,
+        of.analysis.layer,
+        neurons,
+        groups[places],
+        len(labels),
+        task=of.test.task,
+        on_progress=on_progress,
+    )
+
+
+def make_cards(
+    of: Analysed,
+    examples: NeuronExamples,
+    silenced: SilencedClasses | None = None,
+    *,
+    names: Mapping[int, str] | None = None,
+    hypotheses: Mapping[int, str] | None = None,
+    whole: bool = False,
+    small: bool = False,
+) -> list[Card]:
+    """Put together the cards of neurons.
+
+    Parameters
+    ----------
+    of : Analysed
+    examples : NeuronExamples
+        Of the neurons, in their order.
+    silenced : SilencedClasses, optional
+        Of at least these neurons; without it the change per class is left empty.
+    names, hypotheses : mapping, optional
+        What a person calls neurons, and a sentence on the best hypothesis, by number.
+    whole : bool
+        Show inputs whole, not cropped.
+    small : bool
+        Leave out activations and classes.
+
+    Returns
+    -------
+    list of Card
+    """
+    classes = _classes(of, examples.neurons, silenced) if not small else lambda neuron: None
+    return [
+        Card(
+            neuron=neuron,
+            share=shares(of.analysis.importance, np.array([neuron]))[0],
+            tiles=_tiles(of, examples, column, whole),
+            name=(names or {}).get(neuron, ""),
+            activations=None if small else _activations(of, neuron),
+            classes=classes(neuron),
+            hypothesis=(hypotheses or {}).get(neuron, ""),
+        )
+        for column, neuron in enumerate(examples.neurons.tolist())
+    ]
+
+
+def _tiles(of: Analysed, examples: NeuronExamples, column: int, whole: bool) -> Tiles:
+    """Return the tests of a neuron in which it mattered, cropped to what it looks at."""
+    rows = examples.shown(column)
+    positions, boxes = examples.positions[rows, column], examples.boxes[rows, column]
+    test = of.test
+    said = [
+        _said(of, int(place), float(value))
+        for place, value in zip(positions, examples.values[rows, column], strict=True)
+    ]
+    numbers = test.ids[positions].tolist()
+    if not len(rows):
+        return Tiles((), ())
+    inputs = np.asarray(test.inputs[positions])
+    if inputs.ndim == 4:
+        return Tiles(numbers, said, cropped(inputs, boxes, whole=whole))
+    if is_series(test):
+        cut = [one if whole else one[:, box[2] : box[3]] for one, box in zip(inputs, boxes, strict=True)]
+        return Tiles(numbers, said, input_images.lines(np.stack(cut)))
+    return Tiles(numbers, said, words=[_split(test, one, box) for one, box in zip(inputs, boxes, strict=True)])
+
+
+def _split(test: Dataset, tokens: NDArray[np.generic], box: NDArray[np.int64]) -> tuple[str, str, str]:
+    """Return a text before what a neuron looks at, that, and the rest."""
+    words, between = words_of(test, tokens), glue(test)
+    parts = words[: box[2]], words[box[2] : box[3]], words[box[3] :]
+    before, inside, after = (
+        " ".join(between.join(part).split()) if between == " " else between.join(part) for part in parts
+    )
+    return before + (between if before else ""), inside, (between if after else "") + after
+
+
+def _said(of: Analysed, position: int, value: float) -> str:
+    """Say what a test is, what the network says of it, and how much it matters to the neuron."""
+    test, analysis = of.test, of.analysis
+    if test.class_names:
+        true, predicted = (
+            test.class_names[int(test.targets[position])],
+            of.train.class_names[analysis.predictions[position]],
+        )
+    else:
+        true = amount(test, float(test.targets[position]), unit=False)
+        predicted = amount(test, float(analysis.confidence[position]))
+    return f"Test {test.ids[position]}: {true}, predicted {predicted}; {value:.3g}"
+
+
+def _activations(of: Analysed, neuron: int) -> Activations:
+    """Return a neuron's activations, with its clusters where it is important."""
+    analysis = of.analysis
+    values = of.train_traces.activations[analysis.layer][:, neuron]
+    ranks = np.flatnonzero(analysis.important == neuron)
+    if not len(ranks):
+        return Activations(values, np.zeros(0), None, ())
+    rank, clusters = int(ranks[0]), analysis.clusters[int(ranks[0])]
+    cells = np.bincount(of.table.cells[:, rank], minlength=clusters.k)
+    return Activations(values, clusters.boundaries, clusters.silhouettes.get(clusters.k), tuple(cells.tolist()))
+
+
+def _classes(of: Analysed, neurons: NDArray[np.int64], silenced: SilencedClasses | None) -> Callable[[int], Classes]:
+    """Return what gives a neuron's relevance, and the change when it is silenced, for every class."""
+    groups, labels = group_inputs(of.train)
+    relevance = group_means(of.train_traces.relevance[of.analysis.layer][:, neurons], groups, len(labels))
+    is_classifier = of.test.task == "classification"
+    measure = "accuracy without it (%)" if is_classifier else "error without it (%)"
+
+    def of_neuron(neuron: int) -> Classes:
+        change = np.full(len(labels), np.nan)
+        if silenced is not None and silenced.change.shape[1] == len(labels):
+            change = 100 * silenced.change[int(np.flatnonzero(silenced.neurons == neuron)[0])]
+            change = change if is_classifier else change / silenced.before
+        return Classes(labels, relevance[int(np.flatnonzero(neurons == neuron)[0])], change, measure)
+
+    return of_neuron

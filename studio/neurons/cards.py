@@ -1,0 +1,187 @@
+"""Cards of neurons: one per important neuron, and the atlas of the whole layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+
+from idc_core.errors import CancelledError
+from idc_core.figures.palette import palette
+from studio.jobs.results import View
+from studio.neurons import card_data
+from studio.shell import tabs
+from studio.shell.pages import go_to
+from studio.state.choices import choose_one
+from studio.state.selection import select, selected
+from studio.text import plural
+from studio.widgets import layout
+from studio.widgets.charts import component
+from studio.widgets.gallery import select_or_drop
+
+if TYPE_CHECKING:
+    from idc_core.importance.examples import NeuronExamples
+    from idc_core.importance.maximisation import Measure
+    from idc_core.importance.ranking import Ranking
+
+_MEASURES: dict[Measure, str] = {"relevance": "Relevance", "activation": "Activation"}
+_PARTS = {"crop": "Cropped", "whole": "Whole"}
+
+_A_PAGE, _SMALL_A_PAGE = 6, 25
+"""Cards that are shown together, and small ones."""
+
+_BUTTONS = 6
+"""Pages up to which each has a button."""
+
+_SHOWN = {"all": "All", "important": "Important", "named": "Named"}
+_ORDERS = {"rank": "Rank", "number": "Number"}
+
+_cards = component("idc_cards", "cards", "cards")
+
+
+def draw(view: View) -> None:
+    """Show a card per important neuron."""
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    with controls:
+        by = _choose_measure("card")
+    neurons = _page("cards-page", view.analysis.important, _A_PAGE)
+    whole = _choose_part("card", controls, view, card_data.find_examples(view, neurons, by))
+    draw_cards(view, neurons, by, whole=whole, key="cards")
+    layout.how_to_read(
+        f"Top: the tests with most {by} of the neuron, cropped to what it looks at. Dotted: boundaries between "
+        "clusters. Bars: mean relevance per true class, red for the prediction, blue against. Click a test to select "
+        "it, a title to open the neuron."
+    )
+    layout.computed(
+        view,
+        "Tests are ranked by relevance that flows from the predicted class's score, summed over positions and divided "
+        "by the absolute relevance of all neurons of the layer (relevance maximisation; Achtibat et al., From "
+        "attribution maps to human-understandable explanations through concept relevance propagation, Nature Machine "
+        "Intelligence 2023). A crop is the receptive field of the position with most relevance. Accuracy without a "
+        "neuron is measured on up to 500 tests.",
+    )
+
+
+def draw_cards(view: View, neurons: NDArray[np.int64], by: Measure, *, whole: bool, key: str) -> None:
+    """Draw cards: at once, and again with what silencing changes when that is measured."""
+    examples = card_data.find_examples(view, neurons, by)
+    place = st.empty()
+    if not card_data.is_silenced(view, neurons):
+        with place:
+            _show(
+                view,
+                card_data.drawn(view, examples, by, whole=whole, dark=layout.is_dark()),
+                f"{key}-first",
+                saved=True,
+            )
+    try:
+        silenced = card_data.silence(view, neurons)
+    except CancelledError:
+        return
+    with place:
+        cards = card_data.drawn(view, examples, by, silenced, whole=whole, dark=layout.is_dark())
+        _show(view, cards, key, saved=True)
+
+
+def draw_atlas(view: View, ranking: Ranking) -> None:
+    """Show all neurons of the layer as small cards."""
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    with controls:
+        by = _choose_measure("atlas")
+        order = choose_one(
+            st.segmented_control, "Order", _ORDERS, "rank", "atlas-order", required=True, help="Default by rank."
+        )
+        shown = choose_one(
+            st.segmented_control, "Show", _SHOWN, "all", "atlas-shown", required=True, help="Default all neurons."
+        )
+    neurons = ranking.order if order == "rank" else np.arange(len(ranking.values))
+    if shown != "all":
+        kept = view.analysis.important if shown == "important" else list(view.names)
+        neurons = neurons[np.isin(neurons, kept)]
+    if not len(neurons):
+        st.caption("No neuron has a name yet. Open one and name it.")
+        return
+    neurons = _page("atlas-page", neurons, _SMALL_A_PAGE)
+    examples = card_data.find_examples(view, neurons, by)
+    whole = _choose_part("atlas", controls, view, examples)
+    _show(view, card_data.drawn(view, examples, by, whole=whole, small=True, dark=layout.is_dark()), "atlas")
+    layout.computed(view, "Per cent: share of the layer's positive relevance over all training inputs.")
+
+
+def _choose_measure(key: str) -> Measure:
+    """Choose by what tests are ranked."""
+    return choose_one(
+        st.segmented_control,
+        "Tests by",
+        _MEASURES,
+        "relevance",
+        f"{key}-by",
+        required=True,
+        help="Relevance: where the neuron contributed most to the prediction. Activation: where it was most active. "
+        "Default relevance.",
+    )
+
+
+def _choose_part(key: str, place: DeltaGenerator, view: View, examples: NeuronExamples) -> bool:
+    """Choose whether inputs are shown whole, where neurons look at parts of them."""
+    if not examples.are_parts(view.test.inputs.shape):
+        return False
+    with place:
+        part = choose_one(
+            st.segmented_control,
+            "Inputs",
+            _PARTS,
+            "crop",
+            f"{key}-part",
+            required=True,
+            help="Cropped to what the neuron looks at, or whole. Default cropped.",
+        )
+    return part == "whole"
+
+
+def _page(key: str, neurons: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Let a person leaf through neurons; return those of the open page."""
+    pages = -(-len(neurons) // most)
+    if pages < 2:
+        return neurons
+    names = {page: f"{1 + page * most}\u2013{min(len(neurons), (page + 1) * most)}" for page in range(pages)}
+    many = pages > _BUTTONS
+    draw: Any = st.selectbox if many else st.segmented_control
+    page = choose_one(
+        draw,
+        f"Of {plural(len(neurons), 'neuron')}",
+        names,
+        0,
+        key,
+        help="Which neurons are shown. Default the first.",
+        **({"width": 160} if many else {"required": True}),
+    )
+    return neurons[page * most : (page + 1) * most]
+
+
+def _show(view: View, cards: Sequence[dict[str, object]], key: str, *, saved: bool = False) -> None:
+    """Show cards; a click selects a test, opens a neuron, or leads to its cells."""
+
+    def tell() -> None:
+        chosen = st.session_state[key].chosen
+        kind, value = chosen["kind"], int(chosen["value"])
+        if kind == "test":
+            select_or_drop(value)
+        elif kind == "neuron":
+            select(neuron=value)
+            tabs.open_at("neurons", "neuron")
+        else:
+            select(neuron=value)
+            go_to("coverage")
+
+    data = {
+        "cards": list(cards),
+        "selected": selected().input,
+        "saved": f"idc-{view.setup.model}-{view.setup.layer}" if saved else "",
+        "ground": palette(layout.is_dark()).ground,
+    }
+    _cards(key=key, data=data, on_chosen_change=tell)
