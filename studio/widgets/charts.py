@@ -86,10 +86,10 @@ def chart(
     `scale` is a key of `_SCALES`, the default of an axis whose scale can be switched; `build` is then also called with
     whether it is logarithmic.
     """
-<<<<<<< HEAD
     clickable, file = clicked is not None, exports.stem(key, view.setup)
+    names = tuple(view.names.items())
     if not scale:
-        figure, drawn = _figure(key, view.setup, depends, is_dark(), clickable, build)
+        figure, drawn = _figure(key, view.setup, (depends, names), is_dark(), clickable, build)
         _draw(key, drawn, alt, clicked, modes, more)
         _save_row(key, file, alt, read, _in_either(figure, build), (view.line,), table)
         return
@@ -97,22 +97,8 @@ def chart(
     place = st.container()
     built: list[_Themed] = []
     log = _save_row(key, file, alt, read, lambda dark: built[0](dark), (view.line,), table, scale) == "log"
-    figure, drawn = _figure(key, view.setup, (depends, log), is_dark(), clickable, lambda dark: build(dark, log))
-    built.append(_in_either(figure, lambda dark: build(dark, log)))
-=======
-    clickable, names = clicked is not None, tuple(view.names.items())
-    if not scale:
-        figure, drawn = _figure(key, view.setup, (depends, names), is_dark(), clickable, build)
-        plot(key, figure, alt, read, (view.line,), clicked, modes, drawn, table, more, view.setup)
-        return
-    # The switch is among the buttons below the chart, and read before the chart is built.
-    place = st.container()
-    built: list[go.Figure] = []
-    file = exports.stem(key, view.setup)
-    log = _save_row(key, file, alt, read, lambda: built[0], (view.line,), table, scale) == "log"
     figure, drawn = _figure(key, view.setup, (depends, names, log), is_dark(), clickable, lambda dark: build(dark, log))
-    built.append(figure)
->>>>>>> 5f66e126 (Cards of neurons: the tests with most relevance, cropped to what the neuron looks at, its clusters, relevance per class and what silencing it changes; an atlas of the layer; names that a person gives; compared with zennit-crp)
+    built.append(_in_either(figure, lambda dark: build(dark, log)))
     with place:
         _draw(key, drawn, alt, clicked, modes, more)
 
