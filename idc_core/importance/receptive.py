@@ -33,7 +33,7 @@ class Fields:
     height, width : int
         Of the input.
     before : int
-        Tokens before the first patch, which look at the whole input.
+        Tokens before the first patch, whose boxes are as those of the first.
     """
 
     rows: NDArray[np.int64]
@@ -118,17 +118,16 @@ def receptive_fields(model: nn.Module, layer: str, like: NDArray[Any]) -> Fields
     shape = next(trace(model, like[None], [layer])).activations[layer].shape
     everything = np.array([[0, height]]), np.array([[0, width]])
     neurons = axis_in(len(shape), axis) if len(shape) > 1 else 1
-    if len(shape) == 3 and neurons == 2:
-        grid = patch_grid(shape[1], height, width)
-        if grid is None:
-            return Fields(*everything, height, width, shape[1])
-        rows, columns, before = grid
-        return Fields(_parts(height, rows), _parts(width, columns), height, width, before)
-    if len(shape) != like.ndim + 1 or neurons != 1:
-        return Fields(*everything, height, width)
-    across = _lines(model, layer, like, like.ndim - 1)
-    down = _lines(model, layer, like, 1) if like.ndim == 3 else everything[0]
-    return Fields(down, across, height, width)
+    if len(shape) == like.ndim + 1 and neurons == 1:
+        across = _lines(model, layer, like, like.ndim - 1)
+        down = _lines(model, layer, like, 1) if like.ndim == 3 else everything[0]
+        return Fields(down, across, height, width)
+    tokens = int(np.prod(shape[1:])) // shape[neurons] if len(shape) > 1 else 1
+    grid = patch_grid(tokens, height, width) if like.ndim == 3 else None
+    if grid is None:
+        return Fields(*everything, height, width, tokens)
+    rows, columns, before = grid
+    return Fields(_parts(height, rows), _parts(width, columns), height, width, before)
 
 
 def _parts(extent: int, count: int) -> NDArray[np.int64]:

@@ -37,33 +37,72 @@ _A_PAGE, _SMALL_A_PAGE = 6, 25
 _BUTTONS = 6
 """Pages up to which each has a button."""
 
-_SHOWN = {"all": "All", "important": "Important", "named": "Named"}
+_SHOWN = {"important": "Important", "all": "All", "named": "Named"}
 _ORDERS = {"rank": "Rank", "number": "Number"}
 
 _cards = component("idc_cards", "cards", "cards")
 
 
-def draw(view: View) -> None:
-    """Show a card per important neuron."""
+def draw(view: View, ranking: Ranking) -> None:
+    """Show a card per important neuron, or small ones of all neurons of the layer."""
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
-        by = _choose_measure("card")
-    neurons = _page("cards-page", view.analysis.important, _A_PAGE)
-    whole = _choose_part("card", controls, view, card_data.find_examples(view, neurons, by))
-    draw_cards(view, neurons, by, whole=whole, key="cards")
-    layout.how_to_read(
-        f"Top: the tests with most {by} of the neuron, cropped to what it looks at. Dotted: boundaries between "
-        "clusters. Bars: mean relevance per true class, red for the prediction, blue against. Click a test to select "
-        "it, a title to open the neuron."
-    )
+        shown, by = _choose_neurons(), _choose_measure()
+    small = shown != "important"
+    neurons = view.analysis.important if not small else _atlas(view, ranking, shown, controls)
+    if not len(neurons):
+        st.caption("No neuron has a name yet. Open one and name it.")
+        return
+    neurons = _page(neurons, _SMALL_A_PAGE if small else _A_PAGE)
+    examples = card_data.find_examples(view, neurons, by)
+    whole = _choose_part(controls, view, examples)
+    if small:
+        _show(view, card_data.drawn(view, examples, by, whole=whole, small=True, dark=layout.is_dark()), "atlas")
+    else:
+        draw_cards(view, neurons, by, whole=whole, key="cards")
+        layout.how_to_read(
+            f"Top: the tests with most {by} of the neuron, cropped to what it looks at. Dotted: boundaries between "
+            "clusters. Bars: mean relevance per true class, red for the prediction, blue against. Click a test to "
+            "select it, a title to open the neuron."
+        )
     layout.computed(
         view,
         "Tests are ranked by relevance that flows from the predicted class's score, summed over positions and divided "
         "by the absolute relevance of all neurons of the layer (relevance maximisation; Achtibat et al., From "
         "attribution maps to human-understandable explanations through concept relevance propagation, Nature Machine "
         "Intelligence 2023). A crop is the receptive field of the position with most relevance. Accuracy without a "
-        "neuron is measured on up to 500 tests.",
+        "neuron is measured on up to 500 tests. Per cent behind a title: share of the layer's positive relevance.",
     )
+
+
+def _choose_neurons() -> str:
+    """Choose which neurons are shown."""
+    return choose_one(
+        st.segmented_control,
+        "Neurons",
+        _SHOWN,
+        "important",
+        "card-shown",
+        required=True,
+        help="The important neurons on one card each, or all of the layer, or those that you named, on small cards. "
+        "Default Important.",
+    )
+
+
+def _atlas(view: View, ranking: Ranking, shown: str, place: DeltaGenerator) -> NDArray[np.int64]:
+    """Return all neurons of the layer, or the named ones, in the order that is chosen."""
+    with place:
+        order = choose_one(
+            st.segmented_control,
+            "Order",
+            _ORDERS,
+            "rank",
+            "card-order",
+            required=True,
+            help="By the ranking above, or by number. Default Rank.",
+        )
+    neurons = ranking.order if order == "rank" else np.arange(len(ranking.values))
+    return neurons[np.isin(neurons, list(view.names))] if shown == "named" else neurons
 
 
 def draw_cards(view: View, neurons: NDArray[np.int64], by: Measure, *, whole: bool, key: str) -> None:
@@ -87,46 +126,21 @@ def draw_cards(view: View, neurons: NDArray[np.int64], by: Measure, *, whole: bo
         _show(view, cards, key, saved=True)
 
 
-def draw_atlas(view: View, ranking: Ranking) -> None:
-    """Show all neurons of the layer as small cards."""
-    controls = st.container(horizontal=True, vertical_alignment="bottom")
-    with controls:
-        by = _choose_measure("atlas")
-        order = choose_one(
-            st.segmented_control, "Order", _ORDERS, "rank", "atlas-order", required=True, help="Default by rank."
-        )
-        shown = choose_one(
-            st.segmented_control, "Show", _SHOWN, "all", "atlas-shown", required=True, help="Default all neurons."
-        )
-    neurons = ranking.order if order == "rank" else np.arange(len(ranking.values))
-    if shown != "all":
-        kept = view.analysis.important if shown == "important" else list(view.names)
-        neurons = neurons[np.isin(neurons, kept)]
-    if not len(neurons):
-        st.caption("No neuron has a name yet. Open one and name it.")
-        return
-    neurons = _page("atlas-page", neurons, _SMALL_A_PAGE)
-    examples = card_data.find_examples(view, neurons, by)
-    whole = _choose_part("atlas", controls, view, examples)
-    _show(view, card_data.drawn(view, examples, by, whole=whole, small=True, dark=layout.is_dark()), "atlas")
-    layout.computed(view, "Per cent: share of the layer's positive relevance over all training inputs.")
-
-
-def _choose_measure(key: str) -> Measure:
+def _choose_measure() -> Measure:
     """Choose by what tests are ranked."""
     return choose_one(
         st.segmented_control,
         "Tests by",
         _MEASURES,
         "relevance",
-        f"{key}-by",
+        "card-by",
         required=True,
         help="Relevance: where the neuron contributed most to the prediction. Activation: where it was most active. "
-        "Default relevance.",
+        "Default Relevance.",
     )
 
 
-def _choose_part(key: str, place: DeltaGenerator, view: View, examples: NeuronExamples) -> bool:
+def _choose_part(place: DeltaGenerator, view: View, examples: NeuronExamples) -> bool:
     """Choose whether inputs are shown whole, where neurons look at parts of them."""
     if not examples.are_parts(view.test.inputs.shape):
         return False
@@ -136,14 +150,14 @@ def _choose_part(key: str, place: DeltaGenerator, view: View, examples: NeuronEx
             "Inputs",
             _PARTS,
             "crop",
-            f"{key}-part",
+            "card-part",
             required=True,
-            help="Cropped to what the neuron looks at, or whole. Default cropped.",
+            help="Cropped to what the neuron looks at, or whole. Default Cropped.",
         )
     return part == "whole"
 
 
-def _page(key: str, neurons: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _page(neurons: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Let a person leaf through neurons; return those of the open page."""
     pages = -(-len(neurons) // most)
     if pages < 2:
@@ -156,8 +170,8 @@ def _page(key: str, neurons: NDArray[np.int64], most: int) -> NDArray[np.int64]:
         f"Of {plural(len(neurons), 'neuron')}",
         names,
         0,
-        key,
-        help="Which neurons are shown. Default the first.",
+        "card-page",
+        help=f"Which neurons are shown. Default {names[0]}.",
         **({"width": 160} if many else {"required": True}),
     )
     return neurons[page * most : (page + 1) * most]

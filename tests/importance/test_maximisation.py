@@ -153,6 +153,7 @@ def test_fields_of_dense_layers_tokens_and_large_pictures():
     patches = receptive_fields(Tokens(), "mix", pictures(1)[0])
     assert patches.before == 1
     assert patches.size == (4, 4)
+    assert receptive_fields(Tokens(), "cut", pictures(1)[0]).boxes(np.array([1])).tolist() == [[0, 4]]
     assert patches.boxes(np.array([0, 1, 2, 16])).tolist() == [[0, 0], [0, 0], [0, 4], [12, 12]]
     large = receptive_fields(
         nn.Sequential(nn.Conv2d(1, 1, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten()), "0", pictures(1, 80)[0]

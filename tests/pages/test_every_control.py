@@ -15,7 +15,7 @@ from tests.pages.reading import RETRAINED, TABS, read_page
 CHOICES = ("selectbox", "multiselect", "button_group", "toggle", "checkbox", "radio", "select_slider")
 NUMBERS = ("slider", "number_input")
 TEXTS = ("text_input", "text_area", "file_uploader", "date_input", "time_input", "color_picker")
-CHARTS = ("plotly_chart", "echarts_chart", "vega_lite_chart", "idc_learn_network")
+CHARTS = ("plotly_chart", "echarts_chart", "vega_lite_chart", "idc_learn_network", "idc_cards")
 
 DEPENDS = {
     "neuron-chosen": "the most important one",

@@ -192,10 +192,10 @@ def test_cards_show_the_tests_with_most_relevance_and_what_silencing_changes(ope
 
 
 def test_atlas_leafs_through_the_layer_in_its_order(open_page, view):
-    app = open_page("neurons", tab="atlas", **{"atlas-order": "number", "atlas-page": "1"})
+    app = open_page("neurons", **{"card-shown": "all", "card-order": "number", "card-page": "1"})
     assert not app.exception
     assert [card["neuron"] for card in drawn_cards(app)] == list(range(25, 50))
-    app.segmented_control(key="atlas-shown").set_value("named").run()
+    app.segmented_control(key="card-shown").set_value("named").run()
     assert "No neuron has a name yet" in words(app)
 
 
