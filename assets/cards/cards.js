@@ -41,7 +41,7 @@ function draw(card, data, status) {
     event.stopPropagation();
     status.textContent = "";
     try {
-      download(await rastered(box.querySelector("svg"), data.ground), `${data.saved}-neuron-${card.neuron}.png`);
+      download(await rastered(box.querySelector("svg"), data.ground), `${data.saved.replace("{}", card.neuron)}.png`);
     } catch (error) {
       status.textContent = `Could not be saved: ${error.message}`;
     }

@@ -19,7 +19,7 @@ from studio.shell.pages import go_to
 from studio.state.choices import choose_one
 from studio.state.selection import select, selected
 from studio.text import plural
-from studio.widgets import layout
+from studio.widgets import exports, layout
 from studio.widgets.charts import component
 from studio.widgets.gallery import select_or_drop
 
@@ -195,7 +195,7 @@ def _show(view: View, cards: Sequence[dict[str, object]], key: str, *, saved: bo
     data = {
         "cards": list(cards),
         "selected": selected().input,
-        "saved": f"idc-{view.setup.model}-{view.setup.layer}" if saved else "",
+        "saved": exports.stem("neuron-{}", view.setup) if saved else "",
         "ground": palette(layout.is_dark()).ground,
     }
     _cards(key=key, data=data, on_chosen_change=tell)
