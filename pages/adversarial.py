@@ -17,6 +17,7 @@ PAGE = PageEntry(
     ":material/bolt:",
     "What do attacks reveal that the tests do not?",
     "Attacks on correctly classified tests: success, size of the change, change of relevance, and added cells.",
+    section="Challenge",
     place=110,
     tabs={
         "inputs": "Inputs",

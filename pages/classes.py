@@ -20,7 +20,7 @@ PAGE = PageEntry(
     ":material/balance:",
     "Which classes does it confuse, and for whom is it unfair?",
     "Confusion matrix, recall, precision; pairs with similar activations, bias, your own predictions, groups.",
-    place=150,
+    place=80,
     tabs={"matrix": "Confusion matrix", "pairs": "Pairs", "pair": "One pair", "bias": "Bias", "remedy": "Remedy"},
     controls={"pair-shown": "pair", "third": "bias", "pairs-shown": "pairs", "pair": "pairs"},
     needs=(

@@ -14,7 +14,7 @@ PAGE = PageEntry(
     ":material/bar_chart:",
     "What clusters does each important neuron have?",
     "One histogram per neuron with its clusters, the choice of their number, and example inputs.",
-    place=70,
+    place=50,
     tabs={
         "histograms": "Histograms",
         "number": "Number of clusters",

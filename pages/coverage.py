@@ -14,7 +14,7 @@ PAGE = PageEntry(
     ":material/grid_on:",
     "Which combinations of clusters do the tests reach?",
     "The grid of combinations, its growth with the tests, the smallest set of tests, and empty cells to fill.",
-    place=80,
+    place=60,
     tabs={
         "grid": "Grid",
         "growth": "Growth and what is left",

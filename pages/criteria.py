@@ -16,6 +16,7 @@ PAGE = PageEntry(
     ":material/compare_arrows:",
     "Do other coverage criteria agree with IDC?",
     "Other coverage criteria compared with IDC, their agreement, and test prioritisation by each.",
+    section="Compare",
     place=140,
     tabs={"scores": "Scores", "agreement": "Agreement", "growth": "Growth", "prioritisation": "Prioritisation"},
     controls={"over": "agreement", "coefficient": "agreement", "order": "prioritisation", "suites": "scores"},

@@ -15,7 +15,8 @@ PAGE = PageEntry(
     ":material/call_split:",
     "Where do similar models disagree?",
     "Search for inputs on which networks for one task disagree, so that at least one is wrong.",
-    place=120,
+    section="Compare",
+    place=130,
     tabs={"found": "Disagreements", "steps": "Search progress", "gain": "What they add", "retraining": "Retraining"},
     controls={"measured": "gain", "retrain": "retraining"},
     needs=(

@@ -28,7 +28,7 @@ PAGE = PageEntry(
     ":material/psychology:",
     "Do neurons mean something I can name?",
     "Which neurons correlate with classes, shapes, words or grammar rules, how strongly, and where.",
-    place=160,
+    place=90,
     tabs={"map": "Map", "unit": "One neuron", "important": "Important neurons", "epochs": "Epochs", "sql": "SQL"},
     controls={
         "verify": "unit",

@@ -17,7 +17,7 @@ PAGE = PageEntry(
     ":material/layers:",
     "Where in the network are the tests weak?",
     "Coverage of every layer, for several m and test sets. Click a square to open it.",
-    place=90,
+    place=70,
     tabs={"coverage": "Coverage of every layer", "network": "Drawing of the network"},
 )
 

@@ -9,6 +9,7 @@ PAGE = PageEntry(
     ":material/school:",
     "How does it work?",
     "The method on a network of ten neurons with weights to drag, in six short chapters.",
+    section="Start",
     place=20,
     setup="none",
     tabs={

@@ -15,7 +15,8 @@ PAGE = PageEntry(
     ":material/folder_open:",
     "Which networks and data are mine?",
     "Your own networks, data and test sets: add them from files, check them, open them in the studio.",
-    place=30,
+    section="Mine",
+    place=150,
     setup="none",
     selects=("entry",),
 )

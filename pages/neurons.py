@@ -15,7 +15,7 @@ PAGE = PageEntry(
     ":material/hub:",
     "Which neurons decide, and do they really?",
     "A card per neuron: tests in which it matters, activations, classes; rankings, and the effect of silencing.",
-    place=60,
+    place=40,
     tabs={
         "cards": "Cards",
         "ranking": "Ranking",

@@ -14,6 +14,7 @@ PAGE = PageEntry(
     ":material/home:",
     "What do these tests not cover?",
     "The result for this setup at a glance, and where to look next.",
+    section="Start",
     place=10,
     setup="snapshot",
 )

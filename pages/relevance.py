@@ -15,7 +15,7 @@ PAGE = PageEntry(
     ":material/visibility:",
     "Which part of the input decided?",
     "Heatmaps of one test for any class and method, and relevance layer by layer.",
-    place=50,
+    place=30,
     tabs={
         "test": "One test",
         "layers": "Layer by layer",

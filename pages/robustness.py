@@ -16,7 +16,8 @@ PAGE = PageEntry(
     ":material/fitness_center:",
     "Does training on what was missing help?",
     "The network retrained with inputs that raise IDC, with equally many random inputs, and with none.",
-    place=130,
+    section="Challenge",
+    place=120,
     tabs={"curves": "Accuracy", "differences": "Differences", "added": "Added inputs"},
     needs=(
         pictures(

@@ -10,7 +10,8 @@ PAGE = PageEntry(
     ":material/slideshow:",
     "What do I want to show?",
     "Slides of one sentence and one chart each: collect them, order them, play them, save them as one file.",
-    place=45,
+    section="Mine",
+    place=145,
     setup="none",
 )
 

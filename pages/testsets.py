@@ -14,6 +14,7 @@ PAGE = PageEntry(
     ":material/science:",
     "Which additional tests are worth having?",
     "Noise, transforms, attacks, subsets and your own tests, compared by the cells that each adds.",
+    section="Challenge",
     place=100,
     tabs={"compare": "Compare", "overlap": "Overlap", "adding": "Inputs that add cells", "own": "Your suites"},
     controls={"shown": "adding", "cells-m": "adding", "pick": "adding"},

@@ -1,4 +1,4 @@
-// The search over pages, layers, neurons, tests, classes, criteria and terms, the list of shortcuts, and the address.
+// The search over pages, actions, what can be chosen, and terms, the list of shortcuts, and the address.
 
 const MOST = 12; // rows at a time
 
@@ -47,6 +47,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       return;
     }
     dialog.close();
+    const theme = entry.kind === "action" && entry.value.match(/^(Dark|Light) theme$/)?.[1];
+    if (theme) return paint(theme);
     setTriggerValue("chosen", { kind: entry.kind, value: entry.value });
   };
 
@@ -122,6 +124,12 @@ function tests({ tests, searchable }, text) {
   const more = tests.total > tests.entries.length ? `, the first ${tests.entries.length} are listed` : "";
   const total = tests.total === 1 ? "1 test" : `${tests.total.toLocaleString("en")} tests`;
   return tests.entries.map((entry) => ({ ...entry, reason: `${total} with “${text}”${more}.` }));
+}
+
+// Streamlit takes the theme that its own menu would keep, as the page is loaded.
+function paint(name) {
+  for (const path of new Set([location.pathname, "/"])) localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
+  location.reload();
 }
 
 function isWriting(event) {

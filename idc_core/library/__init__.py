@@ -9,11 +9,12 @@ from idc_core.library.contents import used
 from idc_core.library.entry import DataFacts, DataSettings, Entry, NetworkFacts, NetworkSettings, Stamp, plain_name
 from idc_core.library.opening import enter_all, hidden, interface, named, owners, remedy
 from idc_core.library.store import ENTRIES, delete, rename, replaced, share
-from idc_core.library.understanding import checked, connect, fitting, understand
+from idc_core.library.understanding import DataForm, checked, connect, fitting, understand
 
 __all__ = [
     "ENTRIES",
     "DataFacts",
+    "DataForm",
     "DataSettings",
     "Entry",
     "NetworkFacts",

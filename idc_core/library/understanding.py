@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
-from idc_core.datasets.dataset import content_fingerprint
+from idc_core.datasets.dataset import Task, content_fingerprint
 from idc_core.datasets.own import DataFile, OwnReader
 from idc_core.errors import DataError, ModelError
 from idc_core.library import store
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from idc_core.datasets.entry import DatasetEntry
 
 _TRIED = 2
+
+
+@dataclass(frozen=True)
+class DataForm:
+    """What of a data set tells whether a network fits it: plain values, which other processes can be sent."""
+
+    task: Task
+    input_shape: tuple[int, ...]
+    class_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: DatasetEntry) -> DataForm:
+        """Take it from an entry of the registry; of a person's own data the first input may be read for it."""
+        return cls(data.task, data.input_shape, data.class_names)
 
 
 def understand(entry: Entry, on_progress: Progress | None = None) -> Entry:
@@ -96,9 +110,7 @@ def connect(entry: Entry, settings: NetworkSettings, on_progress: Progress | Non
     return store.replaced(entry, network=facts, network_settings=settings, check=None)
 
 
-def fitting(
-    entry: Entry, candidates: Mapping[str, DatasetEntry], on_progress: Progress | None = None
-) -> dict[str, str]:
+def fitting(entry: Entry, candidates: Mapping[str, DataForm], on_progress: Progress | None = None) -> dict[str, str]:
     """Try a network on one input of zeros of each data set.
 
     Parameters
@@ -106,7 +118,7 @@ def fitting(
     entry : Entry
         A network.
     candidates : mapping
-        Data sets by name; their shapes and classes are known.
+        Forms of data sets by name.
     on_progress : Progress, optional
 
     Returns
@@ -128,7 +140,7 @@ def fitting(
     return misfits
 
 
-def _misfit(module: Module, data: DatasetEntry, settings: NetworkSettings, output: str) -> str:
+def _misfit(module: Module, data: DataForm, settings: NetworkSettings, output: str) -> str:
     import torch
 
     from idc_core.models.fitting import names_of_outputs
@@ -151,7 +163,7 @@ def _misfit(module: Module, data: DatasetEntry, settings: NetworkSettings, outpu
     return reason
 
 
-def _misfit_of(scores: object, names: tuple[str, ...], data: DatasetEntry) -> str:
+def _misfit_of(scores: object, names: tuple[str, ...], data: DataForm) -> str:
     """Say why scores are none of the classes of data; empty where they are."""
     shape = tuple(getattr(scores, "shape", ()))
     if not shape:

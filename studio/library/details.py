@@ -93,9 +93,8 @@ def _fitting(entry: Entry) -> dict[str, str] | None:
         tuple((name, candidate.edition) for name, candidate in candidates.items()),
     )
     try:
-        fitting = Waiting(1).get(
-            _FITS, key, "trying data sets", lambda report: library.fitting(entry, candidates, report)
-        )
+        forms = {name: library.DataForm.of(candidate) for name, candidate in candidates.items()}
+        fitting = Waiting(1).get(_FITS, key, "trying data sets", lambda report: library.fitting(entry, forms, report))
     except CancelledError:
         st.info("Stopped. Open the details again to go on.")
         return None

@@ -73,7 +73,6 @@ def draw(result: Overview, line: str, view: View | None) -> None:
                 st.page_link(
                     entry.file,
                     label=literal(found.sentence),
-                    icon=entry.icon,
                     help=entry.help,
                     query_params=found.query,
                     width="stretch",

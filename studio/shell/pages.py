@@ -21,6 +21,9 @@ from studio.state import address
 from studio.state.selection import EXPLAINED, NEURON, select
 from studio.state.setup import Setup
 
+SECTIONS = ("Start", "Explore", "Challenge", "Compare", "Mine")
+"""Headings of the navigation, in their order."""
+
 _GO = "go-to-page"
 """The page that a callback asked for: callbacks cannot change the page themselves."""
 _PARAMETERS = "go-to-parameters"
@@ -31,9 +34,9 @@ _PARAMETERS = "go-to-parameters"
 class PageEntry:
     """One page: its title in the navigation, its Material symbol in links, and the question of its heading.
 
-    `help` says in a line what can be done there; pages are listed by their `place`. `setup` is ``live`` where the page
-    shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it opens on results made
-    beforehand. `tabs` are the titles of its tabs by their names, `controls` says in which of them a control is that the
+    `help` says in a line what can be done there; pages are listed under one of `SECTIONS`, by their `place`. `setup` is
+    ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it opens on
+    results made beforehand. `tabs` are the titles of its tabs by their names, `controls` says in which of them a control is that the
     address can hold, and a change of those that it `selects` is a step in the browser's history. `needs` are what the
     page cannot do without: it is marked where network and tests do not meet them. It `opens` these kinds of runs. Its
     `name`, in the address, is that of its script, the `file`, which is run anew each time the page is shown.
@@ -43,6 +46,7 @@ class PageEntry:
     icon: str
     question: str
     help: str
+    section: str = "Explore"
     place: int = 1000
     setup: Literal["live", "none", "snapshot"] = "live"
     tabs: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +66,7 @@ def register(*scripts: Path) -> None:
     """Add the pages of these scripts to the navigation."""
     for script in scripts:
         PAGES.enter(script.stem, _declared(script))
-    pages = sorted(PAGES.items(), key=lambda named: named[1].place)
+    pages = sorted(PAGES.items(), key=lambda named: (SECTIONS.index(named[1].section), named[1].place))
     PAGES.clear()
     PAGES.update(pages)
 
@@ -89,10 +93,25 @@ def navigation(setup: Setup | None) -> tuple[PageEntry, Page]:
     pages = [
         _draw_entry(entry, unmet(entry.name, setup), default=index == 0) for index, entry in enumerate(PAGES.values())
     ]
-    # In the sidebar all pages are in sight and one click away; menus on top hid them. Headings between them would make
-    # a list that screen readers cannot read.
+    # In the sidebar all pages are in sight and one click away; menus on top hid them.
     script = st.navigation(pages, position="sidebar", expanded=True)
+    st.html(f"<style>{_headings()}</style>")
     return list(PAGES.values())[pages.index(script)], script
+
+
+def _headings() -> str:
+    """Return styles that write each section's heading above its first page, as text of that item of the list.
+
+    Streamlit's own headings stand between the list and its items, so that it is no list to screen readers any more.
+    """
+    sections = [page.section for page in PAGES.values()]
+    firsts = {section: sections.index(section) for section in dict.fromkeys(sections)}
+    # Two columns, as equal as whole sections allow.
+    half = (len(sections) + len(firsts)) / 2
+    second = min(firsts, key=lambda section: abs(firsts[section] + list(firsts).index(section) - half))
+    items = '[data-testid="stSidebarNavItems"] > li:nth-child'
+    rules = [f'{items}({first + 1})::before {{ content: "{section}"; }}' for section, first in firsts.items()]
+    return "".join((*rules, f"{items}({firsts[second] + 1}) {{ break-before: column; }}"))
 
 
 def _draw_entry(entry: PageEntry, need: Need | None, *, default: bool) -> Page:
@@ -119,7 +138,7 @@ def stop_if_unmet(name: str, setup: Setup, finding: DeltaGenerator) -> None:
 def draw_link(name: str, label: str = "") -> None:
     """Draw a link to a page, named by its question where it has no label."""
     page = PAGES[name]
-    st.page_link(page.file, label=label or page.question, icon=page.icon, help=page.help)
+    st.page_link(page.file, label=label or page.question, help=page.help)
 
 
 def go_to(name: str) -> None:

@@ -1,4 +1,4 @@
-"""The search: by name to a page, a tab, a layer, a class, a criterion or a term, by number to a test or a neuron.
+"""The search: by name to a page, a tab, an action, what can be chosen, or a term, by number to a test or a neuron.
 
 Tests are found by their classes and words too, by the server, and only when that is asked for.
 """
@@ -6,6 +6,7 @@ Tests are found by their classes and words too, by the server, and only when tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -14,10 +15,13 @@ from idc_core.errors import CancelledError, IdcError
 from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, shelf
 from studio.jobs.results import View, neuron_names, open_view
-from studio.shell import asked, tabs
+from studio.jobs.suite_catalog import chosen_names, keep_names
+from studio.shell import asked, tabs, tour
 from studio.shell.pages import PAGES, go_to, unmet
-from studio.state.selection import select
-from studio.state.setup import Setup
+from studio.state import address, visitor
+from studio.state.selection import change_setup, select
+from studio.state.setup import DEFAULT, FILTER, Setup, fitting_data, parse
+from studio.widgets import report
 from studio.widgets.charts import component
 from studio.widgets.gallery import answer, caption
 
@@ -141,20 +145,30 @@ def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]
         listed += [
             _entry("neuron", f"Neuron {number} ({name})", str(number)) for number, name in neuron_names(setup).items()
         ]
-        listed += [_entry("criterion", label, name) for name, label in _criteria().items()]
+        listed += [_entry(kind, label, name) for kind, labels in _methods().items() for name, label in labels.items()]
+    if setup is not None:
+        listed += [_entry("network", one.label, name) for name, one in visitor.models().items()]
+        listed += [_entry("data set", one.label, name) for name, one in visitor.datasets().items()]
+    listed += [_entry("action", label, label) for label in (*_ACTIONS, *_THEMES)]
     return listed + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
 
 
-def _criteria() -> dict[str, str]:
-    """Return the criteria's labels by name, once they are known: who defines them needs torch, and a page does not."""
+def _methods() -> dict[str, dict[str, str]]:
+    """Return labels by kind and name, once they are known: who defines these needs torch, and a page does not."""
 
-    def look(report: Progress) -> dict[str, str]:
+    def look(report: Progress) -> dict[str, dict[str, str]]:
         from idc_core.coverage import CRITERIA
+        from idc_core.perturbation.attacks import ATTACKS
+        from idc_core.perturbation.transforms import TRANSFORMS
 
-        return {name: kind.card.label for name, kind in CRITERIA.items()}
+        return {
+            "criterion": {name: kind.card.label for name, kind in CRITERIA.items()},
+            "attack": {name: entry.label for name, entry in ATTACKS.items()},
+            "transform": {name: entry.label for name, entry in TRANSFORMS.items()},
+        }
 
-    job = shelf().job(JobKind("criterion-labels", is_light=True, lives="here"), (), look)
-    labels: dict[str, str] = job.result() if job.wait(_SOON_S) and job.done else {}
+    job = shelf().job(JobKind("labels", is_light=True, lives="here"), (), look)
+    labels: dict[str, dict[str, str]] = job.result() if job.wait(_SOON_S) and job.done else {}
     return labels
 
 
@@ -192,12 +206,63 @@ def _test(number: str) -> None:
     go_to("relevance")
 
 
+def _network(name: str) -> None:
+    change_setup(model=name, data="", layer="")
+    go_to("overview")
+
+
+def _data_set(name: str) -> None:
+    """Look at tests: with the present network where it takes them, else with the first one that was trained on them."""
+    models = visitor.models()
+    present = parse({"model": address.read("model")}).model
+    takes = [present] if name in fitting_data(models[present]) else []
+    takes += [model for model, entry in models.items() if entry.dataset == name]
+    if not takes:
+        go_to("library")
+        return
+    if takes[0] != present:
+        change_setup(model=takes[0], layer="")
+    change_setup(data=name)
+    go_to("overview")
+
+
+def _attack(name: str) -> None:
+    address.keep("attack", name)
+    st.session_state["attack"] = name
+    go_to("adversarial")
+
+
+def _transform(name: str) -> None:
+    keep_names([*chosen_names(), name])
+    go_to("testsets")
+
+
+def _make_report() -> None:
+    report.ask(parse({name: address.read(name) for name in vars(DEFAULT)}))
+    go_to("overview")
+
+
+_ACTIONS: dict[str, Callable[[], None]] = {
+    "Make report": _make_report,
+    "Take the tour": tour.start,
+    "Clear filter": partial(change_setup, **dict.fromkeys(FILTER, "")),
+}
+"""Actions by what they are called."""
+
+_THEMES = ("Dark theme", "Light theme")
+"""Actions that the browser does by itself."""
+
 _OPENED: dict[str, Callable[[str], None]] = {
     "page": go_to,
     "tab": _tab,
+    "action": lambda name: _ACTIONS[name](),
+    "network": _network,
+    "data set": _data_set,
     "layer": lambda name: select(layer=name),
     "class": lambda name: select(classes=[name]),
     "criterion": lambda _: go_to("criteria"),
+    "attack": _attack,
+    "transform": _transform,
     "neuron": _neuron,
     "test": _test,
 }

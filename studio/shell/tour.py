@@ -57,7 +57,7 @@ def _go(to: int) -> None:
     st.session_state.pop(_ENDED, None)
 
 
-def _start() -> None:
+def start() -> None:
     """Open the tour at its beginning; for callbacks."""
     for name in (grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS):
         # A grid that is zoomed in elsewhere would not show the cell.
@@ -95,7 +95,7 @@ def guide(place: DeltaGenerator, page: str, shown: View | Overview) -> None:
     if not now and page == STEPS[0].page and not (_ENDED in st.session_state or address.read(address.STORY)):
         # Only the browser knows who has taken or declined it, so it decides.
         with place:
-            _offer(key="tour-offer", data={"length": _LENGTH}, on_take_change=_start)
+            _offer(key="tour-offer", data={"length": _LENGTH}, on_take_change=start)
     if not now or STEPS[now - 1].page != page:
         return
     step = STEPS[now - 1]
@@ -121,7 +121,7 @@ def draw_sidebar() -> None:
             key="tour-start",
             type="tertiary",
             icon=":material/explore:",
-            on_click=_start,
+            on_click=start,
             help=f"Follow one misclassified test through the pages: {_LENGTH}, on the default setup.",
         )
 

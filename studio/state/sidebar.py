@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,6 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
 from studio.state import allowed, visitor
 from studio.state.setup import DEFAULT, MOST_NEURONS, Setup, chosen, fitting_data, most_neurons, neurons_allowed, take
+
+if TYPE_CHECKING:
+    from idc_core.models import ModelEntry
 
 _PARTS_HELP = (
     f"Behind {SIGN}: {CLASS}, the features of the class token; {LAST}, of the last token; {HEADS}, one neuron per "
@@ -33,11 +36,9 @@ def choose() -> tuple[Setup, DeltaGenerator]:
         draw_part(
             "model",
             "Network",
-            list(seen),
-            setup.model,
-            {name: option.label for name, option in seen.items()},
-            "The network under test. Its important neurons and clusters come from its own training data. Default "
-            f"{MODELS[DEFAULT.model].label}.",
+            *_networks(seen, setup.model),
+            "The network under test, behind its data; write to search. Its important neurons and clusters come from "
+            f"its own training data. Default {MODELS[DEFAULT.model].label}.",
         )
         draw_part(
             "data",
@@ -76,6 +77,19 @@ def choose() -> tuple[Setup, DeltaGenerator]:
         if setup.m == most_neurons() < MOST_NEURONS:
             st.caption(f"More than {setup.m} are not allowed ({allowed.named('m')}).")
     return setup, below_tests
+
+
+def _networks(seen: Mapping[str, ModelEntry], chosen: str) -> tuple[list[str], str, dict[str, str]]:
+    """Return the networks by their data sets, the chosen one, and labels: the project's own begin with the data."""
+    from idc_core.datasets import DATASETS
+
+    places = {name: place for place, name in enumerate(DATASETS)}
+    labels = {}
+    for name in sorted(seen, key=lambda name: places.get(seen[name].dataset, len(places))):
+        entry = seen[name]
+        network, _, data = entry.label.partition(" on ")
+        labels[name] = entry.label if entry.edition else f"{data or DATASETS[entry.dataset].label}: {network}"
+    return list(labels), chosen, labels
 
 
 def draw_part(

@@ -37,7 +37,7 @@ def offer(setup: Setup, view: View | None) -> None:
         st.button(
             "Make report",
             key="report-make",
-            on_click=_ask,
+            on_click=ask,
             args=(setup,),
             help="Scores all criteria and draws the charts, usually a few seconds.",
         )
@@ -58,7 +58,8 @@ def offer(setup: Setup, view: View | None) -> None:
             st.download_button(label, written, exports.named(name, setup), mime, on_click="ignore", key=f"file-{name}")
 
 
-def _ask(setup: Setup) -> None:
+def ask(setup: Setup) -> None:
+    """Have the report of a setup made where it is offered; for callbacks."""
     st.session_state[_ASKED] = setup
 
 

@@ -45,7 +45,7 @@ def test_a_network_and_a_tab_are_a_step_each(visitor):
     visitor.page.get_by_role("tab", name="All tests").click()
     visitor.settle()
     visitor.page.get_by_role("combobox", name="Network").click()
-    visitor.page.get_by_role("option", name="LeNet-4 on digits").click()
+    visitor.page.get_by_role("option", name="digits: LeNet-4").click()
     visitor.settle()
     assert visitor.setup().startswith("LeNet-4")
     back(visitor)

@@ -1,6 +1,7 @@
 """From entries to the registries, and what is found when a file is read."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 import idc_core as idc
 from idc_core import library
 from idc_core.datasets import DATASETS
+from idc_core.datasets.own import OwnData, OwnReader
 from idc_core.errors import DataError, IdcError, ModelError
 from idc_core.library import opening
 from idc_core.models import MODELS
@@ -77,14 +79,24 @@ def test_the_check_is_kept(network):
     assert library.ENTRIES.find(network.id).check == found.check
 
 
+def forms(*names):
+    return {name: library.DataForm.of(DATASETS[name]) for name in names}
+
+
+def test_the_form_of_own_data_can_be_sent_to_another_process(monkeypatch):
+    read = OwnReader("mine", lambda split: (np.zeros((4, 1, 3, 3), np.float32), np.arange(4) % 2), None, ())
+    monkeypatch.setitem(DATASETS, "mine", OwnData("mine", "mine", "", load=read))
+    form = forms("mine")["mine"]
+    assert pickle.dumps(form)
+    assert form == library.DataForm("classification", (1, 3, 3), ("0", "1"))
+
+
 def test_data_that_fit_a_network(network):
-    tried = library.fitting(network, {name: DATASETS[name] for name in ("digits", "mnist", "cifar10", "20newsgroups")})
+    tried = library.fitting(network, forms("digits", "mnist", "cifar10", "20newsgroups"))
     assert [name for name, reason in tried.items() if not reason] == ["digits", "mnist"]
     assert "it cannot take inputs of 3 x 32 x 32" in tried["cifar10"]
     other = library.understand(library.add_upload(io.BytesIO(digits_onnx(7)), "seven.onnx", "network"))
-    assert library.fitting(other, {"digits": DATASETS["digits"]}) == {
-        "digits": "it gives 7 scores, and these data have 10 classes"
-    }
+    assert library.fitting(other, forms("digits")) == {"digits": "it gives 7 scores, and these data have 10 classes"}
     with pytest.raises(ModelError):
         library.connect(other, library.NetworkSettings("digits"))
     assert library.ENTRIES.find(other.id).network_settings.data == ""
@@ -93,7 +105,7 @@ def test_data_that_fit_a_network(network):
 
 def test_a_network_with_scores_per_pixel_is_told_what_is_explained(home):
     entry = library.understand(library.add_upload(io.BytesIO(segmenting_onnx()), "seg.onnx", "network"))
-    digits = {"digits": DATASETS["digits"]}
+    digits = forms("digits")
     assert library.fitting(entry, digits) == {
         "digits": "it gives scores of shape (n, 10, 5, 5): say which are explained"
     }

@@ -25,9 +25,17 @@ def test_pages_tabs_and_terms_are_found_before_anything_is_loaded():
 def test_layers_classes_and_criteria_are_those_of_the_setup():
     assert labels(DEFAULT, "layer")[-2:] == ["Layer fc2", "Layer logits"]
     assert labels(DEFAULT, "class") == [f"Class {number}" for number in range(10)]
-    (job,) = shelf()._jobs["criterion-labels"].values()
+    (job,) = shelf()._jobs["labels"].values()
     assert job.wait(60)  # it imports torch, for which no page waits
     assert "Importance-Driven Coverage" in labels(DEFAULT, "criterion")
+    assert {"PGD", "JSMA"} <= set(labels(DEFAULT, "attack"))
+    assert {"Rotation", "JPEG"} <= set(labels(DEFAULT, "transform"))
+
+
+def test_networks_data_sets_and_actions_are_found():
+    assert "ViT on CIFAR-10" in labels(DEFAULT, "network")
+    assert "MNIST" in labels(DEFAULT, "data set")
+    assert {"Make report", "Dark theme"} <= set(labels(None, "action"))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +78,10 @@ def test_nothing_is_searched_before_it_is_asked_for(monkeypatch):
         ("neuron", "8", "neurons", {"neuron": "8"}),
         ("test", "519", "relevance", {"input": "519"}),
         ("criterion", "nc", "criteria", {}),
+        ("network", "lenet1-digits", "overview", {"model": "lenet1-digits"}),
+        ("data set", "digits", "overview", {}),
+        ("attack", "pgd", "adversarial", {"attack": "pgd"}),
+        ("action", "Take the tour", "overview", {"tour": "1"}),
     ],
 )
 def test_what_is_chosen_is_opened(monkeypatch, kind, value, page, said):

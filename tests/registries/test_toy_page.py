@@ -37,7 +37,8 @@ def test_it_is_in_the_navigation_and_opens(toy, monkeypatch):
     listed, draw = [], st.navigation
     monkeypatch.setattr(st, "navigation", lambda pages, **how: listed.append(pages) or draw(pages, **how))
     app = opened(toy)
-    assert [page.title for page in listed[-1]][-1] == "Toy"
+    titles = [page.title for page in listed[-1]]
+    assert titles.index("Toy") == titles.index("Hypotheses") + 1, "the last one under Explore"
     assert app.title[0].value == toy.question
     assert [one.label for one in app.tabs] == ["Once", "Several times"]
     assert app.metric[0].value == "540"
