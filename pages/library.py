@@ -3,7 +3,7 @@
 import streamlit as st
 
 from idc_core.errors import IdcError
-from studio.library import adding, details, entries, test_sets
+from studio.library import adding, details, entries, shipped, test_sets
 from studio.library.work import do_asked
 from studio.shell.frame import enter
 from studio.shell.pages import PageEntry
@@ -42,5 +42,6 @@ try:
         entries.draw_damaged(id, reason)
     st.header("Test sets", anchor=False)
     test_sets.draw()
+    shipped.draw()
 except IdcError as error:
     st.error(literal(error))

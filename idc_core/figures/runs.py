@@ -1,16 +1,46 @@
-"""A figure of runs over the successive versions of a network."""
+"""Figures of runs: side by side, and over the successive versions of a network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import palette
 from idc_core.figures.style import finish
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+
+
+def side_by_side(
+    values: Sequence[Sequence[float | None]],
+    texts: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    runs: Sequence[str],
+    title: str,
+    *,
+    dark: bool = False,
+) -> go.Figure:
+    """Draw a panel per figure with a bar per run, the first run on top; each panel has a scale of its own.
+
+    `values` and `texts`, as a person reads them, have a sequence per figure, named by `labels`, with an entry per run;
+    a run without that figure has None.
+    """
+    colours = palette(dark)
+    figure = make_subplots(1, len(values), subplot_titles=list(labels), shared_yaxes=True, horizontal_spacing=0.05)
+    for column, (row, said) in enumerate(zip(values, texts, strict=True), start=1):
+        # The first run is what the others are compared with.
+        ground = [colours.muted, *[colours.accent] * (len(runs) - 1)]
+        figure.add_bar(
+            x=list(row), y=list(runs), text=list(said), orientation="h", marker_color=ground, row=1, col=column
+        )
+    figure.update_traces(textposition="auto", cliponaxis=False, hovertemplate="%{y}: %{text}<extra></extra>")
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(rangemode="tozero", nticks=4)
+    figure.update_layout(showlegend=False)
+    return finish(figure, title, colours, height=110 + 34 * len(runs))
 
 
 def over_versions(

@@ -81,6 +81,7 @@ def kept(
     settings: dict[str, object] | None = None,
     scores: Callable[[_Result], dict[str, float]] | None = None,
     fresh: bool = False,
+    since: float | None = None,
     on_progress: Progress | None = None,
     on_problem: Callable[[DataError], None] | None = None,
 ) -> _Result:
@@ -98,6 +99,8 @@ def kept(
         Gives the figures of a result for lists of runs.
     fresh : bool
         Whether it is made even where it is kept, and put in its place.
+    since : float, optional
+        When somebody began to wait for it, as `time.time` gives it: its seconds count from there, not from its making.
     on_progress : Progress, optional
         Told of the wait; returning False ends it.
     on_problem : callable, optional
@@ -117,8 +120,9 @@ def kept(
             if result is not MISSING:
                 return result
         began = time.monotonic()
+        waited = 0.0 if since is None else max(0.0, time.time() - since)
         value = make()
-        seconds = time.monotonic() - began
+        seconds = waited + time.monotonic() - began
         made = datetime.now(UTC).isoformat(timespec="seconds")
         facts = Facts(kind, version_of(kind), made, seconds, settings or {}, scores(value) if scores else {})
         try:

@@ -227,26 +227,25 @@ class Shelf:
         key: Hashable,
         work: Callable[[Progress], _Result],
         settings: dict[str, object] | None = None,
+        since: float | None = None,
     ) -> Job[_Result]:
         """Return the job of that kind and key, starting it where there is none that ran or runs.
 
-        With `settings` its result is a run.
+        With `settings` its result is a run, for which somebody has waited `since` then.
         """
         with self._lock:
             self._kinds[kind.name] = kind
             jobs = self._jobs[kind.name]
             if key not in jobs or jobs[key].dead:
-                jobs[key] = self._begun(kind, key, work, settings)
+                jobs[key] = self._begun(kind, Task(kind.name, key, work, kind.lives == "disk", settings, since))
             jobs.move_to_end(key)
             while len(jobs) > kind.kept:
                 jobs.popitem(last=False)
             return jobs[key]
 
-    def _begun(
-        self, kind: JobKind, key: Hashable, work: Callable[[Progress], object], settings: dict[str, object] | None
-    ) -> Job[object]:
+    def _begun(self, kind: JobKind, task: Task) -> Job[object]:
         """Begin to work, or to read what is kept."""
-        task, session = Task(kind.name, key, work, kind.lives == "disk", settings), _session()
+        session = _session()
 
         def make(report: Progress) -> Future[object]:
             if kind.lives in ("here", "everywhere") if self._workers else kind.is_light:
@@ -259,8 +258,8 @@ class Shelf:
 
         if kind.lives != "disk":
             # What other work does is not held: it would hold the setup that it was asked for on.
-            return Job(make, work if kind.lives == "everywhere" else None)
-        path = store.place(kind.name, key)
+            return Job(make, task.work if kind.lives == "everywhere" else None)
+        path = store.place(kind.name, task.key)
 
         def find(report: Progress) -> object:
             kept = store.find(path)
@@ -327,6 +326,7 @@ class Waiting:
         self._place = st.empty()
         self._steps = steps
         self._step = 0
+        self._since = time.time()
         self._begun: dict[tuple[JobKind, Hashable], Job[Any]] = {}
 
     def begin(self, kind: JobKind, key: Hashable, work: Callable[[Progress], object]) -> None:
@@ -356,7 +356,7 @@ class Waiting:
         while True:
             # Work that was begun and has failed is not tried a second time.
             begun: Job[_Result] | None = self._begun.pop((kind, key), None)
-            job = begun or shelf().job(kind, key, work, settings)
+            job = begun or shelf().job(kind, key, work, settings, self._since)
             if not job.wait(SILENT_S):
                 self._show(job, doing, watch)
             try:

@@ -28,13 +28,17 @@ _teller: ContextVar[Tell] = ContextVar("teller")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Work of a kind, and the key of its result, which is kept on disk or not; with `settings` the result is a run."""
+    """Work of a kind, and the key of its result, which is kept on disk or not; with `settings` the result is a run.
+
+    It was waited for `since` then, as `time.time` gives it.
+    """
 
     kind: str
     key: Hashable
     work: Callable[[Progress], object]
     is_kept: bool
     settings: dict[str, object] | None = None
+    since: float | None = None
 
     def run(self, report: Progress, tell: Tell, on_problem: Callable[[DataError], None]) -> object:
         """Do the work and keep its result, unless it is kept already; `on_problem` is told why it cannot be kept."""
@@ -48,6 +52,7 @@ class Task:
                 lambda: self.work(report),
                 settings=self.settings,
                 scores=self._scores,
+                since=self.since,
                 on_progress=report,
                 on_problem=on_problem,
             )

@@ -15,7 +15,7 @@ from idc_core.models import MODELS
 from studio.jobs.overview import OVERVIEWS, RESULT, result_part
 from studio.jobs.results import View, open_view
 from studio.overview import worst_tests
-from studio.state.setup import DEFAULT, Setup
+from studio.state.setup import default_setup
 
 _PARTS = {RESULT: result_part, worst_tests.PART: worst_tests.part}
 """What makes each part of a view, by the name of its file."""
@@ -29,15 +29,9 @@ def names() -> list[str]:
     return [name for name, entry in MODELS.items() if entry.edition == 0]
 
 
-def setup_of(model: str) -> Setup:
-    """Return the default setup of a shipped network."""
-    entry = MODELS[model]
-    return Setup(model, entry.dataset, entry.default_layer, DEFAULT.m, ())
-
-
 def view_of(model: str) -> View:
     """Compute the results of a shipped network's default setup."""
-    return open_view(setup_of(model))
+    return open_view(default_setup(model))
 
 
 def write(view: View) -> int:

@@ -117,7 +117,7 @@ def _draw_table(runs: Sequence[Run]) -> list[Run]:
         selection_mode="multi-row",
         column_config={
             "seconds": st.column_config.NumberColumn(
-                format="%.1f", help="Time of the last step; earlier steps may have been kept already."
+                format="%.1f", help="Time that was waited for it, reading and earlier steps included."
             ),
             "pinned": st.column_config.CheckboxColumn(help="Never removed to make room."),
             "version": st.column_config.TextColumn(

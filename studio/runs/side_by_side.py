@@ -11,6 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.errors import IdcError
+from idc_core.figures import runs as drawn
 from idc_core.runs import RUN_KINDS, Run, cell_change, differing_settings, figure_text, figures, main_text, score_of
 from studio.jobs.runs import ADDRESS
 from studio.runs.one_run import title, words, written
@@ -22,7 +23,12 @@ from studio.widgets import layout
 COMPARED = "compared-runs"
 """Name in the address: the runs that are compared."""
 
+_ALIKE = ("network", "layer")
+"""Settings that two runs share whose cells can be compared."""
+
 MOST = 5
+_DRAWN = 4
+"""Figures that are drawn at most; the table holds all."""
 _SHOWN = 200
 """Cells that are listed at most."""
 
@@ -55,7 +61,7 @@ def _choose(runs: Sequence[Run]) -> list[Run]:
             help=f"Runs of one kind are compared. Default {kinds[usual]}.",
         )
         some = {run.id: run for run in runs if run.facts.kind == kind}
-        newest = list(some)[1::-1]
+        newest = _usual(list(some.values()))
         chosen = choose_several(
             st.multiselect,
             "Runs",
@@ -67,6 +73,16 @@ def _choose(runs: Sequence[Run]) -> list[Run]:
             f"{', '.join(title(some[id]) for id in newest)}.",
         )
     return [some[id] for id in chosen]
+
+
+def _usual(runs: Sequence[Run]) -> list[str]:
+    """Return the ids of the newest run and of the newest one before that can be compared with it, this one first.
+
+    Of another network, or another layer, figures and cells mean something else.
+    """
+    like = [run for run in runs[1:] if all(run.said(name) == runs[0].said(name) for name in _ALIKE)]
+    like += [run for run in runs[1:] if run.said("network") == runs[0].said("network")]
+    return [(like or runs[1:])[0].id, runs[0].id]
 
 
 def _draw_compared(runs: Sequence[Run]) -> None:
@@ -82,6 +98,7 @@ def _draw_compared(runs: Sequence[Run]) -> None:
     else:
         st.caption("None: the runs differ only in when they were made, or in the version of their figures.")
     st.header("Results", anchor=False)
+    _draw_results(letters)
     st.dataframe(_results(letters), hide_index=True, key="compared-figures")
     if runs[0].facts.kind == "analysis":
         st.header("Cells gained and lost", anchor=False)
@@ -111,6 +128,28 @@ def _results(letters: dict[str, Run]) -> pd.DataFrame:
         for name, values in scores.items()
     }
     return _frame(rows, letters, "figure")
+
+
+def _draw_results(letters: dict[str, Run]) -> None:
+    """Draw the first figures that all of the runs have, a panel each."""
+    runs = list(letters.values())
+    kind = runs[0].facts.kind
+    whole = {name: row for name, row in figures(runs).items() if None not in row}
+    if not whole:
+        return
+    names = list(whole)[:_DRAWN]
+    scores = [score_of(kind, name) for name in names]
+    texts = [[figure_text(score, value) for value in whole[score.name] if value is not None] for score in scores]
+    title = layout.topic("Figures of runs {}", " and ".join(letters))
+    figure = drawn.side_by_side(
+        [whole[name] for name in names],
+        texts,
+        [score.label for score in scores],
+        list(letters),
+        title,
+        dark=layout.is_dark(),
+    )
+    layout.plot("compared-bars", figure, title)
 
 
 def _draw_cells(letter: str, first: Run, other: Run) -> None:

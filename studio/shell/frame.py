@@ -277,6 +277,7 @@ def _note(view: View) -> None:
             f"The network predicts classes of {view.train.name}, the tests are {tests_name(view.test)}. "
             "Accuracy is not defined for these tests; coverage is."
         )
+    test_filter.tell_click(view.setup)
     test_filter.tell_suspects(view)
     if not len(view.chosen):
         st.warning(f"None of the {plural(len(view.test), 'test')} is {literal(view.setup.filter_words)}.")

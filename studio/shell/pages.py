@@ -34,12 +34,13 @@ _PARAMETERS = "go-to-parameters"
 class PageEntry:
     """One page: its title in the navigation, its Material symbol in links, and the question of its heading.
 
-    `help` says in a line what can be done there; pages are listed under one of `SECTIONS`, by their `place`. `setup` is
-    ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot`` where it opens on
-    results made beforehand. `tabs` are the titles of its tabs by their names, `controls` says in which of them a control is that the
-    address can hold, and a change of those that it `selects` is a step in the browser's history. `needs` are what the
-    page cannot do without: it is marked where network and tests do not meet them. It `opens` these kinds of runs. Its
-    `name`, in the address, is that of its script, the `file`, which is run anew each time the page is shown.
+    `help` says in a line what can be done there; pages are listed under one of `SECTIONS`, by their `place`.
+    `setup` is ``live`` where the page shows results of the setup, ``none`` where it needs none, and ``snapshot``
+    where it opens on results made beforehand. `tabs` are the titles of its tabs by their names, `controls` says in
+    which of them a control is that the address can hold, and a change of those that it `selects` is a step in the
+    browser's history. `needs` are what the page cannot do without: it is marked where network and tests do not meet
+    them. It `opens` these kinds of runs. Its `name`, in the address, is that of its script, the `file`, which is
+    run anew each time the page is shown.
     """
 
     title: str

@@ -16,7 +16,7 @@ from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, shelf
 from studio.jobs.results import View, neuron_names, open_view
 from studio.jobs.suite_catalog import chosen_names, keep_names
-from studio.shell import asked, tabs, tour
+from studio.shell import asked, tabs, test_filter, tour
 from studio.shell.pages import PAGES, go_to, unmet
 from studio.state import address, visitor
 from studio.state.selection import change_setup, select
@@ -259,7 +259,7 @@ _OPENED: dict[str, Callable[[str], None]] = {
     "network": _network,
     "data set": _data_set,
     "layer": lambda name: select(layer=name),
-    "class": lambda name: select(classes=[name]),
+    "class": test_filter.choose_class,
     "criterion": lambda _: go_to("criteria"),
     "attack": _attack,
     "transform": _transform,

@@ -9,14 +9,18 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from idc_core.analysis.filtering import ALL_CONFIDENCES
 from studio.jobs.results import View
-from studio.state.selection import change_setup, selected
+from studio.state import address
+from studio.state.selection import change_setup, select, selected
 from studio.state.setup import ANSWERS, FILTER, WITHOUT, Setup, take
-from studio.text import cell_name, count, plural
+from studio.text import cell_name, count, literal, plural
 from studio.widgets.headlines import counted, lead
 
 _KEY = "test-filter"
 Places = tuple[PopoverContainer, DeltaGenerator]
 """The button's controls, and what is shown below it."""
+
+_CLICKED = "test-filter-clicked"
+"""In the session: the true classes before a click, and those that it chose."""
 
 _MOST_CELLS = 200
 """Cells that are offered, those with most tests first."""
@@ -55,6 +59,22 @@ def draw_clear(key: str) -> None:
         on_click=change_setup,
         kwargs=dict.fromkeys(FILTER, ""),
     )
+
+
+def choose_class(name: str) -> None:
+    """Let only tests of one true class pass, by a click outside the filter's controls; for callbacks."""
+    st.session_state[_CLICKED] = address.read("classes"), name
+    select(classes=[name])
+
+
+def tell_click(setup: Setup) -> None:
+    """Say which filter a click has set, for as long as it is set, and offer to undo it."""
+    before, chosen = st.session_state.get(_CLICKED, ("", ""))
+    if setup.classes != (chosen,):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(f"Filter on all pages: tests of class {literal(chosen)}.", width="content")
+        st.button("Undo", key="filter-undo", type="tertiary", on_click=select, kwargs={"classes": before})
 
 
 def tell_suspects(view: View) -> None:

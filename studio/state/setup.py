@@ -129,6 +129,14 @@ DEFAULT = Setup("lenet5-digits", "digits", "fc2", 6, ())
 """What the studio opens on."""
 
 
+def default_setup(model: str) -> Setup:
+    """Return the setup that a network opens on."""
+    from idc_core.models import MODELS
+
+    entry = MODELS[model]
+    return Setup(model, entry.dataset, entry.default_layer, DEFAULT.m, ())
+
+
 def setup_line(network: str, setup: Setup, m: int) -> str:
     """Write a setup in one line, what is as usual left out."""
     parts = [network, _tests_name(setup.data), f"layer {setup.layer}", f"m = {m}"]

@@ -10,6 +10,7 @@ from idc_core import library
 from idc_core.datasets import DATASETS, load_dataset
 from idc_core.models import MODELS
 from idc_core.suites import save_suite, saved_suites
+from studio.library import shipped
 from studio.shell.pages import PAGES
 from studio.state import visitor
 from tests.library.small_files import digits_onnx, segmenting_onnx
@@ -31,6 +32,18 @@ def add(app, path):
 def only_entry():
     (entry,) = library.ENTRIES.listed().values()
     return entry
+
+
+def test_what_is_shipped_is_listed_with_a_card(home):
+    app = open_page("library")
+    (table,) = [one.value for one in app.dataframe if "parameters" in one.value]
+    assert len(table) == 18
+    assert table.set_index("network").loc["LeNet-5 on digits", "accuracy"] == "98.3 %"
+    app.session_state[shipped._SHOWN] = "lenet1-digits"
+    app.run()
+    assert "Source: Y. LeCun" in text(app)
+    app.button(key="library-open-shipped").click().run()
+    assert "".join(app.query_params["model"]) == "lenet1-digits"
 
 
 def test_an_empty_library_says_what_to_do(home):

@@ -14,7 +14,7 @@ from studio.jobs.results import open_view
 from studio.overview import shipped, worst_tests
 from studio.overview.result import _PLACES, _findings, _headline
 from studio.shell.pages import PAGES
-from studio.state.setup import DEFAULT, parse
+from studio.state.setup import DEFAULT, default_setup, parse
 from studio.text import cell_name, literal, percent
 from tests.pages.reading import read_page, text
 
@@ -138,7 +138,7 @@ def test_files_of_other_networks_are_the_live_results(name):
 
 
 def test_every_shipped_network_opens_at_once():
-    lines = {name: snapshot(shipped.setup_of(name)).line for name in shipped.names()}
+    lines = {name: snapshot(default_setup(name)).line for name in shipped.names()}
     assert len(lines) == 18
     assert lines["vit-cifar10"] == "ViT · cifar10 · layer norm · m = 6 · 10,000 tests"
     size = sum(file.stat().st_size for file in OVERVIEWS.rglob("*.json"))

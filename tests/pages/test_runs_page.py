@@ -9,7 +9,7 @@ from idc_core.runs import find_runs
 from idc_core.work import analysis as work
 from studio.runs.opening import page_of, parameters_of
 from studio.state import visitor
-from tests.pages.reading import forget_all, open_page, text
+from tests.pages.reading import charts, forget_all, open_page, text
 from tests.pages.test_every_control import CHOICES, TEXTS, elements, kind, wrong
 
 MADE = {
@@ -127,6 +127,9 @@ def test_settings_come_first_then_figures_then_cells():
     assert heads == ["Settings that differ", "Results", "Cells gained and lost"]
     assert rows(app, "setting")["setting"].tolist() == ["m"]
     assert "IDC" in rows(app, "figure")["figure"].tolist()
+    (chart,) = charts(app)
+    assert len(chart["data"]) == 4
+    assert chart["data"][0]["y"] == ["A", "B"]
     # The first six neurons are the same, and so are the tests: no cell over them is gained or lost.
     assert "**Reached by A and B: " in text(app)
     assert "B alone reaches 0, A alone 0. Compared over" in text(app)

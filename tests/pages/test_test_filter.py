@@ -68,3 +68,14 @@ def test_what_does_not_apply_is_not_offered(small_data):
     assert "confidence" not in app.query_params
     assert app.selectbox(key="within").value == ""
     assert "misclassified" not in text(app)
+
+
+def test_a_filter_that_a_click_has_set_is_said_and_undone(open_page):
+    app = open_page("coverage", classes="3")
+    assert "Filter on all pages" not in text(app), "an address is no click"
+    app.session_state[test_filter._CLICKED] = "3,5", "3"
+    app.run()
+    assert "Filter on all pages: tests of class 3." in text(app)
+    app.button(key="filter-undo").click().run()
+    assert "".join(app.query_params["classes"]) == "3,5"
+    assert "Filter on all pages" not in text(app)

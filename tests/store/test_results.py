@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +207,8 @@ def test_facts_are_read_without_the_arrays(home):
     facts = store.read_facts(store.place("sums", (1,)))
     assert (facts.kind, facts.settings, facts.scores) == ("sums", {"m": 6}, {"mean": float(numbers().mean())})
     assert facts.seconds >= 0
+    store.kept("sums", (2,), numbers, settings={"m": 6}, since=time.time() - 50)
+    assert store.read_facts(store.place("sums", (2,))).seconds >= 50, "what was waited for before counts"
     (home / "other.safetensors").write_bytes(b"")
     with pytest.raises(DataError):
         store.read_facts(home / "other.safetensors")
