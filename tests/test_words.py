@@ -27,9 +27,9 @@ def said(file: Path) -> Iterator[str]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            if " " in node.value.strip():
-                yield node.value
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in documentation else None
+        if isinstance(text, str) and " " in text.strip():
+            yield text
 
 
 @pytest.mark.parametrize("file", SAYING, ids=lambda file: str(file.relative_to(ROOT)))

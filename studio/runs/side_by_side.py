@@ -141,15 +141,10 @@ def _draw_results(letters: dict[str, Run]) -> None:
     scores = [score_of(kind, name) for name in names]
     texts = [[figure_text(score, value) for value in whole[score.name] if value is not None] for score in scores]
     title = layout.topic("Figures of runs {}", " and ".join(letters))
-    figure = drawn.side_by_side(
-        [whole[name] for name in names],
-        texts,
-        [score.label for score in scores],
-        list(letters),
-        title,
-        dark=layout.is_dark(),
+    values, labels = [whole[name] for name in names], [score.label for score in scores]
+    layout.plot(
+        "compared-bars", lambda dark: drawn.side_by_side(values, texts, labels, list(letters), title, dark=dark), title
     )
-    layout.plot("compared-bars", figure, title)
 
 
 def _draw_cells(letter: str, first: Run, other: Run) -> None:
