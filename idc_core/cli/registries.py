@@ -94,6 +94,7 @@ KINDS = {
     "criteria": _Registered("idc_core.coverage", "CRITERIA", "criterion", _carded),
     "attacks": _Registered("idc_core.perturbation", "ATTACKS", "attack"),
     "transforms": _Registered("idc_core.perturbation", "TRANSFORMS", "transform"),
+    "text-changes": _Registered("idc_core.perturbation", "TEXT_CHANGES", "change of texts"),
     "suites": _Registered("idc_core.suites", "SUITES", "suite"),
     "constraints": _Registered("idc_core.generation", "CONSTRAINTS", "constraint", _carded),
     "objectives": _Registered("idc_core.generation", "OBJECTIVES", "objective"),

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.coverage.agreement import Method, correlations, subset_correlations
+from idc_core.datasets.reading import Reading
 from idc_core.errors import SettingError
 from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
 from idc_core.experiments.random_neurons import check_seeds
-from idc_core.perturbation import ATTACKS, TRANSFORMS
+from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS
 from idc_core.store.cache import Record
 
 _DEVIATION = 0.75
@@ -32,6 +33,13 @@ def noisy(tests: int, seeds: Sequence[int], share: float = 0.02) -> list[SuiteSp
     return [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, settings) for name, kind in _NOISES for seed in seeds]
 
 
+def _kinds(scores: CriterionScores, share: float) -> list[tuple[str, str, dict[str, float]]]:
+    """Return what is made of the tests: name, kind and settings; of texts, which have no noise, one per change."""
+    if Reading.of(scores.test) is not None:
+        return [(name, name, {"share": share}) for name in TEXT_CHANGES]
+    return [(name, kind, {"share": share, "deviation": _DEVIATION}) for name, kind in _NOISES]
+
+
 def _natural(scores: CriterionScores, tests: int) -> list[SuiteSpec]:
     """Return the suite that adds as many training inputs; none where there are too few of them."""
     return [SuiteSpec("U_O+train", "train", tests)] if len(scores.train) >= tests else []
@@ -40,19 +48,19 @@ def _natural(scores: CriterionScores, tests: int) -> list[SuiteSpec]:
 def rq2(
     scores: CriterionScores, seeds: int = 5, ms: Sequence[int] = (6, 8, 10, 12), share: float = 0.02
 ) -> list[Record]:
-    """RQ2: measure IDC of the original tests, and of these with noise added.
+    """RQ2: measure IDC of the original tests, and of these with noise added; of texts, with changed ones.
 
     One row per suite and m: means over the seeds, and their standard deviation (None for one seed). "idc" is of the
     suite with the original tests, "alone" without them, "added" the cells that the original tests do not reach.
     "seeds_won" of U_O+DI counts the seeds with which it covers more than U_O+S. "U_O+train" adds as many training
     inputs, where there are enough. The last suites, as "U_O+5S", hold the copies of all seeds at once. `share` is that
-    of the pixels that get noise; a layer with fewer than m neurons takes all.
+    of the pixels that get noise, or of the words that are changed; a layer with fewer than m neurons takes all.
     """
-    listed, tests = check_seeds(seeds), len(scores.test)
-    specs = [SuiteSpec("U_O", "original", tests), *noisy(tests, listed, share), *_natural(scores, tests)]
+    listed, tests, kinds = check_seeds(seeds), len(scores.test), _kinds(scores, share)
+    made = [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, how) for name, kind, how in kinds for seed in listed]
+    specs = [SuiteSpec("U_O", "original", tests), *made, *_natural(scores, tests)]
     if len(listed) > 1:
-        settings = {"share": share, "deviation": _DEVIATION}
-        specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, settings) for name, kind in _NOISES]
+        specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, how) for name, kind, how in kinds]
     read = _grouped(scores, specs)
     rows: list[Record] = []
     for name, records in read.items():

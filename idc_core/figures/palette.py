@@ -197,6 +197,10 @@ _SUITE_STYLES: Final = {
     "blur": _SuiteStyle(_GREEN, _GREEN, "12px,3px,2px,3px", "hexagon"),
     "occlusion": _SuiteStyle(_GREEN, _GREEN, "4px,6px", "square-cross"),
     "jpeg": _SuiteStyle(_GREEN, _GREEN, "6px,2px,6px,6px", "diamond-cross"),
+    "typos": _SuiteStyle(_GREEN, _GREEN, "4px,2px", "arrow-up"),
+    "synonyms": _SuiteStyle(_GREEN, _GREEN, "16px,3px", "arrow-right"),
+    "dropped": _SuiteStyle(_GREEN, _GREEN, "1px,4px", "arrow-down"),
+    "swapped": _SuiteStyle(_GREEN, _GREEN, "20px,5px", "arrow-left"),
     "fgsm": _SuiteStyle(_VERMILION, _VERMILION, "dash", "x"),
     "bim": _SuiteStyle(_REDDISH, _REDDISH, "dashdot", "cross", outline=True),
     "pgd": _SuiteStyle("#882255", "#e05c9a", "dot", "star"),
@@ -212,7 +216,7 @@ _SUITE_STYLES: Final = {
 """Fixed styles by kind of suite: Okabe and Ito's eight (2008), darker where a line would be too pale, and others after
 Tol's muted scheme.
 
-Transforms share a green, nothing else shares a colour, and none share dash and mark."""
+Transforms and changes of texts share a green, nothing else shares a colour, and none share dash and mark."""
 
 _SPARE_MARKERS: Final = (
     "triangle-ne",
@@ -234,17 +238,17 @@ _SPARE_MARKERS: Final = (
 def suite_style(kind: str) -> _SuiteStyle:
     """Return the style of a kind of suite: its fixed one, or one that no other kind has.
 
-    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS` or `ATTACKS`.
+    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS`, `TEXT_CHANGES` or `ATTACKS`.
     """
     if kind in _SUITE_STYLES:
         return _SUITE_STYLES[kind]
-    from idc_core.perturbation import ATTACKS, TRANSFORMS
+    from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS
 
-    later = [name for name in (*TRANSFORMS, *ATTACKS) if name not in _SUITE_STYLES]
+    later = [name for name in (*TRANSFORMS, *TEXT_CHANGES, *ATTACKS) if name not in _SUITE_STYLES]
     if kind not in later:
         raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*_SUITE_STYLES, *later])}.")
     place = later.index(kind)
-    light, dark = (_GREEN, _GREEN) if kind in TRANSFORMS else (_BLUE, "#3d9bd6")
+    light, dark = (_GREEN, _GREEN) if kind not in ATTACKS else (_BLUE, "#3d9bd6")
     return _SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
 
 

@@ -1,4 +1,4 @@
-"""Perturbations: noise, relevance-guided noise, transforms and attacks that make new tests of old ones."""
+"""Perturbations: noise, relevance-guided noise, transforms, changes of texts and attacks make new tests of old ones."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -6,17 +6,21 @@ from pkgutil import iter_modules
 from idc_core.perturbation.attacks import ATTACKS, AttackResult, Batch, attack, register_attack
 from idc_core.perturbation.guided import guided_noise
 from idc_core.perturbation.noise import random_noise
+from idc_core.perturbation.texts import TEXT_CHANGES, change_texts, register_text_change
 from idc_core.perturbation.transforms import TRANSFORMS, register_transform, transform
 
 __all__ = [
     "ATTACKS",
+    "TEXT_CHANGES",
     "TRANSFORMS",
     "AttackResult",
     "Batch",
     "attack",
+    "change_texts",
     "guided_noise",
     "random_noise",
     "register_attack",
+    "register_text_change",
     "register_transform",
     "transform",
 ]

@@ -1,4 +1,4 @@
-"""The kinds of suites: original tests, noise, relevance-guided noise, one a transform, one an attack."""
+"""The kinds of suites: original tests, noise, relevance-guided noise, one per transform, change of texts and attack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.base.arrays import Array
@@ -18,21 +17,32 @@ from idc_core.base.registry import Registry
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, SettingError
 from idc_core.models.weights import fingerprint as fingerprint_of
-from idc_core.perturbation import ATTACKS, TRANSFORMS, attack, guided_noise, random_noise, transform
+from idc_core.perturbation import (
+    ATTACKS,
+    TEXT_CHANGES,
+    TRANSFORMS,
+    attack,
+    change_texts,
+    guided_noise,
+    random_noise,
+    transform,
+)
 from idc_core.perturbation.attacks import Attack, Preset
 from idc_core.perturbation.inputs import SHARE, Pictures, check_seed
 from idc_core.perturbation.noise import DEVIATION
+from idc_core.perturbation.texts import TextChange
 from idc_core.perturbation.transforms import Transform
 from idc_core.suites.attacked import cached_block
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
-_Family = Literal["original", "noise", "transform", "attack"]
+_Family = Literal["original", "noise", "transform", "text", "attack"]
 
 _SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
 
-_Apply = Callable[..., Pictures]
-"""Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings); returns inputs of the same shape."""
+_Apply = Callable[..., Array]
+"""Called with (model, inputs, targets, *, numbers, seed, on_progress, **settings), of texts with `reading` as well;
+returns inputs of the same shape."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,22 @@ def _of_transform(one: Transform) -> SuiteKind:
     )
 
 
+def _of_text_change(one: TextChange) -> SuiteKind:
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        one.citation,
+        f"U_O+{one.name}",
+        "text",
+        one.parameters,
+        random=True,
+        apply=lambda model, inputs, targets, *, on_progress, **settings: change_texts(
+            inputs, name=one.name, **settings
+        ),
+    )
+
+
 def _of_attack(one: Attack) -> SuiteKind:
     return SuiteKind(
         one.name,
@@ -138,12 +164,13 @@ def _of_attack(one: Attack) -> SuiteKind:
 
 
 class _SuiteKinds(Mapping[str, SuiteKind]):
-    """Kinds of suites by name, in the order of menus: original, noise, all transforms, all attacks."""
+    """Kinds of suites by name, in the order of menus: original, noise, all transforms, changes of texts, attacks."""
 
     def _all(self) -> Registry[SuiteKind]:
         transforms = {name: _of_transform(entry) for name, entry in TRANSFORMS.items()}
+        texts = {name: _of_text_change(entry) for name, entry in TEXT_CHANGES.items()}
         attacks = {name: _of_attack(entry) for name, entry in ATTACKS.items()}
-        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **attacks})
+        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **texts, **attacks})
 
     def __getitem__(self, name: str) -> SuiteKind:
         return self._all()[name]
@@ -171,7 +198,7 @@ class _SuiteKinds(Mapping[str, SuiteKind]):
 
 
 SUITES = _SuiteKinds()
-"""Kinds of suites by name; what is entered into `TRANSFORMS` or `ATTACKS` is here at once."""
+"""Kinds of suites by name; what is entered into `TRANSFORMS`, `TEXT_CHANGES` or `ATTACKS` is here at once."""
 
 
 def make_suite(
@@ -209,7 +236,8 @@ def perturbed(
     """Make one new input of each input of a suite; inputs are made when they are asked for.
 
     `name` is a key of `SUITES` other than "original", `settings` are its parameters, `preset` names values of an
-    attack's. Relevance-guided noise and attacks need the `model`, not to be trained further while the suite is used.
+    attack's. Relevance-guided noise and attacks need the `model`, not to be trained further while the suite is used;
+    changes of texts need a suite of texts.
     What is random depends on `seed` and the input's origin alone (its position where it has none). Raises SettingError
     if there is no such kind, preset or parameter, a value is outside its range, or the network is missing.
 
@@ -221,6 +249,11 @@ def perturbed(
         raise SettingError("The original tests are not made of others; use idc_core.suites.original.")
     if kind.needs_model and model is None:
         raise SettingError(f"{kind.label} looks into the network: pass model.")
+    if kind.family == "text" and source.reading is None:
+        raise SettingError(
+            f"{kind.label} changes words: it is for texts that are read as whole words or characters, which "
+            f"{source.label!r} does not hold."
+        )
     if preset is not None and preset not in kind.presets:
         raise SettingError(f"{kind.label} has no preset {preset!r}; its presets: {', '.join(kind.presets) or 'none'}.")
     values = settle(kind.parameters, {**(kind.presets[preset].settings if preset else {}), **settings}, kind.label)
@@ -243,12 +276,13 @@ def _key(step: ProvenanceStep) -> tuple[object, ...]:
 
 def _maker(
     source: Suite, kind: SuiteKind, model: nn.Module | None, step: ProvenanceStep
-) -> Callable[[Positions, Progress | None], NDArray[np.float32]]:
+) -> Callable[[Positions, Progress | None], Array]:
     numbers = np.where(source.origin >= 0, source.origin, np.arange(len(source)))
+    reading = {"reading": source.reading} if kind.family == "text" else {}
 
-    def apply(positions: Positions, inputs: Pictures, on_progress: Progress | None) -> NDArray[np.float32]:
+    def apply(positions: Positions, inputs: Array, on_progress: Progress | None) -> Array:
         if kind.apply is None or not len(positions):
-            return np.empty(inputs.shape, np.float32)
+            return np.empty(inputs.shape, np.float32 if inputs.dtype.kind == "f" else inputs.dtype)
         return kind.apply(
             model,
             inputs,
@@ -256,13 +290,14 @@ def _maker(
             numbers=numbers[positions],
             seed=step.seed,
             on_progress=on_progress,
+            **reading,
             **step.settings,
         )
 
-    def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+    def make(positions: Positions, on_progress: Progress | None) -> Array:
         return apply(positions, source.take(positions), on_progress)
 
-    def make_or_read(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+    def make_or_read(positions: Positions, on_progress: Progress | None) -> Array:
         pictures = np.empty((len(positions), *source.shape), np.float32)
         for block in np.unique(positions // _SLOW_BLOCK):
             first = int(block) * _SLOW_BLOCK

@@ -13,6 +13,7 @@ from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
+from idc_core.datasets.reading import Reading
 from idc_core.errors import DataError, SettingError
 
 _BLOCK, _BLOCK_BYTES = 1024, 128 << 20
@@ -64,7 +65,7 @@ class Suite:
     int64, or values of a regression, float32, which has no `class_names`. `origin`, int64 (n,), is the number of the
     test that each input was made of, in its data set, or -1; `partner`, int64 (n,), that of a second test which was
     blended with it, or -1. `provenance` says how the inputs came to be, first step first; a union lists the steps of
-    its suites one after the other.
+    its suites one after the other. `reading` is how texts are read as words, where they are.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Suite:
     task: Task
     provenance: tuple[ProvenanceStep, ...]
     parts: tuple[SuitePart, ...]
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         for array in (self.targets, self.origin, self.partner):
@@ -158,6 +160,7 @@ def original(test: Dataset) -> Suite:
             ProvenanceStep("original", f"{len(test):,} tests of {test.name}", {"fingerprint": test.fingerprint}),
         ),
         parts=(SuitePart.of(test.inputs, test.fingerprint),),
+        reading=Reading.of(test),
     )
 
 

@@ -190,15 +190,19 @@ def pixels(view: View) -> int:
 
 
 def _perturbations(view: View) -> list[SuiteOption]:
-    """Return the suites that can be made of the tests: noise, transforms, attacks."""
+    """Return the suites that can be made of the tests: of pictures noise, transforms and attacks, of texts changes."""
+    from idc_core.datasets.reading import Reading
     from idc_core.suites import SUITES
 
-    if view.test.inputs.ndim != 4:
-        return []
+    families = {"noise", "transform"} if view.test.inputs.ndim == 4 else set()
+    if view.test.inputs.ndim == 4 and view.correct is not None:
+        families.add("attack")
+    if Reading.of(view.test) is not None:
+        families.add("text")
     return [
         SuiteOption(kind.name, kind.label, kind.help, kind.name, made=True)
         for kind in SUITES.values()
-        if kind.apply is not None and (kind.family != "attack" or view.correct is not None)
+        if kind.family in families
     ]
 
 

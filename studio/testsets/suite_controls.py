@@ -12,7 +12,6 @@ from studio.jobs import suite_addresses, suite_catalog
 from studio.jobs.results import View
 from studio.jobs.suite_addresses import ANSWERS, MOST_SEED, SuiteAddress
 from studio.jobs.suite_catalog import SuiteOption
-from studio.jobs.wording import kind
 from studio.state import address
 from studio.text import literal, lower
 
@@ -53,17 +52,13 @@ def choose(view: View) -> list[str]:
             help=f"Up to {MOST} suites. Suites made of the tests include the original tests; parts of the tests and "
             f"other data sets are compared alone. Default {_usual(known)}.",
         )
-        if view.has_pictures:
+        if any(option.made for option in known.values()):
             _choose_count(view)
     missing = [name for name in suite_catalog.chosen_names() if name not in known and name != _NOTHING]
     if missing:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if not view.has_pictures:
-        st.caption(
-            "Noise, transforms and attacks apply to images only. "
-            f"For {kind(view.test)} you can compare parts of the tests, other "
-            "data sets of the same format, your own tests and unions of these."
-        )
+        st.caption("Noise, transforms and attacks apply to images only.")
     elif not view.is_classifier:
         st.caption("Attacks are not available: they aim at a wrong class, and these tests have no classes.")
     elif view.correct is None:

@@ -17,8 +17,11 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
     assert "fgsm" not in suite_catalog._catalogue(open_view(parse({"model": "dave2-udacity"})))
 
 
-def test_texts_have_parts_and_own_files(small_data, open_page):
-    app = open_page("testsets", model="textcnn-20newsgroups")
+def test_texts_have_changes_of_their_own(small_data, open_page):
+    app = open_page("testsets", model="textcnn-20newsgroups", suites="typos,dropped")
     assert not app.exception
-    assert "For texts you can compare parts of the tests" in text(app)
-    assert "Original tests" in table(app).index
+    assert "Noise, transforms and attacks apply to images only." in text(app)
+    assert {"Original tests", "Typos", "Dropped words"} <= set(table(app).index)
+    options = suite_catalog._catalogue(open_view(parse({"model": "textcnn-20newsgroups"})))
+    assert {"typos", "synonyms", "dropped", "swapped"} <= set(options)
+    assert not {"noise", "rotation", "fgsm"} & set(options)

@@ -3,7 +3,7 @@ import pytest
 
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.perturbation import ATTACKS, TRANSFORMS, guided_noise, random_noise, transform
+from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS, guided_noise, random_noise, transform
 from idc_core.suites import SUITES, find_tests, make_suite, original, perturbed, sample_tests, select_tests, union
 from idc_core.suites.registry import _SLOW_BLOCK
 from idc_core.suites.subsets import _predict_suite
@@ -17,7 +17,7 @@ def everything(suite, size=64):
 
 
 def test_the_kinds_are_original_noise_transforms_and_attacks():
-    assert list(SUITES) == ["original", "noise", "guided", *TRANSFORMS, *ATTACKS]
+    assert list(SUITES) == ["original", "noise", "guided", *TRANSFORMS, *TEXT_CHANGES, *ATTACKS]
     for kind in SUITES.values():
         assert kind.label
         assert kind.help.endswith(".")
