@@ -69,7 +69,7 @@ def draw(result: Overview, line: str, view: View | None) -> None:
         st.header("Findings", anchor=False)
         for place, found in enumerate(_findings(result)):
             entry = PAGES[found.page]
-            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"finding-{place}"):
                 st.page_link(
                     entry.file,
                     label=literal(found.sentence),

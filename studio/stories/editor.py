@@ -68,6 +68,8 @@ def _draw_deeds(id: str, story: Story, *, mine: bool) -> None:
         key="story-html",
         help="Save the story as one file that plays without a network, and can be imported here.",
     )
+    with st.popover("Link", key="story-link", help="The address that plays the story."):
+        st.code(f"{(st.context.url or '').partition('?')[0]}?{address.STORY}={id}", language=None, wrap_lines=True)
     if visitor.uploads_refused():
         return
     st.button("Copy", key="story-copy", on_click=_begin, args=(_copy(story),), help="Begin a story with these slides.")
