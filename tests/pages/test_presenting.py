@@ -34,7 +34,7 @@ def test_slides_are_turned_opened_and_ended():
 
 
 def test_the_sidebar_plays_a_story():
-    app = open_page("layers")
+    app = open_page("overview", layer="fc1")
     app.button(key="present-examined").click().run()
     assert app.title[0].value == shipped()["examined"].slides[0].sentence
     assert app.query_params["slide"] == "1"

@@ -42,7 +42,7 @@ def test_a_chart_becomes_a_slide_with_its_state(open_page):
 def test_slides_are_edited_and_a_file_brings_them_back(open_page, monkeypatch):
     app = open_page("stories")
     app.button(key="story-copy").click().run()
-    app.text_input(key="story-title").set_value("Ours").run()
+    app.text_input(key="story-title").set_value("Ours")
     app.text_area(key="sentence-0").set_value("One.").run()
     assert not app.exception
     (id,) = STORIES.listed()
