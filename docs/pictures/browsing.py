@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -45,7 +46,8 @@ PAGES = {
 WIDTH = 1440
 RECORDED = (1280, 720)
 SHOWN = (960, 540)
-COLOURS = 96
+COLOURS, FREQUENT = 256, 64
+"""Colours of the recording, and how many of them are the most frequent ones as they are."""
 MOST_MIB = 3.0
 
 IDLE = """() => document.querySelector('[data-testid="stApp"]')?.getAttribute('data-test-script-state') === 'notRunning'
@@ -124,6 +126,21 @@ def _small(picture: Image.Image) -> Image.Image:
     return picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
 
 
+def _table(strip: Image.Image) -> Image.Image:
+    """Return the colours of all pictures: the most frequent as they are, then such that none is far from its own.
+
+    What covers little, such as a heatmap's strongest pixels, counts as much there as the ground.
+    """
+    pixels = np.asarray(strip).reshape(-1, 3)
+    exact, times = np.unique(pixels, axis=0, return_counts=True)
+    frequent = exact[np.argsort(-times)[:FREQUENT]]
+    rounded = np.unique(np.minimum((exact.astype(int) + 8) // 16 * 16, 255), axis=0).astype(np.uint8)
+    others = Image.fromarray(rounded[None]).quantize(COLOURS - FREQUENT, method=Image.Quantize.MAXCOVERAGE)
+    table = Image.new("P", (1, 1))
+    table.putpalette([*frequent.ravel().tolist(), *(others.getpalette() or [])[: 3 * (COLOURS - FREQUENT)]])
+    return table
+
+
 @dataclass(frozen=True)
 class Scene:
     """A part of the recording: where it is, what is said, for how many seconds, and what is then done in steps."""
@@ -139,20 +156,18 @@ def _scroll(page: Page, _: int) -> None:
     page.get_by_test_id("stMain").evaluate("main => main.scrollBy(0, 90)")
 
 
-def _epsilon(page: Page, _: int) -> None:
-    """Move the first slider of the page itself a few steps on."""
-    slider = page.locator('[data-testid="stMain"] :is([role="slider"], input[type="range"])').first
-    if slider.count():
-        slider.focus()
-        for _ in range(3):
-            page.keyboard.press("ArrowRight")
+def _turn(page: Page, _: int) -> None:
+    """Turn the test a little further."""
+    page.get_by_role("slider", name="Rotate").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
 
 
 SCENES = (
     Scene("", "98.3 % of the tests are classified correctly. What do they not cover?", 3.5, _scroll, 3),
     Scene("coverage?cell=1-0-0-0-3-0", "One cell: only a misclassified test falls into it", 3.0, _scroll, 4),
     Scene("relevance?input=478", "Which part of the input decided?", 3.5),
-    Scene("relevance?tab=edit&input=478", "Change it: relevance and prediction follow", 1.5, _epsilon, 12),
+    Scene("relevance?tab=edit&input=478", "Change it: relevance and prediction follow", 1.5, _turn, 12),
     Scene("neurons?tab=neuron", "Which neurons decide, and in which inputs?", 3.0, _scroll, 3),
     Scene("clusters", "What does each neuron tell apart?", 2.5, _scroll, 2),
     Scene("adversarial", "What do attacks reveal that the tests do not?", 3.0, _scroll, 2),
@@ -182,10 +197,10 @@ def record() -> None:
                 times.append(int(1000 * scene.seconds) if not step else 250)
         browser.close()
     # One table of colours for all: with one per picture whatever does not move would be written again.
-    strip = Image.new("RGB", (SHOWN[0], SHOWN[1] * len(SCENES)))
-    for place, frame in enumerate(frames[:: max(1, len(frames) // len(SCENES))][: len(SCENES)]):
+    strip = Image.new("RGB", (SHOWN[0], SHOWN[1] * len(frames)))
+    for place, frame in enumerate(frames):
         strip.paste(frame, (0, SHOWN[1] * place))
-    table = strip.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    table = _table(strip)
     drawn = [frame.quantize(palette=table, dither=Image.Dither.NONE) for frame in frames]
     file = FOLDER / "recording.gif"
     drawn[0].save(file, save_all=True, append_images=drawn[1:], duration=times, loop=0, optimize=True)

@@ -308,7 +308,7 @@ def choices(
             marker={"symbol": "circle-open", "size": 20, "color": colours.ink, "line": {"width": 2}},
         )
     figure.update_xaxes(title="number of clusters k", type="category", categoryarray=["auto", *map(str, range(2, 9))])
-    figure.update_yaxes(title="cells", range=_decades(list(map(_cells, found))), exponentformat="power", row=1, col=1)
+    figure.update_yaxes(title="cells", range=_decades(list(map(_cells, found))), tickformat=",d", row=1, col=1)
     figure.update_yaxes(title="covered (%)", range=_decades(list(map(_covered, found))), tickformat="~g", row=1, col=2)
     figure.update_yaxes(type="log", dtick=1)
     finish(figure, title, colours, height=450)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
+from PIL.PngImagePlugin import PngInfo
 
 from idc_core.errors import SettingError
 from idc_core.figures.palette import relevance_colours
@@ -168,10 +169,12 @@ def _font() -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", _LETTERS)
 
 
-def png(image: NDArray[np.uint8]) -> bytes:
-    """Write a picture (H, W, 3 or 4) as PNG."""
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "PNG")
+def png(image: NDArray[np.uint8], said: str = "") -> bytes:
+    """Write a picture (H, W, 3 or 4) as PNG, with what is said of it as its description."""
+    file, info = io.BytesIO(), PngInfo()
+    if said:
+        info.add_itxt("Description", said)
+    Image.fromarray(image).save(file, "PNG", pnginfo=info)
     return file.getvalue()
 
 

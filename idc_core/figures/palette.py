@@ -150,14 +150,14 @@ class _Scheme:
 SCHEMES: Final = {
     "red-blue": _Scheme(
         ("#053061", "#2166ac", "#92c5de", LIGHT.ground, "#f4a582", "#b2182b", "#67001f"),
-        ("#a9d8ff", "#4d9be0", "#1d4a7a", _DARK.ground, "#7a2a26", "#e2584a", "#ffb3a0"),
+        ("#93ccff", "#4d9be0", "#1d4a7a", _DARK.ground, "#7a2a26", "#e2584a", "#ffa18c"),
         "red and blue",
         "blue",
         "red",
     ),
     "orange-purple": _Scheme(
         ("#2d004b", "#542788", "#b2abd2", LIGHT.ground, "#fdb863", "#b35806", "#7f3b08"),
-        ("#d5c8fb", "#9a7fdc", "#4d3a80", _DARK.ground, "#6e4310", "#dd8a2a", "#ffcf8a"),
+        ("#c9b8f9", "#9a7fdc", "#4d3a80", _DARK.ground, "#6e4310", "#dd8a2a", "#ffc573"),
         "orange and purple",
         "purple",
         "orange",

@@ -104,7 +104,8 @@ def _sheet(view: View, positions: NDArray[np.int64]) -> bytes:
     """Draw the first of some tests on a contact sheet, each with its number, true and predicted class."""
     shown = positions[:MOST_PICTURES]
     captions = [caption(view, place) for place in shown]
-    return input_images.png(input_images.contact_sheet(list(input_images.pictures(view.test.inputs[shown])), captions))
+    sheet = input_images.contact_sheet(list(input_images.pictures(view.test.inputs[shown])), captions)
+    return input_images.png(sheet, view.line)
 
 
 def _texts(view: View, positions: NDArray[np.int64]) -> pd.DataFrame:

@@ -39,6 +39,7 @@ def test_heatmaps_give_each_input_its_own_scale():
     assert (shown[1, 2:, 2:] == ends[1]).all()
     assert (shown[0, 2:] == 255).all()
     assert (input_images.heatmaps(np.zeros((1, 1, 2, 2)), 1) == 255).all()
+    assert (input_images.heatmaps(np.zeros((1, 1, 2, 2)), 1, dark=True)[0, 0, 0] == (0x12, 0x16, 0x1A)).all()
     with pytest.raises(SettingError, match="shape"):
         input_images.heatmaps(np.zeros((2, 5)))
 
@@ -119,3 +120,8 @@ def test_a_large_sheet_is_written_like_a_photograph():
     content = input_images.webp(image, 100_000)
     assert len(content) < len(input_images.webp(image, 10**9)) / 2
     assert np.abs(opened(content).astype(int) - image).mean() < 15
+
+
+def test_a_png_carries_what_is_said_of_it():
+    file = input_images.png(np.zeros((2, 2, 3), np.uint8), "LeNet-5 · digits")
+    assert Image.open(io.BytesIO(file)).text == {"Description": "LeNet-5 · digits"}

@@ -65,7 +65,7 @@ def test_every_chart_has_its_menu(name, tab):
     app = read_page(name, **tab)
     drawn = len(app.get("plotly_chart")) + len(app.get("echarts_chart"))
     # Pictures of tests are no chart.
-    without = ("learn", "library", "relevance", "adversarial", "differential", "robustness", "runs")
+    without = ("learn", "library", "relevance", "neurons", "adversarial", "differential", "robustness", "runs")
     assert drawn or (tab != RETRAINED if tab else name in without)
     charts = sent(app, "chart")
     assert len(charts) == drawn
@@ -88,7 +88,7 @@ def test_tables_read_again_as_they_were(open_page, monkeypatch, name, tab):
     app = until_drawn(open_page(name, **tab))
     assert not app.exception
     monkeypatch.undo()
-    assert written or (tab != RETRAINED if tab else name in ("relevance", "robustness"))
+    assert written or (tab != RETRAINED if tab else name in ("relevance", "neurons", "robustness"))
     for table in written:
         again = pd.read_csv(io.StringIO(csv(table)), keep_default_na=False, na_values=[""])
         assert list(again.columns) == list(table.columns)
