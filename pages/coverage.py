@@ -32,6 +32,7 @@ PAGE = PageEntry(
         "make-seeds": "fill",
         "prefer": "smallest",
         "colour": "grid",
+        "pictures": "grid",
         "zoom": "grid",
         "rows": "grid",
         "columns": "grid",

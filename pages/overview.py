@@ -1,6 +1,5 @@
 """Overview: the result at a glance, and where to look next."""
 
-from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.overview import result as overview
 from studio.overview import worst_tests
@@ -21,7 +20,7 @@ PAGE = PageEntry(
 
 _shown = current_result()
 _view = _shown if isinstance(_shown, View) else None
-overview.draw(summarise(_shown) if isinstance(_shown, View) else _shown.result, _shown.line, _view)
+overview.draw(_shown)
 worst_tests.draw(_shown)
 if _view is not None:
     overview.draw_pinned(_view)

@@ -57,14 +57,24 @@ function drawingText(drawing, { title, origin, ground }) {
   const back = document.createElementNS(SVG, "rect");
   for (const [key, value] of Object.entries({ width, height, fill: ground })) back.setAttribute(key, value);
   copy.prepend(name, said, back);
-  const frame = frameOf(drawing);
+  const chart = drawing.closest('[data-testid="stEChartsChart"]');
+  const pictures = chart.querySelector("canvas.tiles");
+  if (pictures) copy.append(pictureOf(pictures, width, height));
+  const frame = frameOf(chart);
   if (frame) copy.append(frame);
   return new XMLSerializer().serializeToString(copy);
 }
 
+// So do the pictures of a grid's tiles.
+function pictureOf(canvas, width, height) {
+  const picture = document.createElementNS(SVG, "image");
+  for (const [key, value] of Object.entries({ href: canvas.toDataURL(), width, height })) picture.setAttribute(key, value);
+  return picture;
+}
+
 // The selected tile's frame lies above the drawing.
-function frameOf(drawing) {
-  const style = getComputedStyle(drawing.closest('[data-testid="stEChartsChart"]'), "::after");
+function frameOf(chart) {
+  const style = getComputedStyle(chart, "::after");
   if (style.content === "none") return null;
   const [left, top, width, height, line] = ["left", "top", "width", "height", "borderTopWidth"].map((name) => parseFloat(style[name]));
   const place = { x: left + line / 2, y: top + line / 2, width: width - line, height: height - line };

@@ -13,6 +13,7 @@ from idc_core.analysis.filtering import Conditions, of_classes
 from idc_core.analysis.findings_of_tests import Labelled, Looked, find
 from idc_core.coverage.cell_table import CellTable, among, tabulate
 from idc_core.coverage.cells import Codes, encode
+from idc_core.coverage.closest_inputs import most_typical, spread, to_own_cell
 from idc_core.coverage.reach import Reach, find_reach
 from idc_core.errors import DataError, SettingError
 from idc_core.evidence.finding import Finding
@@ -64,6 +65,8 @@ class Overview:
     """None if no training input is of the chosen classes, or tests are left out by more than their class."""
     findings: tuple[Finding, ...]
     """The most certain finding of each kind, whether it stands out or not."""
+    typical: tuple[int, ...]  # the number of the most typical test (`most_typical`) of each covered cell
+    rows: tuple[int, ...]  # of each test, in their order, the covered cell that it falls into: its row in the table
 
     @property
     def errors_only(self) -> NDArray[np.bool_]:
@@ -107,7 +110,10 @@ class Overview:
             if (training := kept.training) is not None:
                 none = (0,) * len(training.counts)
                 _KeptTable(kept.table.sizes, training.cells, training.counts, none).cell_table()
-            return cls(**{**vars(kept), "table": kept.table.cell_table()})
+            table = kept.table.cell_table()
+            if len(kept.typical) != table.covered or np.bincount(kept.rows).tolist() != table.counts.tolist():
+                raise ValueError("its cells and the tests in them do not fit each other")
+            return cls(**{**vars(kept), "table": table})
         except (DataError, SettingError, ValueError, OverflowError) as error:
             raise DataError(f"This is not the text of an overview ({error}); write it anew.") from error
 
@@ -167,6 +173,13 @@ def overview_of(
         classes = Labelled(test.class_names, test.targets[chosen], analysis.predictions[chosen], train.targets[alike])
     looked = Looked(analysis.assignments[chosen], training, correct, classes)
     first, together = shares(analysis.importance, analysis.important)
+    rows = np.unique(analysis.codes[chosen], return_inverse=True)[1].reshape(-1)
+    away = to_own_cell(
+        analysis.test_activations[chosen],
+        analysis.centroids,
+        analysis.assignments[chosen],
+        spread(analysis.train_activations),
+    )
     important = tuple(int(neuron) for neuron in analysis.important)
     return Overview(
         fingerprints=(network, train.fingerprint, test.fingerprint),
@@ -181,6 +194,8 @@ def overview_of(
         table=table,
         training=None if training is None else _training_reach(training, table),
         findings=find(looked, important, sizes),
+        typical=tuple(test.ids[chosen[most_typical(rows, away)]].tolist()),
+        rows=tuple(rows.tolist()),
     )
 
 

@@ -82,6 +82,26 @@ def to_own_cell(
     return np.sqrt(squares)
 
 
+def most_typical(cell_of: NDArray[np.integer], distances: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the most typical input of each cell: the one closest to the cell's own centroids.
+
+    Parameters
+    ----------
+    cell_of : ndarray of int, shape (n,)
+        Cell of each input, numbered from 0 in the order in which cells are wanted.
+    distances : ndarray, shape (n,)
+        How far each input lies from the centroids of its own cell, in standard deviations of each neuron over the
+        training inputs: `to_own_cell` in units of `spread`.
+
+    Returns
+    -------
+    ndarray of int64, shape (cells,)
+        Positions of inputs; of equally close ones the first.
+    """
+    order = np.lexsort((distances, cell_of))
+    return order[np.unique(cell_of[order], return_index=True)[1]].astype(np.int64)
+
+
 def _distance(
     activations: NDArray[np.floating], target: NDArray[np.float64], unit: NDArray[np.float64]
 ) -> NDArray[np.float64]:

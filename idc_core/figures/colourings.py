@@ -14,7 +14,7 @@ from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.reach import CellState, Reach
 from idc_core.errors import SettingError
 from idc_core.figures.grid import Grid
-from idc_core.figures.palette import CLASSES, Palette, between
+from idc_core.figures.palette import CLASSES, Palette
 
 _Counts = NDArray[np.int64]
 
@@ -197,11 +197,8 @@ _ERROR_MARKS: Final = (*(mark for _, mark, _ in _SHARES), "\u25d5", _WRONG)
 
 def _errors_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
     labels = [*(label for _, _, label in _SHARES), "over 50 %", "all misclassified"]
-    ends = colours.counts[1], colours.error
-    return [
-        (f"{mark} {label}", between(*ends, i / (len(labels) - 1)))
-        for i, (mark, label) in enumerate(zip(_ERROR_MARKS, labels, strict=True))
-    ]
+    shades = (colours.counts[1], *colours.errors, colours.error)
+    return [(f"{mark} {label}", colour) for mark, label, colour in zip(_ERROR_MARKS, labels, shades, strict=True)]
 
 
 _SHARED_MARKS: Final = ("\u25a0", "\u25e7", "\u25a1")
@@ -214,7 +211,7 @@ def _shared(tiles: Tiles) -> _Counts:
 
 def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
     labels = ("both reach", "both reach in part", "only these tests reach")
-    shades = (colours.counts[1], between(colours.counts[1], colours.error, 0.5), colours.error)
+    shades = (colours.counts[1], colours.errors[1], colours.error)
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, shades, strict=True)]
 
 

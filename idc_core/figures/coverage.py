@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,6 +15,7 @@ from idc_core.coverage.reach import CellState, Reach
 from idc_core.evidence.discovery import Discovery
 from idc_core.figures.colourings import Piece, Tiles, beyond, categories, find_colouring, hold, mark
 from idc_core.figures.grid import Grid
+from idc_core.figures.grid_axes import axes, margins, tile_side
 from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT, band, finish, logarithmic_x
 from idc_core.figures.wording import balanced
@@ -23,11 +23,11 @@ from idc_core.figures.wording import balanced
 if TYPE_CHECKING:
     import pandas as pd
 
-_ROW_PIXELS: Final = (6, 32)  # smallest and largest height of a row
-_MOST_ROW_LABELS: Final = 32
-_MOST_COLUMN_LABELS: Final = 20
-_MOST_ROOMY: Final = 40  # rows or columns of a grid whose tiles have room for text and a thick line
-_LEGEND_PIXELS: Final = 430  # width of the narrowest column that holds a grid
+_ROOMY: Final = 14  # pixels of a tile that has room for text and a thick line
+_LEGEND_PIXELS: Final = (430, 480)  # widths of the narrowest column that holds a grid, and of a narrow page
+_NARROWEST: Final = 440  # of the whole drawing, for its title and the legend
+_RIGHT: Final = 8
+_NAMES_ROW: Final = 24  # above the rows' labels: which neuron each line of them belongs to
 _LEGEND_ROW: Final = 18
 _WRAP: Final = 60  # characters of the title that such a column holds
 
@@ -122,9 +122,11 @@ def coverage_grid(
     used = set(rows["category"]) | {0}
     lines = balanced(title, _WRAP)
     pieces = [piece for piece in legend if piece["value"] in used]
-    drawn, rows_of_legend = _legend(pieces, colours)
-    room = 6 * max(len(text) for text in grid.row_labels)  # pixels that the row labels need
-    roomy = max(grid.axes.shape(grid.sizes)) <= _MOST_ROOMY
+    left, below = margins(grid)
+    wide = tile_side(grid) * len(grid.column_cells)
+    drawn, rows_of_legend = _legend(pieces, colours, min(_LEGEND_PIXELS[1], max(_LEGEND_PIXELS[0], left + wide)))
+    across, down = axes(grid, colours)
+    roomy = tile_side(grid) >= _ROOMY
     series = [_tiles(clickable, roomy, colours)]
     if together:
         series.append(_outline("together", together, colours.ink, 2 if roomy else 1))
@@ -139,25 +141,14 @@ def coverage_grid(
         },
         "dataset": {"source": rows},
         "grid": {
-            "left": 40 + room,
-            "right": 8,
-            "top": 18 + 20 * len(lines),
-            "bottom": 66 + _LEGEND_ROW * rows_of_legend,
+            "left": left,
+            "right": max(_RIGHT, _NARROWEST - left - wide),
+            "top": 20 * len(lines) + (_NAMES_ROW if grid.axes.rows else 6),
+            "bottom": 12 + below + _LEGEND_ROW * rows_of_legend,
             "outerBoundsMode": "none",
         },
-        "xAxis": {
-            **_axis(grid, grid.axes.columns, _MOST_COLUMN_LABELS, colours),
-            "data": list(grid.column_labels),
-            "name": grid.column_title,
-            "nameGap": 34,
-        },
-        "yAxis": {
-            **_axis(grid, grid.axes.rows, _MOST_ROW_LABELS, colours),
-            "data": list(grid.row_labels),
-            "name": grid.row_title,
-            "nameGap": room + 12,
-            "inverse": True,
-        },
+        "xAxis": across,
+        "yAxis": down,
         "tooltip": {
             "formatter": "{@cell}<br>{@tests}",
             "backgroundColor": colours.ground,
@@ -169,29 +160,12 @@ def coverage_grid(
     }
 
 
-def _axis(grid: Grid, neurons: Sequence[int], most: int, colours: Palette) -> dict[str, object]:
-    """Describe an axis; where there are many labels, only those at which a neuron before the last ones changes."""
-    labels, step = math.prod(grid.sizes[i] for i in neurons), 1
-    for rank in reversed(neurons):
-        if labels <= most * step:
-            break
-        step *= grid.sizes[rank]
-    return {
-        "type": "category",
-        "axisTick": {"show": False},
-        "axisLine": {"show": False},
-        "nameLocation": "middle",
-        "nameTextStyle": {"color": colours.muted, "fontSize": 12},
-        "axisLabel": {"color": colours.muted, "fontSize": 11, "hideOverlap": True, "interval": step - 1},
-    }
-
-
-def _legend(pieces: Sequence[Piece], colours: Palette) -> tuple[list[dict[str, object]], int]:
-    """Draw the legend in as many rows as it needs: that of ECharts has one, and cuts it off."""
+def _legend(pieces: Sequence[Piece], colours: Palette, room: int) -> tuple[list[dict[str, object]], int]:
+    """Draw the legend in as many rows as it needs, `room` pixels wide: that of ECharts has one, and cuts it off."""
     elements: list[dict[str, object]] = []
     widths = [36 + int(6.5 * len(piece["label"])) for piece in pieces]
     rows, columns = 0, [0]
-    while not rows or (sum(columns) > _LEGEND_PIXELS and len(columns) > 1):
+    while not rows or (sum(columns) > room and len(columns) > 1):
         rows += 1
         in_row = -(-len(pieces) // rows)
         columns = [max(widths[place::in_row], default=0) for place in range(in_row)]
@@ -218,11 +192,11 @@ def _legend(pieces: Sequence[Piece], colours: Palette) -> tuple[list[dict[str, o
     return elements, rows
 
 
-def grid_height(grid: Grid) -> int:
-    """Height in pixels that suits the number of rows."""
-    low, high = _ROW_PIXELS
-    rows = len(grid.row_labels)
-    return int(150 + rows * np.clip(560 / max(rows, 1), low, high))
+def grid_size(grid: Grid, option: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the width and the height in pixels of a drawing of the grid in which tiles are squares."""
+    side, inner = tile_side(grid), option["grid"]
+    wide, high = side * len(grid.column_cells), side * len(grid.row_cells)
+    return inner["left"] + wide + inner["right"], inner["top"] + high + inner["bottom"]
 
 
 def _tiles(clickable: bool, roomy: bool, colours: Palette) -> dict[str, object]:

@@ -40,13 +40,24 @@ class Axes:
         return max(rows, columns) <= MOST_ON_AXIS and rows * columns <= most
 
 
-def default_axes(sizes: Sequence[int], fixed: Mapping[int, int] | None = None, most: int = MOST_CELLS) -> Axes:
-    """Put as many neurons as can be drawn on rows and columns, as few on either as can be, the most important first."""
+def default_axes(
+    sizes: Sequence[int],
+    fixed: Mapping[int, int] | None = None,
+    most: int = MOST_CELLS,
+    within: tuple[int, int] = (MOST_ON_AXIS, MOST_ON_AXIS),
+) -> Axes:
+    """Put as many neurons as can be drawn on rows and columns, as few on either as can be, the most important first.
+
+    There are no more rows than columns; `within` is how many of them there may be.
+    """
     free = [i for i in range(len(sizes)) if i not in (fixed or {})]
     for count in range(len(free), 0, -1):
         splits = [Axes(tuple(free[:at]), tuple(free[at:count])) for at in range(count + 1)]
         axes = min(splits, key=lambda candidate: (max(candidate.shape(sizes)), candidate.shape(sizes)))
-        if axes.fits(sizes, most):
+        rows, columns = axes.shape(sizes)
+        if rows > columns:  # a screen is wider than high
+            axes, rows, columns = Axes(axes.columns, axes.rows), columns, rows
+        if axes.fits(sizes, most) and rows <= within[0] and columns <= within[1]:
             return axes
     return Axes((), ())
 
@@ -75,6 +86,8 @@ class Grid:
     column_cells: NDArray[np.uint8]  # (c, b), of those on the columns
     tile: NDArray[np.int64]
     """(covered cells,), tile of each covered cell, counted row by row; -1 for a cell that is not drawn."""
+    neurons: tuple[str, ...]  # names of the m neurons
+    cluster_names: tuple[tuple[str, ...], ...]  # a person's names of their clusters, empty for those without
     row_labels: tuple[str, ...]  # cluster indices as text, such as ``2-1-0``
     column_labels: tuple[str, ...]
     row_title: str  # which neurons the indices belong to
@@ -151,9 +164,16 @@ def label(cell: Sequence[int] | NDArray[np.uint8]) -> str:
 
 
 def lay_out(
-    table: CellTable, neurons: Sequence[str], axes: Axes | None = None, fixed: Mapping[int, int] | None = None
+    table: CellTable,
+    neurons: Sequence[str],
+    axes: Axes | None = None,
+    fixed: Mapping[int, int] | None = None,
+    cluster_names: Sequence[Sequence[str]] = (),
 ) -> Grid:
-    """Lay the cells out in rows and columns; `fixed` holds the neurons kept in one cluster, by their rank."""
+    """Lay the cells out in rows and columns; `fixed` holds the neurons kept in one cluster, by their rank.
+
+    `cluster_names` are a person's names of the clusters of each neuron, empty for those without one.
+    """
     fixed = dict(sorted((fixed or {}).items()))
     if axes is None:
         axes = default_axes(table.sizes, fixed)
@@ -166,6 +186,8 @@ def lay_out(
         row_cells=row_cells,
         column_cells=column_cells,
         tile=_tiles(table.cells, table.sizes, axes, fixed),
+        neurons=tuple(neurons),
+        cluster_names=tuple(map(tuple, cluster_names)) or tuple(("",) * size for size in table.sizes),
         row_labels=tuple(label(cell) for cell in row_cells),
         column_labels=tuple(label(cell) for cell in column_cells),
         row_title=_title([neurons[i] for i in axes.rows]),

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from idc_core.errors import SettingError
-from idc_core.figures.palette import relevance_colours
+from idc_core.figures.palette import palette, relevance_colours
 
 SMALLEST_SIDE = 84
 """Pixels that a picture in a gallery has at least."""
@@ -28,7 +28,6 @@ _LETTERS = 13  # height of a caption's letters
 _LINE = 17  # distance of its lines
 _LOSSY_QUALITY = 85
 _GLANCE_QUALITY = 20
-_LINES = (56, 112)  # rows and columns of a small picture of a time series
 _INKS = {False: ("#1b2024", "#0072b2", "#b35806", "#007a5a"), True: ("#e7ebee", "#6cb8ea", "#f0a35c", "#4fc9a4")}
 """Of its channels, on a light ground and on a dark one."""
 
@@ -46,16 +45,45 @@ def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDA
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
 
 
-def lines(
-    series: NDArray[np.floating], relevance: NDArray[np.floating] | None = None, *, dark: bool = False
+def bars(
+    values: NDArray[np.floating], usual: NDArray[np.floating], unit: NDArray[np.floating], *, dark: bool = False
 ) -> NDArray[np.uint8]:
-    """Draw time series (n, channels, steps) as small pictures of lines (n, 56, 112, 3), each in its own range.
+    """Draw feature vectors (n, features) as small pictures of bars (n, 48, 48, 3).
+
+    A bar is how far a feature is from the `usual` one (features,), in units (features,), at most three up or down; of
+    more than 24 features the first ones are drawn.
+    """
+    side, reach, most = 48, 3.0, 24
+    away = np.clip((values - usual) / unit, -reach, reach)[:, :most] / reach
+    edges = 2 + np.round(np.linspace(0, side - 4, away.shape[1] + 1)).astype(int)
+    colours = palette(dark)
+    drawn = np.tile(_pixel(colours.ground), (len(values), side, side, 1))
+    drawn[:, side // 2] = _pixel(colours.line)
+    for picture, heights in zip(drawn, np.round(away * (side / 2 - 3)).astype(int), strict=True):
+        for start, end, height in zip(edges[:-1], edges[1:], heights.tolist(), strict=True):
+            low, high = sorted((side // 2, side // 2 - height))
+            picture[low : high + 1, start : max(end - 1, start + 1)] = _pixel(colours.lines[0 if height > 0 else 1])
+    return drawn
+
+
+def _pixel(colour: str) -> NDArray[np.uint8]:
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.uint8)
+
+
+def lines(
+    series: NDArray[np.floating],
+    relevance: NDArray[np.floating] | None = None,
+    size: tuple[int, int] = (56, 112),
+    *,
+    dark: bool = False,
+) -> NDArray[np.uint8]:
+    """Draw time series (n, channels, steps) as small pictures of lines (n, *size, 3), each in its own range.
 
     Relevance of the same shape, summed over channels, colours the ground below each step.
     """
     if series.ndim != 3:
         raise SettingError(f"Lines need inputs of shape (n, channels, steps); got {series.shape}.")
-    height, width = _LINES
+    height, width = size
     drawn = []
     for number, item in enumerate(series):
         ground = np.tile(relevance_colours(np.zeros((1, 1)), 1.0, dark=dark)[0], (width, 1))

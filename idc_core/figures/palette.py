@@ -28,6 +28,7 @@ class Palette:
     line: str  # thin lines
     accent: str  # the studio's one accent
     error: str  # what misclassified inputs are drawn in
+    errors: tuple[str, str, str]  # where few, some and many of the inputs are
     tests: str  # the original test set (suites keep their colour on every page)
     training: str  # cells that training inputs reach and no test
     generated: str  # cells that valid generated inputs reach, and nothing else
@@ -48,6 +49,7 @@ LIGHT: Final = Palette(
     line="#d3dadd",
     accent="#0b6b72",
     error="#d9622b",
+    errors=("#f3d3c0", "#eab08d", "#e28a5a"),
     tests="#1b2024",
     training="#e2e5ec",
     generated="#cbbcf2",
@@ -62,8 +64,9 @@ _DARK: Final = Palette(
     line="#39424a",
     accent="#4fb9c1",
     error="#f08a4b",
+    errors=("#a89686", "#c09a7e", "#d89568"),
     tests="#e7ebee",
-    training="#8d95a6",
+    training="#788091",
     generated="#a48fe0",
     lines=("#56b4e9", "#f08a4b", "#2fc79a", "#e39cc8", "#e6c34a", "#e7ebee"),
     counts=("#4d9aa0", "#66b0b5", "#82c4c8", "#a0d6d9", "#c0e7e9", "#e2f7f7"),

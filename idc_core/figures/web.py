@@ -68,7 +68,7 @@ def allowed_script(script: str) -> str:
 def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> go.Figure:
     """Draw `coverage_grid`'s option with plotly, whose figures can be saved with what they say under the pointer."""
     colours = palette(dark)
-    rows, x, y = option["dataset"]["source"], option["xAxis"], option["yAxis"]
+    rows, x, y = option["dataset"]["source"], option["xAxis"][0], option["yAxis"][0]
     shape = (len(y["data"]), len(x["data"]))
     pieces = option["visualMap"]["pieces"]
     index = {piece["value"]: place for place, piece in enumerate(pieces)}

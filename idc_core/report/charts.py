@@ -16,7 +16,7 @@ from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.reach import Reach
 from idc_core.figures.clusters import bin_edges, bin_shares, histograms
 from idc_core.figures.colourings import categories
-from idc_core.figures.coverage import coverage_grid, grid_height, grid_rows
+from idc_core.figures.coverage import coverage_grid, grid_rows, grid_size
 from idc_core.figures.grid import Grid, default_axes, lay_out
 from idc_core.figures.palette import LIGHT, ON_FILL
 from idc_core.figures.web import grid_figure
@@ -51,11 +51,11 @@ def grid_chart(material: Material) -> Chart:
         table, [str(neuron) for neuron in material.analysis.important], default_axes(table.sizes, most=_TILES)
     )
     title = counted("Covered", table.covered, table.total, "cell")
-    colouring, height = ("errors" if errors else "covered"), min(620, grid_height(grid))
+    colouring = "errors" if errors else "covered"
 
     def draw(dark: bool) -> go.Figure:
         option = coverage_grid(grid, table, colouring, title, reach=reach, clickable=False, dark=dark)
-        return grid_figure(option, height, dark=dark)
+        return grid_figure(option, min(620, grid_size(grid, option)[1]), dark=dark)
 
     if grid.folded:
         read = f"Each tile stands for {plural(grid.cells_per_tile, 'cell')}: one cluster of each neuron on the axes."

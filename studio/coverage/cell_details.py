@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.cell_table import members, nearest
 from idc_core.figures.grid import Grid
+from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.jobs.wording import is_series
 from studio.shell import tabs
@@ -55,8 +56,20 @@ def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, 
     return parsed or usual
 
 
-def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
-    """Show what is in a cell: its tests where they are pictures, and its neurons."""
+def draw_cell(view: View, grid: Grid, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
+    """Show what is in the chosen cell: its tests where they are pictures, and its neurons; return the cell."""
+    left, right = st.columns([5, 3], gap="medium")
+    with right:
+        cell = choose_cell(view, usual, default)
+        _neurons(view, cell)
+    with left:
+        _draw_inside(view, grid, cell)
+        _onward(view, tests_in(view, cell))
+    return cell
+
+
+def _draw_inside(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
+    """Show the tests of a cell, or the covered cells nearest to it."""
     inside = tests_in(view, cell)
     st.header(layout.topic("Cell {}", cell_name(cell)), anchor=False)
     if grid.folded or grid.place(cell) is None:
@@ -64,7 +77,7 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             "Zoom the grid to this cell",
             key="zoom-to-cell",
             on_click=fix,
-            args=(view, around(view.sizes, cell)),
+            args=(view, around(view, cell)),
             help="Fix neurons to this cell's clusters until the cell has a tile of its own.",
         )
     if len(inside):
@@ -84,9 +97,7 @@ def draw_cell(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             help="Select this cell and open the tab Fill the grid.",
         )
     if len(inside) and is_pictures(view):
-        draw_tests(view, inside)
-    _neurons(view, cell)
-    _onward(view, inside)
+        draw_tests(view, _typical_first(view, inside))
 
 
 def draw_below(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
@@ -107,12 +118,18 @@ def draw_tests(view: View, tests: NDArray[np.int64]) -> None:
     """Show tests, and offer them as files."""
     most = SHOWN if is_pictures(view) else _SHOWN_TEXTS
     layout.gallery(view, tests, most, key="cell-tests")
-    layout.take_inputs(view, tests, key="cell-inputs")
+    layout.take_inputs(view, np.sort(tests), key="cell-inputs")
 
 
 def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the positions of the chosen tests in a cell."""
     return view.chosen[members(view.analysis.assignments[view.chosen], cell)]
+
+
+def _typical_first(view: View, inside: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Put the most typical test of a cell, which its tile shows, before the others."""
+    is_typical = np.isin(view.test.ids[inside], summarise(view).typical)
+    return np.concatenate([inside[is_typical], inside[~is_typical]])
 
 
 def is_pictures(view: View) -> bool:
@@ -147,6 +164,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
         _NEURONS,
         lambda row: select(neuron=int(analysis.important[row]), cluster=cell[row]),
         "Cluster of each neuron in this cell; choose a row to select the neuron and its cluster",
+        "auto" if len(cell) < 8 else 280,
         columns={"centroid": st.column_config.NumberColumn(format="%.3g")},
     )
 

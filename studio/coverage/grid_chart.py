@@ -18,7 +18,7 @@ from studio.shell import pins
 from studio.state.choices import choose_one
 from studio.state.selection import Selection, select, selected
 from studio.text import cell_name, literal, parse_cell
-from studio.widgets import grid_axes, layout
+from studio.widgets import grid_axes, grid_pictures, layout
 from studio.widgets.cell_rows import cell_rows
 
 
@@ -38,6 +38,7 @@ def draw(view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         colouring = _choose_colouring(view)
         grid_axes.controls(view, held)
+        grid_pictures.switch()
         _only_selected(view, held)
     grid_axes.crumbs(view, held)
     grid, cell = _draw_grid(view, held, colouring)
@@ -85,15 +86,14 @@ def _only_selected(view: View, held: grid_axes.Zoom) -> None:
 
 
 def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
-    """Show the grid beside what is in the chosen cell; return both."""
+    """Show the grid above what is in the chosen cell; return both."""
     grid = lay_out(view.table, _small_names(view), held.axes, held.fixed)
-    left, right = st.columns([5, 3], gap="medium")
-    with right:
+    above, below = st.container(), st.container()
+    with below:
         usual = _default_cell(view, grid)
         default = "the selected test's cell, else one reached only by misclassified tests"
-        cell = cell_details.choose_cell(view, usual, default)
-        cell_details.draw_cell(view, grid, cell)
-    with left:
+        cell = cell_details.draw_cell(view, grid, usual, default)
+    with above:
         key = f"grid-{hash((view.setup, held.axes, tuple(held.fixed.items())))}"
         reach = summarise(view).reach(filling.generated(view))
         click = "Click a tile to zoom in." if grid.folded else "Click a cell to see its tests."
@@ -111,12 +111,13 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
         layout.grid_chart(
             key,
             option,
-            figures.grid_height(grid),
+            figures.grid_size(grid, option),
             grid_axes.finding(view, grid),
             f"{grid_axes.reading(view, grid, colouring)} {click}",
             view.line,
             lambda tile: _clicked(view, grid, tile),
             table=cell_rows(view.table, reach, view.test.class_names),
+            layer=grid_pictures.layer(view, grid, option),
         )
     return grid, cell
 
@@ -169,8 +170,8 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
             dark=layout.is_dark(),
         )
         read = grid_axes.reading(one, laid, coloured)
-        height = figures.grid_height(laid)
-        layout.grid_chart(f"grid-{key}", drawn, height, finding, read, one.line, name=key, setup=one.setup)
+        size = figures.grid_size(laid, drawn)
+        layout.grid_chart(f"grid-{key}", drawn, size, finding, read, one.line, name=key, setup=one.setup)
 
     pins.beside(view, draw)
 

@@ -36,6 +36,10 @@ class Snapshot:
     result: Overview
     folder: Path
 
+    def has(self, name: str) -> bool:
+        """Whether another part was made for the Overview."""
+        return (self.folder / f"{name}.json").exists()
+
     def part(self, name: str) -> Any:
         """Return another part that was made for the Overview."""
         return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))

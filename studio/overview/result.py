@@ -12,15 +12,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from idc_core.analysis.overview import Overview
 from idc_core.figures import coverage as figures
-from idc_core.figures.grid import Grid, default_axes, lay_out
+from idc_core.figures.grid import Grid, lay_out
 from idc_core.report import sentences
-from studio.jobs.overview import summarise
+from studio.jobs.overview import Snapshot, summarise
 from studio.jobs.results import View
 from studio.shell import pins, tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select
 from studio.text import cell_name, count, literal, percent, plural
-from studio.widgets import grid_axes
+from studio.widgets import grid_axes, grid_pictures
 from studio.widgets.cell_rows import cell_rows
 from studio.widgets.layout import Headline, claim, counted, grid_chart, is_dark, lead
 from studio.widgets.storytelling import add_button
@@ -58,30 +58,28 @@ class _Finding:
         return {tabs.TAB: self.tab, **self.selected} if self.tab else self.selected
 
 
-def draw(result: Overview, line: str, view: View | None) -> None:
-    """Show a result of a setup, which `line` names; of a live one, its view, cells can be selected."""
+def draw(shown: View | Snapshot) -> None:
+    """Show the result of a setup, live or as it was made beforehand."""
+    result = summarise(shown) if isinstance(shown, View) else shown.result
     st.markdown(_headline(result))
     _draw_numbers(result)
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        _draw_small(result, line, view)
-    with right:
-        st.header("Findings", anchor=False)
-        for place, found in enumerate(_findings(result)):
-            entry = PAGES[found.page]
-            with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"finding-{place}"):
-                st.page_link(
-                    entry.file,
-                    label=literal(found.sentence),
-                    help=entry.help,
-                    query_params=found.query,
-                    width="stretch",
-                )
-                chosen = {} if view is None else {name: text for name, text in view.setup.texts.items() if text}
-                whole = {**chosen, **found.query}
-                add_button(f"finding-{place}", found.sentence, partial(_figure, result), line, (found.page, whole))
-        if said := sentences.nothing(result):
-            st.markdown(said)
+    _draw_findings(result, shown)
+    _draw_small(result, shown)
+
+
+def _draw_findings(result: Overview, shown: View | Snapshot) -> None:
+    """Say what stands out, each with a link to what shows it."""
+    for place, found in enumerate(_findings(result)):
+        entry = PAGES[found.page]
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"finding-{place}"):
+            st.page_link(
+                entry.file, label=literal(found.sentence), help=entry.help, query_params=found.query, width="stretch"
+            )
+            chosen = {name: text for name, text in shown.setup.texts.items() if text} if isinstance(shown, View) else {}
+            whole = {**chosen, **found.query}
+            add_button(f"finding-{place}", found.sentence, partial(_figure, result), shown.line, (found.page, whole))
+    if said := sentences.nothing(result):
+        st.markdown(said)
 
 
 def draw_pinned(view: View) -> None:
@@ -139,19 +137,25 @@ def _number(place: DeltaGenerator, label: str, value: str, text: str, beside: st
     place.metric(label, value, beside, "off", delta_arrow="off", border=True, height="stretch", help=text)
 
 
-def _draw_small(result: Overview, line: str, view: View | None = None) -> None:
+def _draw_small(result: Overview, shown: View | Snapshot) -> None:
     """Show the grid of combinations; a click opens its cell on the Coverage page."""
     grid = _laid_out(result)
-    _draw_grid(result, grid, line, lambda tile: _open(grid, view, tile))
+    layer = partial(grid_pictures.layer, shown, grid)
+    _draw_grid(result, grid, shown.line, partial(_open, result, grid), layer=layer)
 
 
 def _laid_out(result: Overview) -> Grid:
-    table = result.table
-    return lay_out(table, [str(neuron) for neuron in result.important], default_axes(table.sizes, most=_SMALL))
+    axes = grid_pictures.usual_axes(result.table.sizes, most=_SMALL)
+    return lay_out(result.table, [str(neuron) for neuron in result.important], axes)
 
 
 def _draw_grid(
-    result: Overview, grid: Grid, line: str, clicked: Callable[[int], None] | None, name: str = "grid"
+    result: Overview,
+    grid: Grid,
+    line: str,
+    clicked: Callable[[int], None] | None,
+    name: str = "grid",
+    layer: Callable[[dict[str, object]], dict[str, object]] = lambda option: {},
 ) -> None:
     table, errors = result.table, result.accuracy is not None
     title = covered(result)
@@ -174,8 +178,9 @@ def _draw_grid(
         read = f"Each cell is a combination of clusters of the important neurons.{filled}"
     if clicked is not None:
         read += " Click one to open it in Coverage."
-    height = min(420, figures.grid_height(grid))
-    grid_chart(f"overview-{name}", option, height, title, read, line, clicked, name, cell_rows(table, result.reach()))
+    size = figures.grid_size(grid, option)
+    rows = cell_rows(table, result.reach())
+    grid_chart(f"overview-{name}", option, size, title, read, line, clicked, name, rows, layer=layer(option))
 
 
 def _figure(result: Overview, dark: bool) -> go.Figure:
@@ -184,18 +189,18 @@ def _figure(result: Overview, dark: bool) -> go.Figure:
 
     grid, colouring = _laid_out(result), "errors" if result.accuracy is not None else "covered"
     option = figures.coverage_grid(grid, result.table, colouring, covered(result), reach=result.reach(), dark=dark)
-    return grid_figure(option, figures.grid_height(grid), dark=dark)
+    return grid_figure(option, figures.grid_size(grid, option)[1], dark=dark)
 
 
-def _open(grid: Grid, view: View | None, tile: int) -> None:
+def _open(result: Overview, grid: Grid, tile: int) -> None:
     """Open a tile on the Coverage page: its cell, or where it stands for several, the grid of these."""
     if tile >= grid.tiles:
         return
     clusters = grid.clusters(tile)
     if not grid.folded:
         select(cell=cell_name(list(clusters.values())))
-    elif view is not None:
-        grid_axes.fix(view, clusters)
+    else:
+        grid_axes.fix_in(result.layer, result.important, clusters)
     tabs.open_at("coverage", "grid")
     go_to("coverage")
 

@@ -16,8 +16,9 @@ from studio.jobs.overview import OVERVIEWS, RESULT, result_part
 from studio.jobs.results import View, open_view
 from studio.overview import worst_tests
 from studio.state.setup import default_setup
+from studio.widgets import grid_pictures
 
-_PARTS = {RESULT: result_part, worst_tests.PART: worst_tests.part}
+_PARTS = {RESULT: result_part, worst_tests.PART: worst_tests.part, grid_pictures.PART: grid_pictures.part}
 """What makes each part of a view, by the name of its file."""
 
 _CLOSE = 1e-5

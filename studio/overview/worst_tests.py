@@ -18,8 +18,8 @@ from studio.widgets.gallery import draw_tiles, make_tiles, note
 PART = "tests"
 """The part of a shipped Overview that holds them."""
 
-_SHOWN, _SHOWN_TEXTS = 10, 3
-"""Tests shown, and the same for texts."""
+_SHOWN, _SHOWN_TEXTS = 7, 2
+"""Tests shown, one row of pictures, and the same for texts."""
 
 
 @dataclass(frozen=True)

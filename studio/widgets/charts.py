@@ -48,7 +48,7 @@ def component(name: str, folder: str, file: str, before: Sequence[str] = ()) -> 
 
 
 _pictures = component("idc_saving", "saving", "buttons")
-_clicks = st.components.v2.component("idc_grid", js=(ASSETS / "grid" / "clicks.js").read_text(encoding="utf-8"))
+_tiles = component("idc_grid", "grid", "tiles", before=("growing",))
 
 
 def is_dark() -> bool:
@@ -145,7 +145,7 @@ def _tell(key: str, clicked: _Clicked) -> None:
 def grid_chart(
     key: str,
     option: _Option,
-    height: int,
+    size: tuple[int, int],
     alt: Headline,
     read: str,
     line: str,
@@ -153,17 +153,30 @@ def grid_chart(
     name: str = "grid",
     table: _Table | None = None,
     setup: Setup | None = None,
+    layer: Mapping[str, object] | None = None,
 ) -> None:
-    """Draw a grid of combinations, an option of `coverage_grid`, as `chart` does.
+    """Draw a grid of combinations, an option of `coverage_grid` in its size, as `chart` does.
 
     `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
-    row; `name` is the chart's in the files' names, beside the `setup`, by default the page's.
+    row; `name` is the chart's in the files' names, beside the `setup`, by default the page's; `layer` is what lies
+    above the tiles (`tile_layer`).
     """
+    width, height = size
     drawn = {**option, "series": [series for series in option["series"] if series["name"] != "selected"]}
-    # Drawn as SVG, not on a canvas: that is what is saved.
-    st.echarts_chart(drawn, height=height, key=key, alt=f"Grid of combinations. {alt}", renderer="svg")
-    for series in option["series"][len(drawn["series"]) :]:
-        _frame(key, option, series)
+    with st.container(key=f"tiles-{key}"):
+        inner = option["grid"]
+        place = {
+            "grid": key,
+            "margins": {edge: inner[edge] for edge in ("left", "right", "top", "bottom")},
+            "rows": len(option["yAxis"][0]["data"]),
+            "columns": len(option["xAxis"][0]["data"]),
+        }
+        place["side"] = (height - inner["top"] - inner["bottom"]) / place["rows"]
+        _draw_layer(place, layer or {}, clicked)
+        # Drawn as SVG, not on a canvas: that is what is saved.
+        st.echarts_chart(drawn, width=width, height=height, key=key, alt=f"Grid of combinations. {alt}", renderer="svg")
+        for series in option["series"][len(drawn["series"]) :]:
+            _frame(key, option, series)
     now = is_dark()
 
     def figure(dark: bool) -> go.Figure:
@@ -172,9 +185,6 @@ def grid_chart(
         return grid_figure(option if dark == now else recoloured(option, dark), height, dark=dark)
 
     _save_row(key, exports.stem(name, setup), alt, read, figure, (line,), table)
-    if clicked is not None:
-        margins = {side: option["grid"][side] for side in ("left", "right", "top", "bottom")}
-        _tell_clicks(key, margins, len(option["yAxis"]["data"]), len(option["xAxis"]["data"]), clicked)
 
 
 def _frame(key: str, option: _Option, framed: _Option) -> None:
@@ -186,7 +196,7 @@ def _frame(key: str, option: _Option, framed: _Option) -> None:
         ("xAxis", column, "left", "right", "width"),
         ("yAxis", row, "top", "bottom", "height"),
     ):
-        labels = option[axis]["data"]
+        labels = option[axis][0]["data"]
         tile = f"(100% - {inner[side] + inner[opposite]}px) / {len(labels)}"
         place[side] = f"calc({inner[side] - width / 2}px + {labels.index(label)} * {tile})"
         place[extent] = f"calc({tile} + {width}px)"
@@ -198,19 +208,16 @@ def _frame(key: str, option: _Option, framed: _Option) -> None:
     )
 
 
-def _tell_clicks(
-    grid: str, margins: Mapping[str, float], rows: int, columns: int, clicked: Callable[[int], None]
-) -> None:
-    """Hand over which tile of a grid is clicked."""
-    key = f"clicks-{grid}"
+def _draw_layer(place: dict[str, Any], layer: Mapping[str, object], clicked: Callable[[int], None] | None) -> None:
+    """Draw what lies above the tiles of a grid, and hand over which tile is clicked."""
+    key = f"clicks-{place['grid']}"
 
     def tell() -> None:
         tile = st.session_state[key].tile
-        if isinstance(tile, int) and 0 <= tile < rows * columns:
+        if clicked is not None and isinstance(tile, int) and 0 <= tile < place["rows"] * place["columns"]:
             clicked(tile)
 
-    data = {"grid": grid, "margins": margins, "rows": rows, "columns": columns}
-    _clicks(key=key, data=data, on_tile_change=tell)
+    _tiles(key=key, data={**place, **layer, "clickable": clicked is not None}, on_tile_change=tell)
 
 
 def how_to_read(text: str) -> None:

@@ -14,10 +14,11 @@ from functools import partial
 import streamlit as st
 
 from idc_core.figures.colourings import CROSS, find_colouring
-from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, default_axes, fit_axes
+from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, fit_axes
 from studio.jobs.results import View
 from studio.state import address
 from studio.text import cell_name, cluster_name, plural
+from studio.widgets.grid_pictures import usual_axes
 from studio.widgets.layout import Headline, counted, label, settings
 
 FIXED, ROWS, COLUMNS = "zoom", "rows", "columns"
@@ -54,7 +55,7 @@ def read_zoom(view: View) -> Zoom:
     if neurons[0] or neurons[1]:
         axes = fit_axes(view.sizes, *neurons)
         return Zoom(fixed, axes, tuple(i for i in (*neurons[0], *neurons[1]) if i not in (*axes.rows, *axes.columns)))
-    return Zoom(fixed, default_axes(view.sizes, fixed), ())
+    return Zoom(fixed, usual_axes(view.sizes, fixed), ())
 
 
 def _parts(view: View, name: str) -> list[str] | None:
@@ -75,8 +76,13 @@ def _free(view: View, name: str, fixed: Mapping[int, int]) -> list[int]:
 
 def fix(view: View, fixed: Mapping[int, int]) -> None:
     """Hold these neurons, by their rank, in these clusters and no others; for callbacks."""
-    parts = [f"{view.analysis.important[rank]}-{cluster}" for rank, cluster in sorted(fixed.items())]
-    address.keep(FIXED, _MARK.join([view.setup.layer, *parts]) if parts else "")
+    fix_in(view.setup.layer, view.analysis.important.tolist(), fixed)
+
+
+def fix_in(layer: str, important: Sequence[int], fixed: Mapping[int, int]) -> None:
+    """Do the same where no view is loaded yet, for the important neurons of a layer."""
+    parts = [f"{important[rank]}-{cluster}" for rank, cluster in sorted(fixed.items())]
+    address.keep(FIXED, _MARK.join([layer, *parts]) if parts else "")
 
 
 def _put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
@@ -86,11 +92,11 @@ def _put(view: View, rows: Sequence[int], columns: Sequence[int]) -> None:
         address.keep(name, _MARK.join([view.setup.layer, *parts]) if rows or columns else "")
 
 
-def around(sizes: Sequence[int], cell: Sequence[int]) -> dict[int, int]:
+def around(view: View, cell: Sequence[int]) -> dict[int, int]:
     """Return the clusters to hold so that a cell is drawn as a tile of its own, and as few as that takes."""
-    fixed: dict[int, int] = {}
+    sizes, fixed = view.sizes, dict[int, int]()
     while True:
-        axes = default_axes(sizes, fixed)
+        axes = usual_axes(sizes, fixed)
         drawn = (*axes.rows, *axes.columns)
         if len(drawn) + len(fixed) == len(sizes):
             return fixed

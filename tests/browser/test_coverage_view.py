@@ -44,10 +44,10 @@ def click_tile(visitor, view, grid, tile):
 
 @pytest.mark.slow
 def test_a_click_looks_into_a_tile_and_a_copied_address_shows_the_same(visitor, stranger, huge):
-    table, names = huge.table, huge.neurons
+    table, names = huge.table, [str(neuron) for neuron in huge.analysis.important]
     cell = table.cells[table.counts.argmax()].tolist()
     row = table.counts.argmax()
-    visitor.open("coverage?m=12&k=4")
+    visitor.open("coverage?m=12&k=4&pictures=off")
     whole = lay_out(table, names)
     click_tile(visitor, huge, whole, int(whole.tile[row]))
     held = zip(huge.analysis.important[:6], cell[:6], strict=True)

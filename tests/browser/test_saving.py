@@ -49,12 +49,12 @@ def test_the_table_reads_again_with_its_numbers(visitor, view):
 
 
 def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visitor, view, fullest):
-    grid = lay_out(view.table, view.neurons)
+    grid = lay_out(view.table, [str(neuron) for neuron in view.analysis.important])
     option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid), reach=summarise(view).reach())
     cell = cell_name(view.table.cells[fullest])
-    row, column = (option[axis]["data"].index(part) for axis, part in (("yAxis", cell[:5]), ("xAxis", cell[6:])))
+    row, column = (option[axis][0]["data"].index(part) for axis, part in (("yAxis", cell[:5]), ("xAxis", cell[6:])))
     picture = ElementTree.fromstring(visitor.save("SVG")[1])
-    tiles, wide = len(option["xAxis"]["data"]), float(picture.get("width"))
+    tiles, wide = len(option["xAxis"][0]["data"]), float(picture.get("width"))
     frame = picture[-1]
     assert frame.tag.endswith("rect")
     assert frame.get("fill") == "none"
@@ -63,7 +63,7 @@ def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visito
     high = float(picture.get("height")) - inner["top"] - inner["bottom"]
     assert width == pytest.approx((wide - inner["left"] - inner["right"]) / tiles, abs=0.5)
     assert left == pytest.approx(inner["left"] + column * width, abs=1)
-    assert height == pytest.approx(high / len(option["yAxis"]["data"]), abs=0.5)
+    assert height == pytest.approx(high / len(option["yAxis"][0]["data"]), abs=0.5)
     assert top == pytest.approx(inner["top"] + row * height, abs=1)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idc_core.coverage import closest_inputs
-from idc_core.coverage.closest_inputs import adjacent, closest, spread, to_own_cell
+from idc_core.coverage.closest_inputs import adjacent, closest, most_typical, spread, to_own_cell
 from idc_core.errors import SettingError
 
 CENTROIDS = (np.array([0.0, 4.0]), np.array([-1.0, 0.5, 9.0]), np.array([2.0]))
@@ -96,3 +96,8 @@ def test_adjacent_cells_are_all_cells_one_step_away(sizes, data):
 def test_adjacent_cells_of_a_cell_that_is_none(cell):
     with pytest.raises(SettingError, match="clusters below"):
         adjacent((2, 2), cell)
+
+
+def test_the_most_typical_input_of_a_cell_is_the_closest_to_its_centroids():
+    cell_of, distances = np.array([1, 0, 1, 1, 0]), np.array([0.5, 2.0, 0.25, 0.25, 1.0])
+    assert most_typical(cell_of, distances).tolist() == [4, 2]

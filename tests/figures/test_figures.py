@@ -1,5 +1,7 @@
 """Figures: what they draw is what was counted, in both themes, and never more marks than can be told apart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -162,12 +164,17 @@ REACH = TrainingReach(9, 3, ((0, 0, 0, 0), (1, 2, 1, 3)), (4, 1))
 
 @pytest.mark.parametrize("training", [None, TrainingReach(9, 3, (), ()), REACH])
 def test_overview_survives_its_file(table, training):
-    kept = Overview(("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, table, training, (FOUND,))
+    typical, rows = tuple(range(table.covered)), tuple(np.repeat(np.arange(table.covered), table.counts).tolist())
+    kept = Overview(
+        ("a", "b", "c"), 30, 0.5, None, "fc", 9, (3, 1, 2, 0), 0.1, 0.4, table, training, (FOUND,), typical, rows
+    )
     again = Overview.from_json(kept.to_json())
     assert again.to_json() == kept.to_json()
     assert (again.training, again.findings) == (training, (FOUND,))
     assert again.table.cells.tolist() == table.cells.tolist()
     assert again.errors_only.tolist() == table.only_errors.tolist()
-    for broken in ("", "[]", "{}", '{"table": 3}', kept.to_json().replace('"tests"', '"texts"')):
+    others = replace(kept, typical=typical[1:]), replace(kept, rows=rows[1:])
+    texts = ("", "[]", "{}", '{"table": 3}', kept.to_json().replace('"tests"', '"texts"'))
+    for broken in (*texts, *(other.to_json() for other in others)):
         with pytest.raises(DataError, match="write it anew"):
             Overview.from_json(broken)

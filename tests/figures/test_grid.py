@@ -14,7 +14,7 @@ from idc_core.coverage.cell_table import tabulate
 from idc_core.coverage.cells import encode
 from idc_core.coverage.reach import CellState, find_reach
 from idc_core.errors import SettingError
-from idc_core.figures import colourings, coverage, palette
+from idc_core.figures import colourings, coverage, grid_axes, grid_tiles, palette
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, default_axes, fit_axes, lay_out
 from studio.widgets.cell_rows import cell_rows
 
@@ -100,7 +100,7 @@ def test_small_grids_show_every_cell_with_as_few_rows_and_columns_as_can_be():
     assert default_axes((5,)) == Axes((), (0,))
     assert default_axes((4, 4, 4)) == Axes((0,), (1, 2))
     assert default_axes((2, 2, 2, 4, 4)) == Axes((0, 1, 2), (3, 4))
-    assert default_axes((4, 4, 2, 2, 2)) == Axes((0, 1), (2, 3, 4))
+    assert default_axes((4, 4, 2, 2, 2)) == Axes((2, 3, 4), (0, 1))
     assert default_axes(SIZES, {0: 1, 2: 0}) == Axes((1,), (3,))
     assert default_axes(SIZES, dict.fromkeys(range(4), 0)) == Axes((), ())
 
@@ -272,24 +272,82 @@ def test_every_category_drawn_is_in_the_legend(table, colouring, dark, axes):
 def test_the_legend_stays_inside_a_narrow_column_and_above_the_axis_title():
     names = [f"a long class name {i}" for i in range(10)]
     table = tabulate(np.arange(10, dtype=np.uint8)[:, None], (10,), np.arange(10), classes=10)
-    option = coverage.coverage_grid(lay_out(table, ("7",)), table, "class", "A finding", class_names=names)
+    grid = lay_out(table, ("7",))
+    option = coverage.coverage_grid(grid, table, "class", "A finding", class_names=names)
     texts = [element for element in option["graphic"] if element["type"] == "text"]
     assert [text["style"]["text"] for text in texts] == ["not covered", *names]
-    assert max(text["left"] + 6.5 * len(text["style"]["text"]) for text in texts) <= 430
+    assert max(text["left"] + 6.5 * len(text["style"]["text"]) for text in texts) <= coverage.grid_size(grid, option)[0]
     places = [(text["left"], text["bottom"]) for text in texts]
     assert len(set(places)) == len(places)
-    assert max(bottom for _, bottom in places) + 12 + 50 <= option["grid"]["bottom"]
+    labels = grid_axes.margins(grid)[1]
+    assert max(bottom for _, bottom in places) + 12 + labels <= option["grid"]["bottom"]
 
 
-@pytest.mark.parametrize(("sizes", "every"), [((4, 4), 1), ((4,) * 4, 1), ((4,) * 6, 4), ((2,) * 12, 4), ((3,) * 8, 9)])
-def test_labels_of_many_rows_are_thinned_where_an_earlier_neuron_changes(sizes, every):
+@pytest.mark.parametrize("sizes", [(4, 4), (4,) * 4, (4,) * 6, (2,) * 12, (3,) * 8, (128, 2), (5,)])
+def test_every_neuron_has_a_line_of_labels_where_these_have_room(sizes):
     table = tabulate(np.zeros((1, len(sizes)), np.uint8), sizes)
     grid = lay_out(table, [str(i) for i in range(len(sizes))])
     option = coverage.coverage_grid(grid, table, "covered", "A finding")
-    assert option["xAxis"]["axisLabel"]["interval"] == every - 1
-    shown = grid.column_labels[::every]
-    assert len(shown) <= 20
-    assert every == 1 or all(label.endswith("-0") for label in shown)
+    side = grid_axes.tile_side(grid)
+    for name, neurons in (("xAxis", grid.axes.columns), ("yAxis", grid.axes.rows)):
+        tiles, *lines = option[name]
+        assert len(tiles["data"]) == math.prod(sizes[i] for i in neurons)
+        # From the tiles outwards, until the first neuron of the axis.
+        assert [line["name"].split()[-1] for line in lines] == [str(i) for i in reversed(neurons)][-len(lines) :]
+        assert [line["offset"] for line in lines] == [19 * place for place in range(len(lines))]
+        for line in lines:
+            size = sizes[int(line["name"].split()[-1])]
+            assert line["data"] == [str(i % size) for i in range(len(line["data"]))]
+            every = line["axisLabel"]["interval"] + 1
+            assert side * len(tiles["data"]) / len(line["data"]) * every >= 13
+
+
+def test_tiles_are_squares_and_all_of_them_fit_on_a_small_screen():
+    for sizes in ((2, 2, 3, 2, 4, 2), (2,) * 6, (4,) * 6, (3,), (2, 2)):
+        table = tabulate(np.zeros((1, len(sizes)), np.uint8), sizes)
+        for within in ((MOST_ON_AXIS, MOST_ON_AXIS), grid_axes.MOST_PICTURED):
+            grid = lay_out(table, [str(i) for i in range(len(sizes))], default_axes(sizes, within=within))
+            option = coverage.coverage_grid(grid, table, "covered", "A finding")
+            width, height = coverage.grid_size(grid, option)
+            inner, side = option["grid"], grid_axes.tile_side(grid)
+            assert width - inner["left"] - inner["right"] == side * len(grid.column_cells)
+            assert height - inner["top"] - inner["bottom"] == side * len(grid.row_cells)
+            assert (width <= 850, height <= 720) == (True, True)
+        assert grid_axes.has_room(grid)
+        assert side >= 33
+
+
+def test_a_persons_names_of_clusters_stand_on_the_axes():
+    table = tabulate(np.zeros((1, 2), np.uint8), (2, 3))
+    grid = lay_out(table, ("7", "1"), cluster_names=(("", "loop below"), ("", "", "")))
+    option = coverage.coverage_grid(grid, table, "covered", "A finding")
+    assert option["yAxis"][1]["data"] == ["0", "loop below"]
+    assert option["xAxis"][1]["data"] == ["0", "1", "2"]
+
+
+def test_tests_fall_in_their_order_and_first_ones_are_never_left_out():
+    rng = np.random.default_rng(3)
+    assignments = np.stack([rng.integers(0, size, 5000) for size in SIZES], axis=1).astype(np.uint8)
+    assignments[:4000] = 0  # few cells at first
+    table = tabulate(assignments, SIZES)
+    rows = np.unique(assignments, axis=0, return_inverse=True)[1].reshape(-1)
+    grid = lay_out(table, NAMES, fixed={1: 0})
+    fallen = grid_tiles.falls(grid, rows)
+    inside = assignments[assignments[:, 1] == 0]
+    seen = [len({tuple(cell) for cell in inside[:number].tolist()}) for number in fallen["number"][::97]]
+    assert fallen["cells"][::97] == seen
+    assert [grid.tiles_of(inside)[number - 1] for number in fallen["number"]] == fallen["tile"]
+    assert fallen["number"][-1] == len(inside)
+    assert fallen["cells"][-1] == (grid.tile >= 0).sum()
+    assert len(fallen["tile"]) < 3100 < len(inside)
+
+
+def test_a_tile_of_several_cells_shows_the_one_with_most_tests(table):
+    grid = lay_out(table, NAMES, Axes((0,), (1,)))
+    filled = grid_tiles.filled(grid, table)
+    for tile, row in zip(filled.tile, filled.row, strict=True):
+        assert table.counts[row] == table.counts[grid.tile == tile].max()
+    assert filled.tile.tolist() == sorted(set(grid.tile.tolist()))
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -202,7 +202,7 @@ FOUND = Finding(
     "pair", "Tests of a", 3.0, Control("by chance", 0.5, 0.0, 2.0), 1.0, 3.0, 0.01, 0.0, 6, "", (("pair", "0-1"),)
 )
 PRINTS = ("a" * 16, "b" * 16, "c" * 16)
-OVERVIEW = Overview(PRINTS, 4, 0.75, None, "fc1", 9, (5, 2), 0.25, 0.5, TABLE, REACH, (FOUND,))
+OVERVIEW = Overview(PRINTS, 4, 0.75, None, "fc1", 9, (5, 2), 0.25, 0.5, TABLE, REACH, (FOUND,), (2, 3), (0, 0, 1, 0))
 
 GATE = """setup = "mine.py"
 [[check]]

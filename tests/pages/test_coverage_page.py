@@ -33,7 +33,7 @@ def grids(app) -> list[dict]:
 def shape(app) -> tuple[int, int]:
     """Rows and columns of the first grid."""
     grid = grids(app)[0]
-    return len(grid["yAxis"]["data"]), len(grid["xAxis"]["data"])
+    return len(grid["yAxis"][0]["data"]), len(grid["xAxis"][0]["data"])
 
 
 def title(app) -> str:
@@ -57,7 +57,7 @@ def frame(app) -> tuple[int, int] | None:
 def place(app, cell) -> tuple[int, int]:
     """Row and column of a cell of six neurons."""
     grid = grids(app)[0]
-    return grid["yAxis"]["data"].index(cell[:5]), grid["xAxis"]["data"].index(cell[6:])
+    return grid["yAxis"][0]["data"].index(cell[:5]), grid["xAxis"][0]["data"].index(cell[6:])
 
 
 def cell_heading(app) -> str:
@@ -142,29 +142,30 @@ def test_neurons_on_rows_and_columns_are_the_persons_choice(open_page, view):
     assert "rows" not in app.query_params
 
 
-def test_sixteen_million_cells_open_folded_and_two_looks_deep(open_page, huge):
+def test_sixteen_million_cells_open_folded_and_three_looks_deep(open_page, huge):
     important = huge.analysis.important.tolist()
     app = open_page("coverage", **HUGE)
     assert not app.exception
     assert huge.table.total == 4**12
-    assert shape(app) == (64, 64)
-    assert "Each tile is 4,096 cells" in words(app)
+    assert shape(app) == (16, 16)
+    assert "Each tile is 65,536 cells" in words(app)
     assert title(app).startswith(f"Covered: {huge.table.covered} of 16.8 M cells (")
     assert app.button(key="zoom-to-cell")
     cell = huge.table.cells[huge.errors_only[0]].tolist()
     assert cell_heading(app) == f"Cell {cell_name(cell)}"
     app.button(key="zoom-to-cell").click().run()
-    held = [f"{neuron}-{cluster}" for neuron, cluster in zip(important[:6], cell[:6], strict=True)]
+    held = [f"{neuron}-{cluster}" for neuron, cluster in zip(important[:8], cell[:8], strict=True)]
     assert parameter(app, "zoom") == "~".join(["fc2", *held])
-    assert shape(app) == (64, 64)
+    assert shape(app) == (16, 16)
     assert "Each tile is one cell" in words(app)
-    inside = [one for one in huge.table.cells.tolist() if one[:6] == cell[:6]]
+    inside = [one for one in huge.table.cells.tolist() if one[:8] == cell[:8]]
     assert sorted(listed(app)["cell"]) == sorted(map(cell_name, inside))
     assert cell_heading(app) == f"Cell {cell_name(cell)}"
 
 
 def test_more_tiles_than_can_be_drawn_are_refused_in_a_sentence(open_page, huge):
-    app = open_page("coverage", **HUGE)
+    app = open_page("coverage", **HUGE, pictures="off")
+    assert shape(app) == (64, 64)
     app.multiselect(key="rows").set_value([0, 1, 2, 6, 7]).run()
     assert not app.exception
     assert shape(app)[0] * shape(app)[1] <= MOST_CELLS

@@ -1,0 +1,51 @@
+// What was clicked grows into what it opens, so that the eye follows: a copy of the picture flies to its new place.
+
+const GROW = 420; // ms that it takes
+const WAIT = 4000; // ms that the new place is waited for, at most
+
+function growInto(copy, from, host, inside) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  copy.style.cssText = "position:fixed;z-index:999998;pointer-events:none;image-rendering:pixelated;box-shadow:0 4px 18px rgba(0,0,0,.35)";
+  document.body.append(copy);
+  const asked = performance.now();
+  let begun;
+  place(from);
+  requestAnimationFrame(step);
+
+  function step(now) {
+    const target = find(host, inside);
+    if (!target || now - asked < 120) {
+      if (now - asked > WAIT) copy.remove();
+      else requestAnimationFrame(step);
+      return;
+    }
+    if (begun === undefined) {
+      begun = now;
+      target.style.scrollMarginBottom = "4rem"; // its caption is to be seen too
+      target.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    }
+    const share = Math.min(1, (now - begun) / GROW);
+    const way = 1 - (1 - share) ** 3;
+    const to = target.getBoundingClientRect();
+    place({ left: mix("left"), top: mix("top"), width: mix("width"), height: mix("height") });
+    if (share < 1) requestAnimationFrame(step);
+    else copy.animate([{ opacity: 1 }, { opacity: 0 }], 200).finished.then(() => copy.remove());
+
+    function mix(side) {
+      return from[side] + way * (to[side] - from[side]);
+    }
+  }
+
+  function place({ left, top, width, height }) {
+    for (const [side, value] of Object.entries({ left, top, width, height })) copy.style[side] = `${value}px`;
+  }
+}
+
+// Parts of pages that the browser draws itself are hidden from the document.
+function find(host, inside) {
+  for (const part of document.querySelectorAll(`.st-key-${CSS.escape(host)} *`)) {
+    const found = part.shadowRoot?.querySelector(inside) ?? (part.matches(inside) ? part : null);
+    if (found) return found;
+  }
+  return null;
+}
