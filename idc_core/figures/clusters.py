@@ -16,6 +16,7 @@ from idc_core.analysis.cluster_choices import ClusterChoice
 from idc_core.clustering.kmeans import Clusters
 from idc_core.figures.palette import Palette, palette
 from idc_core.figures.style import finish, finish_panels, panels, spread
+from idc_core.figures.wording import percent
 
 _BINS = 40
 """Bars a histogram has."""
@@ -326,7 +327,7 @@ def _covered(choice: ClusterChoice) -> float:
 
 
 def _spoken(choice: ClusterChoice) -> str:
-    return f"{choice.covered:,} of {choice.total:,} cells, IDC {100 * choice.score:.3g} %"
+    return f"{choice.covered:,} of {choice.total:,} cells, IDC {percent(choice.score)}"
 
 
 def _decades(values: Sequence[float]) -> list[int]:

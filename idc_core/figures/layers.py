@@ -180,4 +180,4 @@ def _spoken(cell: LayerCoverage) -> str:
     neurons = f"all {cell.used} neurons" if cell.used < cell.m else f"m = {cell.m}"
     if not cell.coverable:
         return f"{cell.layer}, {neurons}<br>Nothing can be covered: none of these neurons varies"
-    return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {100 * cell.score:.3g} %"
+    return f"{cell.layer}, {neurons}<br>{cell.covered:,} of {cell.total:,} cells: IDC {percent(cell.score)}"

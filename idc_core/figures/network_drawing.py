@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from idc_core.figures.palette import at, ink_on, palette
 from idc_core.figures.style import finish
+from idc_core.figures.wording import percent
 
 _A_ROW = 6
 _ROW_PIXELS = 92
@@ -109,7 +110,7 @@ def _arrow(figure: go.Figure, here: tuple[int, int], there: tuple[int, int], col
 
 def _written(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
     """Write what stands in a box: the name, the shape, and IDC."""
-    lines = _name(layer) + ([_sides(shape)] if shape else []) + ([] if score is None else [f"{100 * score:.3g} %"])
+    lines = _name(layer) + ([_sides(shape)] if shape else []) + ([] if score is None else [percent(score)])
     return "<br>".join(lines)
 
 
@@ -130,5 +131,5 @@ def _sides(shape: tuple[int, ...]) -> str:
 def _spoken(layer: str, shape: tuple[int, ...] | None, score: float | None) -> str:
     """Say what the pointer is over."""
     size = f"<br>output {_sides(shape)}" if shape else ""
-    covered = "not counted" if score is None else f"IDC {100 * score:.3g} %"
+    covered = "not counted" if score is None else f"IDC {percent(score)}"
     return f"layer {layer}{size}<br>{covered}"

@@ -13,6 +13,7 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import palette, suite_style
 from idc_core.figures.style import finish, named_rows, numbered
+from idc_core.figures.wording import percent
 
 _ROW_PIXELS = 30
 _SQUARE_PIXELS = 36
@@ -112,7 +113,7 @@ def _gain(
     )
     text = f"{cells:+,} cell{'' if cells == 1 else 's'}" if cells else "none"
     if not number or suite.within:
-        text = f"{np.format_float_positional(end, 3, fractional=False, trim='-')} %"
+        text = percent(end / 100)
     figure.add_scatter(
         x=[end],
         y=y,
@@ -124,7 +125,7 @@ def _gain(
         textfont={"size": 11, "color": palette(dark).ink},
         textposition="middle right" if end >= start else "top center",
         customdata=[list(which)],
-        hovertemplate=f"{suite.label}<br>IDC {end:.4g} %, {cells:,} new cells<extra></extra>",
+        hovertemplate=f"{suite.label}<br>IDC {percent(end / 100)}, {cells:,} new cells<extra></extra>",
         **place,
     )
 

@@ -16,7 +16,7 @@ from studio.jobs.jobs import JobKind
 from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.shell.pages import PAGES, draw_link
-from studio.text import count, literal, plural
+from studio.text import count, literal, percent, plural
 from studio.widgets import layout
 from studio.widgets.keep_suite import keep_row, made_of_tests
 from studio.widgets.retraining import RetrainingRun, watch
@@ -156,9 +156,9 @@ def _draw_done(done: Repair) -> None:
     confused, nothing, random = (means[label][1] for label in (labels[1], labels[0], labels[2]))
     st.markdown(
         f"On the {plural(done.measured, 'test')} of the other half, the mean confusion of the "
-        f"{plural(len(done.pairs), 'reported pair')} was {means['before'][1]:.2f} %; after retraining with the "
-        f"{plural(done.added, 'confused input')} of the first half it is {confused:.2f} %, with nothing added "
-        f"{nothing:.2f} %, with as many random ones {random:.2f} %."
+        f"{plural(len(done.pairs), 'reported pair')} was {percent(means['before'][1] / 100)}; after retraining with "
+        f"the {plural(done.added, 'confused input')} of the first half it is {percent(confused / 100)}, with "
+        f"nothing added {percent(nothing / 100)}, with as many random ones {percent(random / 100)}."
     )
     columns = ("accuracy (%)", "confusion of reported pairs (%)", "of the other pairs (%)")
     table = {

@@ -24,7 +24,7 @@ def test_gains_lead_from_the_original_to_each_suite(dark):
     figure = gains(SUITES, (6, 8), SCORES, ADDED, "It adds", dark=dark)
     found = marks(figure)
     assert [mark.x[0] for mark in found] == pytest.approx((100 * SCORES).ravel())
-    assert [mark.text[0].strip() for mark in found] == ["50 %", "+10 cells", "none", "10 %", "none", "+1 cell"]
+    assert [mark.text[0].strip() for mark in found] == ["50.0 %", "+10 cells", "none", "10.0 %", "none", "+1 cell"]
     lines = [trace for trace in figure.data if trace.mode == "lines"]
     assert [tuple(line.x) for line in lines] == [
         pytest.approx((100 * row[0], 100 * value)) for row in SCORES for value in row
@@ -49,7 +49,7 @@ def test_small_shares_are_written_without_powers_and_prefixes():
 def test_parts_of_the_first_suite_are_written_with_what_they_reach():
     part = DrawnSuite("Misclassified tests", "own", within=True)
     figure = gains([SUITES[0], part], (6,), np.array([[0.5, 0.125]]), np.zeros((1, 2), int), "They reach less")
-    assert [mark.text[0].strip() for mark in marks(figure)] == ["50 %", "12.5 %"]
+    assert [mark.text[0].strip() for mark in marks(figure)] == ["50.0 %", "12.5 %"]
 
 
 def test_gains_of_suites_that_are_alike_can_be_drawn():
