@@ -141,7 +141,7 @@ class _Pen:
         name = _cut(card.name, room, size)
         more = f'<tspan font-weight="400" fill="{self._colours.accent}">  {escape(name)}</tspan>' if name else ""
         self._parts.append(
-            f'<g role="button" tabindex="0" data-neuron="{card.neuron}" aria-label="{escape(card.title)}: open">'
+            f'<g role="button" tabindex="0" data-neuron="{card.neuron}">'
             f"<title>{escape(card.title)}</title>"
             f'<rect width="{self._width}" height="24" fill="transparent"/>'
             f'<text x="0" y="17" font-size="{size}" font-weight="600" fill="{self._colours.ink}">{number}{more}</text>'
@@ -211,8 +211,8 @@ class _Pen:
         cells = " \u00b7 ".join(str(count) for count in shown.cells)
         clear = "" if shown.silhouette is None else f"silhouette {shown.silhouette:.2f}"
         self._parts.append(
-            f'<g role="button" tabindex="0" data-clusters="{neuron}" aria-label="Covered cells per cluster of neuron '
-            f'{neuron}: {cells}"><title>Covered cells per cluster, from the lowest activations to the highest</title>'
+            f'<g role="button" tabindex="0" data-clusters="{neuron}"><title>'
+            "Covered cells per cluster, from the lowest activations to the highest</title>"
             f'<rect y="{self._y:.0f}" width="{self._width}" height="{_LINE}" fill="transparent"/>'
             f"{self._text(0, 'Activations, ' + clear if clear else 'Activations')}"
             f"{self._text(self._width, f'{cells} cells', 'end', link=True)}</g>"
