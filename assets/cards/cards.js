@@ -41,7 +41,7 @@ function draw(card, data, status) {
     event.stopPropagation();
     status.textContent = "";
     try {
-      download(await rastered(box.querySelector("svg"), data.ground), `${data.saved.replace("{}", card.neuron)}.png`);
+      download(await rastered(box.querySelector("svg"), data), `${data.saved.replace("{}", card.neuron)}.png`);
     } catch (error) {
       status.textContent = `Could not be saved: ${error.message}`;
     }
@@ -50,7 +50,7 @@ function draw(card, data, status) {
   return box;
 }
 
-async function rastered(drawing, ground) {
+async function rastered(drawing, { ground, origin }) {
   const [width, height] = ["width", "height"].map((side) => Number(drawing.getAttribute(side)) + 2 * MARGIN);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(drawing))}`;
@@ -63,6 +63,9 @@ async function rastered(drawing, ground) {
   pen.fillStyle = ground;
   pen.fillRect(0, 0, width, height);
   pen.drawImage(image, MARGIN, MARGIN);
+  pen.fillStyle = getComputedStyle(drawing).color;
+  pen.font = `10px ${getComputedStyle(drawing).fontFamily}`;
+  pen.fillText(origin, MARGIN, height - 8, width - 2 * MARGIN);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 

@@ -94,9 +94,12 @@ class Card:
         return f"Neuron {self.neuron}" + (f" \u00b7 {self.name}" if self.name else "")
 
 
-def draw_card(card: Card, *, dark: bool = False) -> str:
-    """Draw a card as SVG, 262 pixels wide; what can be clicked has `data-` attributes: test, neuron, clusters."""
-    pen = _Pen(palette(dark), WIDTH)
+def draw_card(card: Card, *, clickable: bool = True, dark: bool = False) -> str:
+    """Draw a card as SVG, 262 pixels wide.
+
+    Where it is `clickable`, parts that can be clicked have `data-` attributes: test, neuron, clusters.
+    """
+    pen = _Pen(palette(dark), WIDTH, clickable)
     pen.head(card)
     pen.tiles(card.tiles, *_ROWS)
     if card.activations is not None:
@@ -110,7 +113,7 @@ def draw_card(card: Card, *, dark: bool = False) -> str:
 
 def draw_small(card: Card, *, dark: bool = False) -> str:
     """Draw a card of which many are seen together, 146 pixels wide."""
-    pen = _Pen(palette(dark), SMALL_WIDTH)
+    pen = _Pen(palette(dark), SMALL_WIDTH, True)
     pen.head(card)
     pen.tiles(card.tiles, *_SMALL_ROWS)
     return pen.picture(card.title)
@@ -119,8 +122,8 @@ def draw_small(card: Card, *, dark: bool = False) -> str:
 class _Pen:
     """Draws the parts of a card one below the other."""
 
-    def __init__(self, colours: Palette, width: int) -> None:
-        self._colours, self._width = colours, width
+    def __init__(self, colours: Palette, width: int, clickable: bool) -> None:
+        self._colours, self._width, self._clickable = colours, width, clickable
         self._parts: list[str] = []
         self._y = 0.0
 
@@ -129,7 +132,7 @@ class _Pen:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self._width}" height="{self._y:.0f}" '
             f'viewBox="0 0 {self._width} {self._y:.0f}" font-family="{escape(FONT)}" role="group" '
-            f'aria-label="{escape(title)}">{"".join(self._parts)}</svg>'
+            f'aria-label="{_safe(title)}">{"".join(self._parts)}</svg>'
         )
 
     def head(self, card: Card) -> None:
@@ -139,10 +142,10 @@ class _Pen:
         number = str(card.neuron) if small else f"Neuron {card.neuron}"
         room = self._width - (len(share) + 1) * _LETTER * 12 - (len(number) + 3) * _LETTER * size
         name = _cut(card.name, room, size)
-        more = f'<tspan font-weight="400" fill="{self._colours.accent}">  {escape(name)}</tspan>' if name else ""
+        more = f'<tspan font-weight="400" fill="{self._colours.accent}">  {_safe(name)}</tspan>' if name else ""
         self._parts.append(
-            f'<g role="button" tabindex="0" data-neuron="{card.neuron}">'
-            f"<title>{escape(card.title)}</title>"
+            f"<g{self._asked('neuron', card.neuron)}>"
+            f"<title>{_safe(card.title)}</title>"
             f'<rect width="{self._width}" height="24" fill="transparent"/>'
             f'<text x="0" y="17" font-size="{size}" font-weight="600" fill="{self._colours.ink}">{number}{more}</text>'
             f'<text x="{self._width}" y="17" font-size="12" text-anchor="end" fill="{self._colours.muted}">{share}'
@@ -187,9 +190,16 @@ class _Pen:
 
     def _button(self, test: int, said: str, x: float, y: float, width: float, height: float) -> str:
         return (
-            f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" fill="transparent" role="button" '
-            f'tabindex="0" data-test="{test}" aria-label="{escape(said)}"><title>{escape(said)}</title></rect>'
+            f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" fill="transparent"'
+            f"{self._asked('test', test, said)}><title>{_safe(said)}</title></rect>"
         )
+
+    def _asked(self, part: str, number: int, said: str = "") -> str:
+        """Return the attributes of what can be clicked, and by the keyboard; `said` where nothing is written on it."""
+        if not self._clickable:
+            return ""
+        label = f' aria-label="{_safe(said)}"' if said else ""
+        return f' role="button" tabindex="0" data-{part}="{number}"{label}'
 
     def _words(self, words: tuple[str, str, str]) -> str:
         """Write a text around the words that the neuron looks at, as much as there is room for."""
@@ -202,21 +212,22 @@ class _Pen:
         after = after if len(after) <= right else _from_word(after[:right][::-1])[::-1] + "\u2026"
         return (
             f'<text x="0" y="{self._y + 13:.0f}" font-size="12" fill="{self._colours.ink}" xml:space="preserve" '
-            f'pointer-events="none">{escape(before)}<tspan font-weight="700" fill="{self._colours.accent}" '
-            f'text-decoration="underline">{escape(inside)}</tspan>{escape(after)}</text>'
+            f'pointer-events="none">{_safe(before)}<tspan font-weight="700" fill="{self._colours.accent}" '
+            f'text-decoration="underline">{_safe(inside)}</tspan>{_safe(after)}</text>'
         )
 
     def activations(self, shown: Activations, neuron: int) -> None:
         """Draw the histogram with the boundaries of the clusters, and say how clear they are."""
         cells = " \u00b7 ".join(str(count) for count in shown.cells)
         clear = "" if shown.silhouette is None else f"silhouette {shown.silhouette:.2f}"
-        self._parts.append(
-            f'<g role="button" tabindex="0" data-clusters="{neuron}"><title>'
-            "Covered cells per cluster, from the lowest activations to the highest</title>"
-            f'<rect y="{self._y:.0f}" width="{self._width}" height="{_LINE}" fill="transparent"/>'
-            f"{self._text(0, 'Activations, ' + clear if clear else 'Activations')}"
-            f"{self._text(self._width, f'{cells} cells', 'end', link=True)}</g>"
-        )
+        line = self._text(0, f"Activations, {clear}" if clear else "Activations")
+        if cells:
+            line += (
+                f"<g{self._asked('clusters', neuron)}>"
+                "<title>Covered cells per cluster, from the lowest activations to the highest</title>"
+                f"{self._text(self._width, f'{cells} cells', 'end', link=self._clickable)}</g>"
+            )
+        self._parts.append(line)
         self._y += _LINE + 3
         edges, height = bin_edges(shown.values, shown.values[:0]), 44.0
         shares = np.nan_to_num(bin_shares(shown.values, edges))
@@ -247,7 +258,7 @@ class _Pen:
         zero = (left + right) / 2 if negative else left
         scale = SCHEMES["red-blue"].dark if dark else SCHEMES["red-blue"].light
         against, supports = scale[1], scale[-2]
-        self._parts += [self._text(left, "relevance"), self._text(self._width, shown.measure, "end")]
+        self._parts += [self._text(0, "Relevance"), self._text(self._width, shown.measure, "end")]
         self._y += _LINE
         for place in order:
             value, change = float(shown.relevance[place]), float(shown.change[place])
@@ -257,7 +268,7 @@ class _Pen:
             self._parts += [
                 self._text(0, _cut(shown.names[place], names - 6, _SMALL), ink=True),
                 f'<rect x="{start:.1f}" y="{self._y + 2:.1f}" width="{long:.1f}" height="9" '
-                f'fill="{supports if value >= 0 else against}"><title>{escape(shown.names[place])}: '
+                f'fill="{supports if value >= 0 else against}"><title>{_safe(shown.names[place])}: '
                 f"{signed(value, '+.3g')}</title></rect>",
                 self._text(self._width, written, "end", ink=written not in ("0", "\u2013")),
             ]
@@ -276,8 +287,13 @@ class _Pen:
         line = ' text-decoration="underline"' if link else ""
         return (
             f'<text x="{x:.0f}" y="{self._y + 11:.0f}" font-size="{_SMALL}" text-anchor="{anchor}" fill="{colour}"'
-            f"{line}>{escape(text)}</text>"
+            f"{line}>{_safe(text)}</text>"
         )
+
+
+def _safe(text: str) -> str:
+    """Write a text inside markup, with blanks for what cannot be printed."""
+    return escape("".join(character if character.isprintable() else " " for character in text))
 
 
 def _from_word(text: str) -> str:

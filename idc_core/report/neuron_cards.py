@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from idc_core.analysis.overview import shares
 from idc_core.base.progress import Progress
 from idc_core.figures import input_images
-from idc_core.figures.cards import Activations, Card, Classes, Tiles, cropped
+from idc_core.figures.cards import Activations, Card, Classes, Tiles, cropped, draw_card
 from idc_core.figures.input_texts import amount, glue, is_series, words_of
 from idc_core.importance.ranking import group_inputs, group_means, spread_evenly
+from idc_core.report.bounds import LONGEST_NAME, NEURONS, cut
 
 if TYPE_CHECKING:
     from torch import nn
@@ -177,7 +178,9 @@ def _said(of: Analysed, position: int, value: float) -> str:
     else:
         true = amount(test, float(test.targets[position]), unit=False)
         predicted = amount(test, float(analysis.confidence[position]))
-    return f"Test {test.ids[position]}: {true}, predicted {predicted}; {value:.3g}"
+    return (
+        f"Test {test.ids[position]}: {cut(true, LONGEST_NAME)}, predicted {cut(predicted, LONGEST_NAME)}; {value:.3g}"
+    )
 
 
 def _activations(of: Analysed, neuron: int) -> Activations:
@@ -195,15 +198,24 @@ def _activations(of: Analysed, neuron: int) -> Activations:
 def _classes(of: Analysed, neurons: NDArray[np.int64], silenced: SilencedClasses | None) -> Callable[[int], Classes]:
     """Return what gives a neuron's relevance, and the change when it is silenced, for every class."""
     groups, labels = group_inputs(of.train)
+    names = [cut(label, LONGEST_NAME) for label in labels]
     relevance = group_means(of.train_traces.relevance[of.analysis.layer][:, neurons], groups, len(labels))
     is_classifier = of.test.task == "classification"
-    measure = "accuracy without it (%)" if is_classifier else "error without it (%)"
+    measure = "accuracy without it, \u00b1%" if is_classifier else "error without it, \u00b1%"
 
     def of_neuron(neuron: int) -> Classes:
         change = np.full(len(labels), np.nan)
         if silenced is not None and silenced.change.shape[1] == len(labels):
             change = 100 * silenced.change[int(np.flatnonzero(silenced.neurons == neuron)[0])]
             change = change if is_classifier else change / silenced.before
-        return Classes(labels, relevance[int(np.flatnonzero(neurons == neuron)[0])], change, measure)
+        return Classes(names, relevance[int(np.flatnonzero(neurons == neuron)[0])], change, measure)
 
     return of_neuron
+
+
+def drawn_cards(of: Analysed, model: nn.Module, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
+    """Draw the cards of the important neurons for print, at most as many as a report lists."""
+    neurons = of.analysis.important[:NEURONS]
+    examples = examples_of(of, model, neurons, "relevance", on_progress)
+    cards = make_cards(of, examples, silenced_of(of, model, neurons, on_progress), names=names)
+    return [draw_card(card, clickable=False) for card in cards]

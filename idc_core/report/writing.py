@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from idc_core.base.progress import Progress, report
+from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.web import allowed_script, packed_library
 from idc_core.figures.wording import count, percent, plural, signed
 from idc_core.report.bounds import LONGEST_NOTE, cut
@@ -18,6 +19,7 @@ from idc_core.report.charts import Chart, grid_chart, histogram_chart
 from idc_core.report.content import Report
 from idc_core.report.making import make_report
 from idc_core.report.material import Material
+from idc_core.report.neuron_cards import drawn_cards
 from idc_core.store.notes import Note
 
 _FOLDER = Path(__file__).parent / "page"
@@ -38,13 +40,25 @@ def make_files(
     material: Material, *, date: str, command: str = "", notes: Sequence[Note] = (), on_progress: Progress | None = None
 ) -> ReportFiles:
     """Make the files of a report; arguments and errors as `make_report`."""
-    content = make_report(material, date=date, command=command, notes=notes, on_progress=on_progress)
+    names = {int(note.place["neuron"]): note.text for note in reversed(notes) if note.names and "neuron" in note.place}
+    said = [note for note in notes if not note.names]
+    content = make_report(material, date=date, command=command, notes=said, on_progress=on_progress)
     report(on_progress, 0, 1, "drawing the charts of the report")
-    page = _write_page(content, [grid_chart(material), histogram_chart(material)])
+    page = _write_page(content, [grid_chart(material), histogram_chart(material)], _cards(material, names, on_progress))
     return ReportFiles(page, content.to_json().encode("utf-8", errors="replace"))
 
 
-def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
+def _cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
+    """Draw the cards of the important neurons; of a network that what they need cannot pass through, why not."""
+    try:
+        return drawn_cards(material, material.open_model(), names, on_progress)
+    except CancelledError:
+        raise
+    except IdcError as error:
+        return [f"<p>{escape(str(error))}</p>"]
+
+
+def _write_page(content: Report, charts: Sequence[Chart], cards: Sequence[str] = ()) -> bytes:
     """Write a report as a web page that asks for nothing else; equal reports give equal bytes.
 
     Texts are escaped by the template. Should one get through, the page's own policy lets only its two scripts run, and
@@ -69,6 +83,7 @@ def _write_page(content: Report, charts: Sequence[Chart]) -> bytes:
         report=content,
         longest_note=LONGEST_NOTE,
         charts={drawn.name: drawn for drawn in charts},
+        cards=[Markup(card) for card in cards],
         figure=lambda chart: Markup(figure.render(chart=chart)),
         style=Markup(style),
         script=Markup(script),

@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from idc_core.errors import CancelledError
+from idc_core.errors import CancelledError, IdcError
 from idc_core.figures.palette import palette
 from studio.jobs.results import View
 from studio.neurons import card_data
@@ -18,7 +18,7 @@ from studio.shell import tabs
 from studio.shell.pages import go_to
 from studio.state.choices import choose_one
 from studio.state.selection import select, selected
-from studio.text import plural
+from studio.text import literal, plural
 from studio.widgets import exports, layout
 from studio.widgets.charts import component
 from studio.widgets.gallery import select_or_drop
@@ -45,6 +45,15 @@ _cards = component("idc_cards", "cards", "cards")
 
 def draw(view: View, ranking: Ranking) -> None:
     """Show a card per important neuron, or small ones of all neurons of the layer."""
+    try:
+        _draw(view, ranking)
+    except CancelledError:
+        raise
+    except IdcError as error:
+        st.error(literal(error))
+
+
+def _draw(view: View, ranking: Ranking) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         shown, by = _choose_neurons(), _choose_measure()
@@ -197,5 +206,6 @@ def _show(view: View, cards: Sequence[dict[str, object]], key: str, *, saved: bo
         "selected": selected().input,
         "saved": exports.stem("neuron-{}", view.setup) if saved else "",
         "ground": palette(layout.is_dark()).ground,
+        "origin": exports.origin() if saved else "",
     }
     _cards(key=key, data=data, on_chosen_change=tell)

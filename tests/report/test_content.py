@@ -225,6 +225,17 @@ def test_the_same_gives_the_same_bytes_but_for_the_date(material, some, files):
     assert make_report(some, date=DATE).to_json() != files.json.decode()
 
 
+def test_cards_of_the_neurons_are_in_the_report_with_their_names(material):
+    neuron = int(material.analysis.important[0])
+    place = {"model": "lenet5-digits", "layer": "fc2", "neuron": str(neuron)}
+    name = Note("note-1", "2026-11-23T10:00:00+00:00", f"neuron {neuron}", "", "loop <below>", place, names=True)
+    page = make_files(material, date=DATE, notes=[name]).page.decode()
+    assert page.count('aria-label="Neuron ') == material.analysis.m
+    assert "loop &lt;below&gt;" in page
+    assert "Notes</h2>" not in page, "a name is no note"
+    assert "data-test" not in page
+
+
 def test_notes_are_those_on_the_setup(material):
     def note(text, **place):
         return Note(f"note-{text:0>16}", "2026-11-23T10:00:00+00:00", "neuron 5", "LeNet-5", text, place)
