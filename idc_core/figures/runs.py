@@ -36,11 +36,23 @@ def side_by_side(
         figure.add_bar(
             x=list(row), y=list(runs), text=list(said), orientation="h", marker_color=ground, row=1, col=column
         )
-    figure.update_traces(textposition="auto", cliponaxis=False, hovertemplate="%{y}: %{text}<extra></extra>")
+    figure.update_traces(
+        textposition="outside",
+        textangle=0,
+        textfont_size=12,
+        constraintext="none",
+        cliponaxis=False,
+        hovertemplate="%{y}: %{text}<extra></extra>",
+    )
     figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_xaxes(rangemode="tozero", nticks=4)
+    # The numbers stand at the bars, and need room behind the longest.
+    for column, row in enumerate(values, start=1):
+        most = max((abs(value) for value in row if value is not None), default=0.0) or 1.0
+        figure.update_xaxes(range=[0, 1.6 * most], showticklabels=False, showgrid=False, row=1, col=column)
     figure.update_layout(showlegend=False)
-    return finish(figure, title, colours, height=110 + 34 * len(runs))
+    finish(figure, title, colours, height=96 + 32 * len(runs))
+    figure.update_annotations(font={"size": 12, "color": colours.muted})
+    return figure
 
 
 def over_versions(
