@@ -5,9 +5,11 @@ from functools import partial
 import streamlit as st
 
 from studio.coverage import grid_chart, growth_chart, mistakes, smallest_set, work_list
+from studio.jobs.overview import summarise
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
+from studio.widgets.headlines import reached
 
 PAGE = PageEntry(
     "Coverage",
@@ -41,7 +43,7 @@ PAGE = PageEntry(
 )
 
 _view = current_view()
-st.markdown(grid_chart.sentence(_view))
+st.markdown(reached(summarise(_view)))
 tabs.draw(
     "coverage",
     {

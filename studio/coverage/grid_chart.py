@@ -9,7 +9,6 @@ from idc_core.coverage.cell_table import overlap
 from idc_core.figures import colourings
 from idc_core.figures import coverage as figures
 from idc_core.figures.grid import Grid, default_axes, lay_out
-from idc_core.report import sentences
 from studio.coverage import cell_details, filling
 from studio.jobs.brushed import in_chart
 from studio.jobs.overview import summarise
@@ -17,19 +16,9 @@ from studio.jobs.results import View
 from studio.shell import pins
 from studio.state.choices import choose_one
 from studio.state.selection import Selection, select, selected
-from studio.text import cell_name, literal, parse_cell
+from studio.text import cell_name, parse_cell
 from studio.widgets import grid_axes, grid_pictures, layout
 from studio.widgets.cell_rows import cell_rows
-
-
-def sentence(view: View) -> str:
-    """Put the finding into words."""
-    result = summarise(view)
-    untested, errors = sentences.found(result, sentences.UNTESTED), sentences.about(result, "errors-only")
-    first = layout.counted("Covered", result.table.covered, result.table.total, "cell")
-    if untested is not None:
-        first = layout.claim(untested)
-    return layout.lead(first, literal(sentences.reach(result)), literal(errors))
 
 
 def draw(view: View) -> None:

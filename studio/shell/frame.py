@@ -26,6 +26,7 @@ from studio.state.sidebar import choose
 from studio.text import literal, plural
 from studio.widgets import exports
 from studio.widgets.charts import ASSETS, follow_theme, is_dark
+from studio.widgets.headlines import reached
 
 with suppress(IdcError):  # a mistake in the config file is told on the page
     settle()  # torch is first imported after the first paint
@@ -38,6 +39,9 @@ _SHOWN = "shown-setup"
 """In the session: the setup that the page shows; another one may be on its way."""
 _FORMER = '<span class="former-setup"></span>'
 """While it is on the page, the styles hide all that is not drawn anew yet."""
+
+_SAID_BEFORE = {"coverage": reached}
+"""What the first sentence of a page is made by, where it needs no more than what files say of shipped setups."""
 
 # Of the thread that runs the script: nothing of it stays in the session.
 _opened: ContextVar[View | Snapshot | None] = ContextVar("opened")
@@ -101,7 +105,7 @@ def run() -> None:
     else:
         setup, filtering = _draw_sidebar()
         _hide_former(former, setup)
-        view = _open_setup(setup)
+        view = _open_behind(entry.name, setup, line)
         test_filter.fill(filtering, view)
         line.caption(view.line)
         for sentence in asked.refused(entry.name, view):
@@ -194,6 +198,21 @@ def _go_on_behind(kept: Snapshot) -> None:
     except IdcError as error:
         if not isinstance(error, CancelledError):
             st.error(literal(error))
+
+
+def _open_behind(page: str, setup: Setup, line: DeltaGenerator) -> View:
+    """Return what to show of a setup; until it is there, what files say of it stands on the page."""
+    kept = snapshot(setup)
+    if kept is None:
+        return _open_setup(setup)
+    line.caption(kept.line)
+    if page not in _SAID_BEFORE:
+        return _open_setup(setup)
+    finding = st.empty()
+    finding.markdown(_SAID_BEFORE[page](kept.result))
+    view = _open_setup(setup)
+    finding.empty()
+    return view
 
 
 def _open_setup(setup: Setup) -> View:

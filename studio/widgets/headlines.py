@@ -6,9 +6,15 @@ its interval; `topic` names what is shown, without a number but in names. `chart
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from idc_core.evidence.finding import Finding
 from idc_core.figures import wording
+from idc_core.report import sentences
 from studio.text import literal
+
+if TYPE_CHECKING:
+    from idc_core.analysis.overview import Overview
 
 
 class Headline(str):
@@ -38,6 +44,13 @@ def topic(template: str, *names: object) -> Headline:
 def lead(headline: Headline, *more: str) -> str:
     """Return a headline, in bold, and sentences behind it, as Markdown; empty ones are left out."""
     return " ".join((f"**{literal(headline)}.**", *filter(None, more)))
+
+
+def reached(result: Overview) -> str:
+    """Say as Markdown which cells the tests reach, beside chance, and whether misclassified ones are alone in some."""
+    untested, errors = sentences.found(result, sentences.UNTESTED), sentences.about(result, "errors-only")
+    first = counted("Covered", result.table.covered, result.table.total, "cell")
+    return lead(first if untested is None else claim(untested), literal(sentences.reach(result)), literal(errors))
 
 
 def label(name: str) -> str:

@@ -151,10 +151,11 @@ def test_a_shipped_network_is_painted_from_its_files(open_page, monkeypatch):
         raise CancelledError("This would take long.")
 
     monkeypatch.setattr("studio.shell.frame.open_view", stop)
-    app = open_page("overview", model="vit-cifar10")
-    assert not app.exception
-    assert "ViT · cifar10 · layer norm · m = 6 · 10,000 tests" in text(app)
-    assert "Misclassified tests" in text(app)
+    for page, said in (("overview", "Misclassified tests"), ("coverage", "The tests cover 63 of 64 combinations")):
+        app = open_page(page, model="vit-cifar10")
+        assert not app.exception
+        assert "ViT · cifar10 · layer norm · m = 6 · 10,000 tests" in text(app)
+        assert said in text(app)
 
 
 def test_tests_with_classes_of_their_own_have_no_misclassified_ones(small_data, open_page):
