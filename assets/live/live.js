@@ -22,9 +22,16 @@ export default function ({ data, parentElement, setStateValue }) {
   };
 }
 
+async function numbersOf(answer) {
+  if (!answer.ok) throw new Error(`${answer.url} answers with ${answer.status}`);
+  return new Float32Array(await answer.arrayBuffer());
+}
+
 async function numbersAt(address) {
   if (!fetched.has(address)) {
-    fetched.set(address, fetch(address).then(async (answer) => new Float32Array(await answer.arrayBuffer())));
+    const coming = fetch(address).then(numbersOf);
+    coming.catch(() => fetched.delete(address)); // so that it is asked for again
+    fetched.set(address, coming);
     if (fetched.size > 8) fetched.delete(fetched.keys().next().value);
   }
   return fetched.get(address);
@@ -50,9 +57,8 @@ class Live {
       this.edits = { ...data.edits };
       this.sent = this.edits.stamp = data.edits.stamp ?? 0;
       this.chain = this.fields = undefined;
-      this.trusted = true;
       this.build();
-      await this.load(data);
+      await this.load(data).catch((error) => console.warn("The server alone computes, without the picture.", error));
       if (data.test !== this.data.test) return;
       this.change(false);
     }
@@ -88,7 +94,7 @@ class Live {
     if (byHand) this.edits.stamp += 1;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = undefined;
-      if (this.data.kind === "picture") this.paintPicture();
+      if (this.data.kind === "picture" && this.fields) this.paintPicture();
       if (this.chain) this.show(this.computed());
     });
     if (!byHand) return;

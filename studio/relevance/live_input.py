@@ -98,7 +98,9 @@ def _original(view: View, position: int) -> dict[str, Any]:
     """Return the test as it was, what the network made of it, and how it can be changed."""
     test = view.test.inputs[position]
     given = {
-        "test": "-".join([*view.key, view.setup.layer, str(position)]),
+        "test": "-".join(
+            [*view.key, view.setup.layer, str(view.analysis.m), *view.setup.options.values(), str(position)]
+        ),
         "name": f"Test {view.test.ids[position]}",
         "before": _numbers(view, live.show(view, test)),
     }

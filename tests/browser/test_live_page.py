@@ -40,6 +40,7 @@ def test_what_follows_is_seen_while_a_slider_is_dragged_and_the_engine_agrees(vi
     assert visitor.faults() == []
 
 
+@pytest.mark.slow
 def test_a_picture_is_painted_by_keyboard_and_put_back(visitor):
     visitor.open("relevance?tab=edit&input=1")
     canvas = visitor.page.get_by_role("application", name="Test 1: arrow keys move, space paints")
