@@ -142,7 +142,7 @@ def _draw_gallery(
     ]
     draw_tiles(tiles, make_sheet(np.concatenate(parts)), key)
     more = f" Shown are {len(some)} of {count(len(shown))}." if len(some) < len(shown) else ""
-    st.caption(f"Test: true → predicted class ({WRONG}: fooled). Click one to inspect it in the tab Inputs.{more}")
+    st.caption(f"True → predicted class ({WRONG}: fooled). Click to inspect one under Inputs.{more}")
     layout.how_to_read(
         f"From left to right: test, attacked input, change{times(factor)} (grey: none, brighter: raised, darker: "
         "lowered)."

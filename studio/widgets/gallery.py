@@ -214,8 +214,8 @@ def _legend(view: View) -> str:
     """Say how captions of tests are to be read."""
     if not view.is_classifier:
         what = quantity(view.test)
-        return f"Test: true → predicted {what.name}{f', positive {what.positive}' if what.signed else ''}"
-    text = "Test: true → predicted class"
+        return f"True → predicted {what.name}{f', positive {what.positive}' if what.signed else ''}"
+    text = "True → predicted class"
     return text if view.correct is None else f"{text} ({WRONG}: misclassified)"
 
 

@@ -57,7 +57,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name, tab):
         ]
     if name == "neurons" and tab == {"tab": "neuron"}:
         assert any("data:image" in one.proto.json for one in app.get("bidi_component")), "frames are shown as pictures"
-        assert "true → predicted steering angle" in words(app)
+        assert "True → predicted steering angle" in words(app)
 
 
 @pytest.mark.parametrize(("name", "tab"), MOSTLY_DRAWN, ids=str)
