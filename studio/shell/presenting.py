@@ -88,15 +88,19 @@ def end() -> None:
     address.keep(address.SLIDE, "")
 
 
-def draw_sidebar() -> None:
-    """Offer stories to play at the foot of the sidebar."""
+def stories() -> dict[str, str]:
+    """Return the titles of stories that this visitor may play, by id: their own, the newest first, and the shipped."""
     from idc_core.stories.story import shipped
 
-    stories = {**dict(reversed(own_stories().items())), **shipped()}
+    every = {**dict(reversed(own_stories().items())), **shipped()}
+    return {id: story.title for id, story in every.items() if story.slides}
+
+
+def draw_sidebar() -> None:
+    """Offer stories to play at the foot of the sidebar."""
     with st.sidebar, st.popover("Present", type="tertiary", icon=":material/slideshow:", key="present"):
-        for id, story in list(stories.items())[:_SHOWN]:
-            if story.slides:
-                st.button(literal(story.title), key=f"present-{id}", type="tertiary", on_click=play, args=(id,))
+        for id, title in list(stories().items())[:_SHOWN]:
+            st.button(literal(title), key=f"present-{id}", type="tertiary", on_click=play, args=(id,))
 
 
 def draw(page: str) -> None:

@@ -16,7 +16,7 @@ from studio.jobs import jobs
 from studio.jobs.jobs import JobKind, shelf
 from studio.jobs.results import View, neuron_names, open_view
 from studio.jobs.suite_catalog import chosen_names, keep_names
-from studio.shell import asked, tabs, test_filter, tour
+from studio.shell import asked, presenting, tabs, test_filter, tour
 from studio.shell.pages import PAGES, go_to, unmet
 from studio.state import address, visitor
 from studio.state.selection import change_setup, select
@@ -149,6 +149,7 @@ def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]
     if setup is not None:
         listed += [_entry("network", one.label, name) for name, one in visitor.models().items()]
         listed += [_entry("data set", one.label, name) for name, one in visitor.datasets().items()]
+    listed += [_entry("story", f"Present: {title}", id) for id, title in presenting.stories().items()]
     listed += [_entry("action", label, label) for label in (*_ACTIONS, *_THEMES)]
     return listed + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
 
@@ -256,6 +257,7 @@ _OPENED: dict[str, Callable[[str], None]] = {
     "page": go_to,
     "tab": _tab,
     "action": lambda name: _ACTIONS[name](),
+    "story": presenting.play,
     "network": _network,
     "data set": _data_set,
     "layer": lambda name: select(layer=name),

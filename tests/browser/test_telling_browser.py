@@ -30,7 +30,7 @@ def test_three_slides_are_made_ordered_played_and_opened_from_a_file(stranger, b
         expect(page.get_by_test_id("stToast")).to_contain_text("My story")
         visitor.settle()
     visitor.open("relevance?input=519")
-    page.locator(".st-key-tell-heatmaps button").click()
+    page.locator(".st-key-tell-heatmaps button").first.click()
     expect(page.get_by_test_id("stToast")).to_contain_text("Slide 3")
     visitor.open("stories")
     grid, histograms, test = told(page)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from idc_core.stories.story import shipped
 from studio.jobs.jobs import shelf
 from studio.jobs.results import open_view
 from studio.shell import search, tabs
@@ -82,6 +83,7 @@ def test_nothing_is_searched_before_it_is_asked_for(monkeypatch):
         ("data set", "digits", "overview", {}),
         ("attack", "pgd", "adversarial", {"attack": "pgd"}),
         ("action", "Take the tour", "overview", {"tour": "1"}),
+        ("story", "lesson", "stories", {"story": "lesson", "slide": "1"}),
     ],
 )
 def test_what_is_chosen_is_opened(monkeypatch, kind, value, page, said):
@@ -94,5 +96,6 @@ def test_what_is_chosen_is_opened(monkeypatch, kind, value, page, said):
         asked.add("done")
     app.run()
     assert not app.exception
-    assert app.title[0].value == PAGES[page].question
+    sentence = shipped()[value].slides[0].sentence if kind == "story" else PAGES[page].question
+    assert app.title[0].value == sentence
     assert {name: app.query_params[name] for name in said} == said

@@ -60,7 +60,9 @@ def view():
 
 
 # Stories are saved as a whole.
-@pytest.mark.parametrize(("name", "tab"), [*(one for one in TABS if one[0] != "stories"), ("robustness", RETRAINED)])
+@pytest.mark.parametrize(
+    ("name", "tab"), [*(one for one in TABS if one[0] != "stories"), ("robustness", RETRAINED)], ids=str
+)
 def test_every_chart_has_its_menu(name, tab):
     app = read_page(name, **tab)
     drawn = len(app.get("plotly_chart")) + len(app.get("echarts_chart"))
@@ -72,7 +74,7 @@ def test_every_chart_has_its_menu(name, tab):
     assert len({data["file"] for data in charts}) == drawn, "every file has a name of its own"
     assert all(data["title"] for data in charts)
     assert sum(button.label == "HTML" for button in buttons(app)) == drawn
-    of = "" if name == "learn" else "lenet5-digits_digits_fc2_m6_"
+    of = "" if name in ("learn", "runs") else "lenet5-digits_digits_fc2_m6_"
     assert all(re.fullmatch(rf"idc-[\w-]+?_{of}(filtered_)?\d{{4}}-\d\d-\d\d", data["file"]) for data in charts)
 
 
