@@ -50,13 +50,14 @@ def grid_rows(
     tiles = hold(grid, table, shared, reach)
     category = beyond(tiles, find_colouring(colouring).categorise(tiles))
     columns, rows = np.meshgrid(grid.column_labels, grid.row_labels)
+    names, labels = any(map(any, grid.cluster_names)), grid.names
     return pd.DataFrame(
         {
             "column": columns.ravel(),
             "row": rows.ravel(),
             "category": category,
             "mark": [mark(colouring, tiles, i, int(kind), class_names) for i, kind in enumerate(category)],
-            "cell": grid.names,
+            "cell": [": ".join([label, *grid.named(i)]) for i, label in enumerate(labels)] if names else labels,
             "tests": [
                 _contents(tiles, i, class_names, shared is not None, reach is not None) for i in range(grid.tiles)
             ],

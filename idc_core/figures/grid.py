@@ -137,6 +137,11 @@ class Grid:
         numbers.update(zip(self.axes.columns, map(int, self.column_cells[column]), strict=True))
         return dict(sorted(numbers.items()))
 
+    def named(self, tile: int) -> list[str]:
+        """Return a person's names of the clusters that all cells of a tile share."""
+        named = (self.cluster_names[rank][cluster] for rank, cluster in self.clusters(tile).items())
+        return [name for name in named if name]
+
     @property
     def names(self) -> list[str]:
         """What is the same in all cells of each tile, such as ``2-x-0``."""

@@ -24,6 +24,7 @@ from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.sidebar import draw_part
 from studio.text import cluster_name, plural
 from studio.widgets import layout
+from studio.widgets.cluster_names import draw_name
 
 _SHOWN, _FEW, _FEW_PAIRS = 20, 6, 3
 """Tests shown of the selected cluster, and of the others: alone, and beside heatmaps, of which so many are a row."""
@@ -235,6 +236,7 @@ def _one(view: View, rank: int, cluster: int, picked: bool, explained: bool) -> 
             kwargs={"neuron": neuron, "cluster": None if picked else cluster},
             help="Select no cluster." if picked else f"Select cluster {cluster} of neuron {neuron} on all pages.",
         )
+        draw_name(view, rank, cluster)
     learnt = plural(int(clustering.counts[cluster]), "training input")
     st.markdown(f"{plural(len(tests), 'test')} and {learnt}; {_reach(view, rank, cluster)}, centroid {centroid:.3g}.")
     texts = not view.has_pictures

@@ -15,8 +15,9 @@ from studio.jobs.wording import is_series
 from studio.shell import tabs
 from studio.shell.pages import PAGES
 from studio.state.selection import select, selected
-from studio.text import cell_name, cluster_name, count, literal, parse_cell, plural, said_of_cell
+from studio.text import cell_name, count, literal, parse_cell, plural, said_of_cell
 from studio.widgets import layout
+from studio.widgets.cluster_names import called, draw_name, names_in
 from studio.widgets.grid_axes import around, fix
 
 SHOWN, _SHOWN_TEXTS = 12, 4
@@ -62,16 +63,28 @@ def draw_cell(view: View, grid: Grid, usual: tuple[int, ...], default: str) -> t
     with right:
         cell = choose_cell(view, usual, default)
         _neurons(view, cell)
+        _draw_name(view, cell)
     with left:
         _draw_inside(view, grid, cell)
         _onward(view, tests_in(view, cell))
     return cell
 
 
+def _draw_name(view: View, cell: tuple[int, ...]) -> None:
+    """Let a person name the selected neuron's cluster in a cell."""
+    important = view.analysis.important.tolist()
+    if (neuron := selected().neuron) in important:
+        rank = important.index(neuron)
+        draw_name(view, rank, cell[rank], whole=True)
+
+
 def _draw_inside(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
     """Show the tests of a cell, or the covered cells nearest to it."""
     inside = tests_in(view, cell)
     st.header(layout.topic("Cell {}", cell_name(cell)), anchor=False)
+    names = [names[cluster] for names, cluster in zip(names_in(view), cell, strict=True) if names[cluster]]
+    if names:
+        st.markdown(literal(", ".join(names)))
     if grid.folded or grid.place(cell) is None:
         st.button(
             "Zoom the grid to this cell",
@@ -155,9 +168,7 @@ def _neurons(view: View, cell: tuple[int, ...]) -> None:
             {
                 "neuron": view.neurons,
                 "cluster": cell,
-                "position": [
-                    cluster_name(c, size).removesuffix(" cluster") for c, size in zip(cell, view.sizes, strict=True)
-                ],
+                "position": [called(view, rank, cluster) for rank, cluster in enumerate(cell)],
                 "centroid": [float(values[c]) for values, c in zip(analysis.centroids, cell, strict=True)],
             }
         ),

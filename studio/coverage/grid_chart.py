@@ -19,6 +19,7 @@ from studio.state.selection import Selection, select, selected
 from studio.text import cell_name, parse_cell
 from studio.widgets import grid_axes, grid_pictures, layout
 from studio.widgets.cell_rows import cell_rows
+from studio.widgets.cluster_names import names_in
 
 
 def draw(view: View) -> None:
@@ -76,7 +77,7 @@ def _only_selected(view: View, held: grid_axes.Zoom) -> None:
 
 def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
     """Show the grid above what is in the chosen cell; return both."""
-    grid = lay_out(view.table, _small_names(view), held.axes, held.fixed)
+    grid = lay_out(view.table, _numbers(view), held.axes, held.fixed, names_in(view))
     above, below = st.container(), st.container()
     with below:
         usual = _default_cell(view, grid)
@@ -127,9 +128,9 @@ def _clicked(view: View, grid: Grid, tile: int) -> None:
             select(cell=cell_name(list(clusters.values())))
 
 
-def _small_names(view: View) -> list[str]:
-    """Return the neurons' names without the word, for the axes."""
-    return [name.removeprefix("neuron ") for name in view.neurons]
+def _numbers(view: View) -> list[str]:
+    """Return the important neurons' numbers, for the axes."""
+    return list(map(str, view.analysis.important))
 
 
 def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
@@ -141,7 +142,7 @@ def _draw_pinned(view: View, held: grid_axes.Zoom, colouring: str) -> None:
 
     def draw(one: View, chosen: Selection, key: str) -> None:
         fixed, axes = (held.fixed, held.axes) if common is not None else ({}, default_axes(one.sizes))
-        laid = lay_out(one.table, _small_names(one), axes, fixed)
+        laid = lay_out(one.table, _numbers(one), axes, fixed, names_in(one))
         finding = grid_axes.finding(one, laid)
         place = parse_cell(chosen.cell, one.sizes)
         shared = None if common is None else common.first if key == "this" else common.second

@@ -19,9 +19,11 @@ from studio.jobs.results import View
 from studio.shell import pins, tabs
 from studio.shell.pages import PAGES, go_to
 from studio.state.selection import Selection, select
+from studio.state.setup import Setup
 from studio.text import cell_name, count, literal, percent, plural
 from studio.widgets import grid_axes, grid_pictures
 from studio.widgets.cell_rows import cell_rows
+from studio.widgets.cluster_names import cluster_names
 from studio.widgets.layout import Headline, claim, counted, grid_chart, is_dark, lead
 from studio.widgets.storytelling import add_button
 
@@ -77,7 +79,13 @@ def _draw_findings(result: Overview, shown: View | Snapshot) -> None:
             )
             chosen = {name: text for name, text in shown.setup.texts.items() if text} if isinstance(shown, View) else {}
             whole = {**chosen, **found.query}
-            add_button(f"finding-{place}", found.sentence, partial(_figure, result), shown.line, (found.page, whole))
+            add_button(
+                f"finding-{place}",
+                found.sentence,
+                partial(_figure, result, shown.setup),
+                shown.line,
+                (found.page, whole),
+            )
     if said := sentences.nothing(result):
         st.markdown(said)
 
@@ -139,14 +147,15 @@ def _number(place: DeltaGenerator, label: str, value: str, text: str, beside: st
 
 def _draw_small(result: Overview, shown: View | Snapshot) -> None:
     """Show the grid of combinations; a click opens its cell on the Coverage page."""
-    grid = _laid_out(result)
+    grid = _laid_out(result, shown.setup)
     layer = partial(grid_pictures.layer, shown, grid)
     _draw_grid(result, grid, shown.line, partial(_open, result, grid), layer=layer)
 
 
-def _laid_out(result: Overview) -> Grid:
+def _laid_out(result: Overview, setup: Setup) -> Grid:
     axes = grid_pictures.usual_axes(result.table.sizes, most=_SMALL)
-    return lay_out(result.table, [str(neuron) for neuron in result.important], axes)
+    names = cluster_names(setup, result.important, result.table.sizes)
+    return lay_out(result.table, [str(neuron) for neuron in result.important], axes, cluster_names=names)
 
 
 def _draw_grid(
@@ -183,11 +192,11 @@ def _draw_grid(
     grid_chart(f"overview-{name}", option, size, title, read, line, clicked, name, rows, layer=layer(option))
 
 
-def _figure(result: Overview, dark: bool) -> go.Figure:
+def _figure(result: Overview, setup: Setup, dark: bool) -> go.Figure:
     """Draw the small grid on a slide that says a finding."""
     from idc_core.figures.web import grid_figure
 
-    grid, colouring = _laid_out(result), "errors" if result.accuracy is not None else "covered"
+    grid, colouring = _laid_out(result, setup), "errors" if result.accuracy is not None else "covered"
     option = figures.coverage_grid(grid, result.table, colouring, covered(result), reach=result.reach(), dark=dark)
     return grid_figure(option, figures.grid_size(grid, option)[1], dark=dark)
 
@@ -209,4 +218,4 @@ def _draw_side(shown: View, chosen: Selection, key: str) -> None:
     """Show the numbers and the grid of one of two setups."""
     result = summarise(shown)
     _draw_numbers(result)
-    _draw_grid(result, _laid_out(result), shown.line, None, f"grid-{key}")
+    _draw_grid(result, _laid_out(result, shown.setup), shown.line, None, f"grid-{key}")

@@ -17,7 +17,8 @@ from idc_core.figures.colourings import CROSS, find_colouring
 from idc_core.figures.grid import MOST_CELLS, MOST_ON_AXIS, Axes, Grid, fit_axes
 from studio.jobs.results import View
 from studio.state import address
-from studio.text import cell_name, cluster_name, plural
+from studio.text import cell_name, literal, plural
+from studio.widgets.cluster_names import called, names_in
 from studio.widgets.grid_pictures import usual_axes
 from studio.widgets.layout import Headline, counted, label, settings
 
@@ -127,13 +128,14 @@ def crumbs(view: View, zoom: Zoom) -> None:
         for rank, cluster in zoom.fixed.items():
             held[rank] = cluster
             st.markdown("\u203a")
-            name = f"{view.neurons[rank].removeprefix('neuron ')}: {cluster}"
+            said = names_in(view)[rank][cluster] or str(cluster)
+            name = f"{view.neurons[rank].removeprefix('neuron ')}: {said}"
             if len(held) == len(zoom.fixed):
                 left = math.prod(size for i, size in enumerate(view.sizes) if i not in zoom.fixed)
                 st.markdown(f"{label(name)} ({plural(left, 'cell')})")
                 break
             st.button(
-                name,
+                literal(name),
                 key=f"crumb-{rank}",
                 type="tertiary",
                 on_click=fix,
@@ -188,8 +190,7 @@ def controls(view: View, zoom: Zoom) -> None:
 def _option(view: View, rank: int, cluster: int) -> str:
     if cluster == _FREE:
         return "any"
-    name = cluster_name(cluster, view.sizes[rank])
-    return f"{cluster} ({name.removesuffix(' cluster')})"
+    return f"{cluster} ({called(view, rank, cluster)})"
 
 
 def _take_axes(view: View) -> None:

@@ -323,6 +323,7 @@ def test_a_persons_names_of_clusters_stand_on_the_axes():
     option = coverage.coverage_grid(grid, table, "covered", "A finding")
     assert option["yAxis"][1]["data"] == ["0", "loop below"]
     assert option["xAxis"][1]["data"] == ["0", "1", "2"]
+    assert option["dataset"]["source"]["cell"][3:5].tolist() == ["1-0: loop below", "1-1: loop below"]
 
 
 def test_tests_fall_in_their_order_and_first_ones_are_never_left_out():

@@ -1,5 +1,7 @@
 """Notes in the sidebar: written about what is selected, shown as plain text, opened, exported, deleted."""
 
+import json
+
 import pytest
 
 from idc_core.base.config import config
@@ -72,3 +74,20 @@ def test_a_damaged_note_is_named_and_the_table_has_no_formulas(open_page):
     assert any(one.name in caption.value.replace("\\", "") for caption in app.caption)
     app.button(key=f"note-delete-{one.name}").click().run()
     assert not list(notes.NOTES.folder.iterdir())
+
+
+def test_a_cluster_is_named_on_its_page_and_on_the_grid(open_page):
+    app = open_page("clusters", neuron="18")
+    app.text_input(key="cluster-name-18-1").set_value("loop *below*").run()
+    assert not app.exception
+    (one,) = notes.kept_notes()
+    assert (one.subject, one.text, one.names) == ("cluster 1 of neuron 18", "loop *below*", True)
+    # It does not depend on the tests or on m.
+    app = open_page("coverage", neuron="18", cell="1-0-0-0", m="4")
+    (grid,) = [json.loads(chart.proto.spec) for chart in app.get("echarts_chart")]
+    assert grid["yAxis"][-1]["data"] == ["0", "loop *below*"]
+    assert "loop \\*below\\*" in [text.value for text in app.markdown]
+    assert app.text_input(key="cluster-name-18-1").value == "loop *below*"
+    assert app.selectbox(key="fix-0").options == ["any", "0 (lowest)", "1 (loop *below*)"]
+    app.text_input(key="cluster-name-18-1").set_value("").run()
+    assert notes.kept_notes() == []
