@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from idc_core.coverage.work_list import RankedBy, work_list
-from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
 from idc_core.store.decisions import Decisions, decide
 from studio.coverage.decisions import _grid
@@ -14,7 +13,7 @@ from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name
-from studio.widgets import grid_axes
+from tests.browser.test_studio import place_of_tile
 from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
@@ -27,17 +26,7 @@ def huge():
 
 def click_tile(visitor, view, grid, tile):
     """Click a tile where the figure says that it is drawn."""
-    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid), reach=summarise(view).reach())
-    place = option["grid"]
-    chart = visitor.page.get_by_test_id("stEChartsChart").first
-    chart.scroll_into_view_if_needed()
-    box = chart.bounding_box()
-    row, column = divmod(tile, len(grid.column_cells))
-    wide = (box["width"] - place["left"] - place["right"]) / len(grid.column_cells)
-    high = (box["height"] - place["top"] - place["bottom"]) / len(grid.row_cells)
-    visitor.page.mouse.click(
-        box["x"] + place["left"] + (column + 0.5) * wide, box["y"] + place["top"] + (row + 0.5) * high
-    )
+    visitor.page.mouse.click(*place_of_tile(visitor, view, grid, *divmod(tile, len(grid.column_cells))))
     visitor.page.wait_for_timeout(300)
     visitor.settle()
 

@@ -5,8 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from idc_core.figures.coverage import coverage_grid
+from idc_core.figures.grid import lay_out
+from studio.jobs.overview import summarise
 from studio.shell.pages import PAGES
 from studio.text import cell_name
+from studio.widgets import grid_axes
 from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
@@ -18,21 +22,23 @@ def empty_cell(view):
     return next(cell for cell in np.ndindex(*view.sizes) if cell not in covered)
 
 
-def place_of(visitor, view, cell):
-    """Return where on the screen a cell of the default grid is; its rows are the first half of the neurons."""
-    half = len(view.sizes) // 2
-    row = int(np.ravel_multi_index(cell[:half], view.sizes[:half]))
-    column = int(np.ravel_multi_index(cell[half:], view.sizes[half:]))
-    rows, columns = int(np.prod(view.sizes[:half])), int(np.prod(view.sizes[half:]))
+def place_of_tile(visitor, view, grid, row, column):
+    """Return where on the screen the figure says that a tile is drawn."""
+    option = coverage_grid(grid, view.table, "covered", grid_axes.finding(view, grid), reach=summarise(view).reach())
+    place = option["grid"]
     chart = visitor.page.get_by_test_id("stEChartsChart").first
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
-    # The margins that the figure sets: labels of the longest row name left, title above, legend below.
-    left, right = 40 + 6 * len(cell_name(cell[:half])), 8
-    top, bottom = 38, 84
-    x = left + (column + 0.5) * (box["width"] - left - right) / columns
-    y = top + (row + 0.5) * (box["height"] - top - bottom) / rows
-    return box["x"] + x, box["y"] + y
+    wide = (box["width"] - place["left"] - place["right"]) / len(grid.column_cells)
+    high = (box["height"] - place["top"] - place["bottom"]) / len(grid.row_cells)
+    return box["x"] + place["left"] + (column + 0.5) * wide, box["y"] + place["top"] + (row + 0.5) * high
+
+
+def place_of(visitor, view, cell):
+    """Return where on the screen a cell of the default grid is."""
+    grid = lay_out(view.table, [str(neuron) for neuron in view.analysis.important])
+    row, column = grid.place(cell)
+    return place_of_tile(visitor, view, grid, grid.row_labels.index(row), grid.column_labels.index(column))
 
 
 def click_cell(visitor, view, cell):

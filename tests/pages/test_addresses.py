@@ -3,6 +3,7 @@
 import ast
 import random
 from importlib import import_module
+from operator import attrgetter
 from types import SimpleNamespace
 from urllib.parse import parse_qs, quote_plus
 
@@ -58,9 +59,14 @@ def read_names():
             if isinstance(name, ast.Constant):
                 names.add(name.value)
             elif isinstance(name, ast.Name) and name.id.isupper():
-                module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-                names.add(getattr(module, name.id))
+                names.add(attrgetter(name.id)(_module(file)))
+            elif isinstance(name, ast.Attribute) and name.attr.isupper():
+                names.add(attrgetter(ast.unparse(name))(_module(file)))
     return sorted(names)
+
+
+def _module(file):
+    return import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 NAMES = read_names()
