@@ -13,6 +13,7 @@ from idc_core.base.progress import Progress
 from idc_core.errors import UnsupportedOperationError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.tracing.live_program import LiveProgram
@@ -72,7 +73,7 @@ def program(view: View) -> LiveProgram | str:
         try:
             return live_program(view.model, view.test.inputs[:1], view.setup.layer)
         except UnsupportedOperationError as error:
-            return str(error)
+            return literal(error)
 
     key = ("program", *view.key, view.setup.layer)
     return Waiting(1).get(_LIVE, key, "looking whether the network can run in the browser", work)

@@ -32,13 +32,16 @@ def choose() -> tuple[Setup, DeltaGenerator]:
     setup = chosen()
     entry = MODELS[setup.model]
     seen = visitor.models()
+    networks = _networks(seen)
     with st.sidebar:
         draw_part(
             "model",
             "Network",
-            *_networks(seen, setup.model),
+            list(networks),
+            setup.model,
+            networks,
             "The network under test, behind its data; write to search. Its important neurons and clusters come from "
-            f"its own training data. Default {MODELS[DEFAULT.model].label}.",
+            f"its own training data. Default {networks.get(DEFAULT.model, MODELS[DEFAULT.model].label)}.",
         )
         draw_part(
             "data",
@@ -79,8 +82,8 @@ def choose() -> tuple[Setup, DeltaGenerator]:
     return setup, below_tests
 
 
-def _networks(seen: Mapping[str, ModelEntry], chosen: str) -> tuple[list[str], str, dict[str, str]]:
-    """Return the networks by their data sets, the chosen one, and labels: the project's own begin with the data."""
+def _networks(seen: Mapping[str, ModelEntry]) -> dict[str, str]:
+    """Return the labels of networks, ordered by their data sets: the project's own begin with the data."""
     from idc_core.datasets import DATASETS
 
     places = {name: place for place, name in enumerate(DATASETS)}
@@ -89,7 +92,7 @@ def _networks(seen: Mapping[str, ModelEntry], chosen: str) -> tuple[list[str], s
         entry = seen[name]
         network, _, data = entry.label.partition(" on ")
         labels[name] = entry.label if entry.edition else f"{data or DATASETS[entry.dataset].label}: {network}"
-    return list(labels), chosen, labels
+    return labels
 
 
 def draw_part(

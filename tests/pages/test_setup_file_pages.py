@@ -11,6 +11,7 @@ from idc_core.coverage.prioritisation import UNCERTAINTIES, apfd, most_first
 from idc_core.opening import setup_files
 from idc_core.tracing.trace import collect
 from studio.shell.pages import PAGES
+from studio.state.sidebar import _networks
 from tests.pages.reading import open_page, text
 
 WITH_SETUP = [name for name, page in PAGES.items() if page.setup != "none"]
@@ -117,7 +118,7 @@ def test_a_first_visit_opens_on_it_and_the_sidebar_has_it(setup):
 def network_names(app):
     from idc_core.models import MODELS
 
-    labels = {entry.label: name for name, entry in MODELS.items()}
+    labels = {label: name for name, label in _networks(MODELS).items()}
     return [labels[label] for label in app.selectbox(key="model").options]
 
 
