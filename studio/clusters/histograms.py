@@ -185,7 +185,7 @@ def _choose_neuron(view: View) -> tuple[int, bool]:
         st.selectbox(
             "Neuron",
             important,
-            format_func=lambda number: f"neuron {number}",
+            format_func=view.called,
             key="clustered-neuron",
             width=220,
             on_change=lambda: select(neuron=st.session_state["clustered-neuron"]),

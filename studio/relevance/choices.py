@@ -79,7 +79,7 @@ def choose_neuron(view: View) -> int | None:
     neuron: int = st.selectbox(
         "Neuron",
         order,
-        format_func=lambda number: f"neuron {number} of {layer}",
+        format_func=lambda number: f"{view.called(number)} of {layer}",
         key="explained-neuron",
         width=200,
         on_change=lambda: select(neuron=st.session_state["explained-neuron"]),
@@ -185,7 +185,8 @@ def _written(value: float | str) -> str:
 def _label(view: View, target: int, method: str, neuron: int | None) -> str:
     label = METHODS[method].label
     if neuron is not None:
-        return f"Neuron {neuron}, {label}"
+        called = view.called(neuron)
+        return f"{called[0].upper()}{called[1:]}, {label}"
     return f"Class {view.train.class_names[target]}, {label}" if view.is_classifier else label
 
 
