@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -13,8 +13,10 @@ from idc_core.base.progress import Progress
 from idc_core.figures import input_images
 from idc_core.figures.cards import Activations, Card, Classes, Tiles, cropped, draw_card
 from idc_core.figures.input_texts import amount, glue, is_series, words_of
+from idc_core.figures.wording import signed
 from idc_core.importance.ranking import group_inputs, group_means, spread_evenly
 from idc_core.report.bounds import LONGEST_NAME, NEURONS, cut
+from idc_core.store import ENDING, MISSING, find, results_folder
 
 if TYPE_CHECKING:
     from torch import nn
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.ablation import SilencedClasses
     from idc_core.importance.examples import NeuronExamples
     from idc_core.importance.maximisation import Measure
+    from idc_core.runs import Run
     from idc_core.tracing.traces import Traces
 
 TESTS = 500
@@ -211,6 +214,35 @@ def _classes(of: Analysed, neurons: NDArray[np.int64], silenced: SilencedClasses
         return Classes(names, relevance[int(np.flatnonzero(neurons == neuron)[0])], change, measure)
 
     return of_neuron
+
+
+def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> dict[int, str]:
+    """Return the strongest significant hypothesis of each neuron that has one, with its score, by the neuron's number.
+
+    `runs` are inspections that are kept, of which the first one of this network, by its `fingerprint`, these tests and
+    this layer counts; none gives none.
+    """
+    from idc_core.inspection.result import grid
+
+    layer = of.analysis.layer
+    for run in runs:
+        told = run.facts.settings
+        prints = told.get("network_fingerprint"), told.get("tests_fingerprint")
+        inspected = told.get("inspected")
+        if prints != (fingerprint, of.test.fingerprint) or not isinstance(inspected, list) or layer not in inspected:
+            continue
+        found = find(results_folder() / f"{run.id}{ENDING}")
+        if found is MISSING or not run.is_current:
+            continue
+        table = grid(found, found.table["measure"][0], run.said("network"), layer)
+        strength = np.where(table.passes, table.strength, 0)
+        best = strength.argmax(0)
+        return {
+            unit: f"{cut(table.names[row], LONGEST_NAME)} ({signed(float(table.score[row, unit]), '.2f')})"
+            for unit, row in enumerate(best.tolist())
+            if strength[row, unit] > 0
+        }
+    return {}
 
 
 def drawn_cards(of: Analysed, model: nn.Module, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +114,15 @@ def _atlas(view: View, ranking: Ranking, shown: str, place: DeltaGenerator) -> N
     return neurons[np.isin(neurons, list(view.names))] if shown == "named" else neurons
 
 
-def draw_cards(view: View, neurons: NDArray[np.int64], by: Measure, *, whole: bool, key: str) -> None:
+def draw_cards(
+    view: View,
+    neurons: NDArray[np.int64],
+    by: Measure,
+    *,
+    whole: bool,
+    key: str,
+    hypotheses: Mapping[int, str] | None = None,
+) -> None:
     """Draw cards: at once, and again with what silencing changes when that is measured."""
     examples = card_data.find_examples(view, neurons, by)
     place = st.empty()
@@ -131,7 +139,7 @@ def draw_cards(view: View, neurons: NDArray[np.int64], by: Measure, *, whole: bo
     except CancelledError:
         return
     with place:
-        cards = card_data.drawn(view, examples, by, silenced, whole=whole, dark=layout.is_dark())
+        cards = card_data.drawn(view, examples, by, silenced, hypotheses=hypotheses, whole=whole, dark=layout.is_dark())
         _show(view, cards, key, saved=True)
 
 
