@@ -92,7 +92,7 @@ def run() -> None:
         with st.sidebar:
             search.draw(registered, parts=False)
         _run(script, None)
-    elif entry.setup == "snapshot" and (kept := _instant(registered)) is not None:
+    elif entry.setup == "snapshot" and (kept := _instant(_registered())) is not None:  # with the setup file's networks
         _hide_former(former, kept.setup)
         line.caption(kept.line)
         tour.guide(guide, entry.name, kept.result)
