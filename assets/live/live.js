@@ -6,6 +6,7 @@
 const REST_MS = 300; // without a change before the server is told, where this browser runs the network
 const PATIENCE_MS = 5000; // for an answer; then the server is asked again
 const NEAR = 1e-4; // of what the engine says, and of the largest number there
+const TOOLS = 244; // pixels that brush, size and reset take in a row
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 const lives = new WeakMap();
@@ -154,8 +155,8 @@ class Live {
   }
 
   showHeat(limit) {
-    const of = this.of === undefined ? "" : ` for ${this.of}`;
-    this.find(".scale").textContent = `Relevance${of}, \u00b1${limit.toPrecision(2)}: red for, blue against`;
+    const [of, signs] = this.of === undefined ? ["", "red raises, blue lowers"] : [` for ${this.of}`, "red for, blue against"];
+    this.find(".scale").textContent = `Relevance${of}, \u00b1${limit.toPrecision(2)}: ${signs}`;
     this.find(".heat").setAttribute("aria-label", this.find(".scale").textContent);
   }
 
@@ -167,7 +168,8 @@ class Live {
       Object.assign(part.firstChild.style, { width, ...place, background: `rgb(${colourAt(this.data.colours, share)})` });
       part.title = signed(relevance[at], 2);
     });
-    this.find(".scale").textContent = "Bars: relevance, right for, left against";
+    const signs = this.of === undefined ? "right raises, left lowers" : "right for, left against";
+    this.find(".scale").textContent = `Bars: relevance, ${signs}`;
   }
 
   showValue(before, now) {
@@ -242,7 +244,7 @@ class Live {
     Object.assign(heat, { width: side, height: tall });
     for (const one of [canvas, heat]) Object.assign(one.style, { width: `${side}px`, height: `${tall}px` });
     canvas.setAttribute("aria-label", `${name}: arrow keys move, space paints`);
-    this.find(".change").style.width = `${side}px`;
+    this.find(".change").style.width = `${Math.max(side, TOOLS)}px`;
     this.at = { x: width >> 1, y: height >> 1 }; // where the keyboard paints
     this.painted = new Map((this.edits.painted ?? []).map(([place, ...colour]) => [place, colour]));
     const move = sliders.map((slider) => this.buildSlider(slider));

@@ -18,7 +18,7 @@ from studio.text import literal
 if TYPE_CHECKING:
     from idc_core.tracing.live_program import LiveProgram
 
-_LIVE = JobKind("live", kept=32, lives="here")
+_LIVE = JobKind("live", kept=64, lives="here")
 
 _BINS = 32
 """Bars of a neuron's histogram."""
