@@ -2,9 +2,10 @@ import struct
 import tracemalloc
 import zipfile
 
+import numpy as np
 import pytest
 
-from idc_core.datasets import load_dataset
+from idc_core.datasets import archived_pictures, load_dataset
 from idc_core.errors import DataError
 from idc_core.guarded import open_archive
 from tests.datasets.dataset_files import CIFAR_ZIP, cifar_members, picture, tree, write_zip
@@ -140,3 +141,21 @@ def test_a_split_without_pictures_is_refused(places):
     write_zip(places[0] / "cifar10" / CIFAR_ZIP, members)
     with pytest.raises(DataError, match=f"{CIFAR_ZIP} has no images test/<class>"):
         load_dataset("cifar10")
+
+
+def test_decoded_pictures_are_kept_until_the_file_changes(places, monkeypatch):
+    monkeypatch.setattr(archived_pictures, "_WORTH", 2)
+    path, decoded = write_zip(places[0] / "cifar10" / CIFAR_ZIP, cifar_members(1)), archived_pictures.read_picture
+    first = load_dataset("cifar10").inputs
+    with monkeypatch.context() as patch:
+        patch.setattr(archived_pictures, "read_picture", lambda *given, **how: pytest.fail("it was decoded again"))
+        np.testing.assert_array_equal(load_dataset("cifar10").inputs, first)
+    write_zip(path, {**cifar_members(1), FIRST: picture(32, 99)})
+    seen = []
+    monkeypatch.setattr(
+        archived_pictures, "read_picture", lambda *given, **how: seen.append(1) or decoded(*given, **how)
+    )
+    assert not np.array_equal(load_dataset("cifar10").inputs, first)
+    assert len(seen) == len(first)
+    (next(iter((places[1] / "decoded").glob("*.npz")))).write_bytes(b"damaged")
+    assert len(load_dataset("cifar10").inputs) == len(first)
