@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from studio.relevance import all_tests, compared_methods, edited_input, one_test
-from studio.relevance.findings import opening
+from studio.relevance.findings import draw_way_back, opening
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
@@ -29,6 +29,8 @@ PAGE = PageEntry(
 _view = current_view()
 _finding = st.container()
 _position, _which, _order = all_tests.choose_test(_view)
+with _finding:
+    draw_way_back(_view, _position)
 _finding.markdown(f"{opening(_view, _position)}.")
 tabs.draw(
     "relevance",

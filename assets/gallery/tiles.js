@@ -19,7 +19,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   for (const button of root.children) {
     button.setAttribute("aria-pressed", Number(button.dataset.test) === data.selected);
-    button.onclick = () => setTriggerValue("chosen", Number(button.dataset.test));
+    button.onclick = () => {
+      const picture = data.grows && button.querySelector(".picture");
+      if (picture) growInto(picture.cloneNode(), picture.getBoundingClientRect(), data.grows);
+      setTriggerValue("chosen", Number(button.dataset.test));
+    };
   }
 }
 

@@ -3,9 +3,14 @@
 const GROW = 420; // ms that it takes
 const WAIT = 4000; // ms that the new place is waited for, at most
 
-function growInto(copy, from, host, inside) {
+function growInto(copy, from, host, inside = "") {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const { backgroundImage, backgroundSize, backgroundPosition } = copy.style; // of a picture cut out of a sheet
   copy.style.cssText = "position:fixed;z-index:999998;pointer-events:none;image-rendering:pixelated;box-shadow:0 4px 18px rgba(0,0,0,.35)";
+  // Its sheet is as large as the picture was; both grow.
+  const sheet = backgroundSize.split(" ").map((side) => parseFloat(side));
+  const cut = backgroundPosition.split(" ").map((side) => parseFloat(side));
+  copy.style.backgroundImage = backgroundImage;
   document.body.append(copy);
   const asked = performance.now();
   let begun;
@@ -38,13 +43,18 @@ function growInto(copy, from, host, inside) {
 
   function place({ left, top, width, height }) {
     for (const [side, value] of Object.entries({ left, top, width, height })) copy.style[side] = `${value}px`;
+    if (!backgroundImage) return;
+    const [wide, high] = [width / from.width, height / from.height];
+    copy.style.backgroundSize = `${sheet[0] * wide}px ${sheet[1] * high}px`;
+    copy.style.backgroundPosition = `${cut[0] * wide}px ${cut[1] * high}px`;
   }
 }
 
 // Parts of pages that the browser draws itself are hidden from the document.
 function find(host, inside) {
-  for (const part of document.querySelectorAll(`.st-key-${CSS.escape(host)} *`)) {
-    const found = part.shadowRoot?.querySelector(inside) ?? (part.matches(inside) ? part : null);
+  if (!inside) return document.querySelector(host);
+  for (const part of document.querySelectorAll(`${host} *`)) {
+    const found = part.shadowRoot?.querySelector(inside);
     if (found) return found;
   }
   return null;

@@ -267,7 +267,7 @@ class Layer {
     const copy = document.createElement("canvas");
     Object.assign(copy, { width: 168, height: 168 });
     this.drawPicture(copy.getContext("2d"), place, { x: 0, y: 0, width: 168, height: 168 });
-    growInto(copy, new DOMRect(outer.left + box.x, outer.top + box.y, box.width, box.height), "cell-tests", `[data-test="${this.tests[place]}"] .picture`);
+    growInto(copy, new DOMRect(outer.left + box.x, outer.top + box.y, box.width, box.height), ".st-key-cell-tests", `[data-test="${this.tests[place]}"] .picture`);
   }
 }
 

@@ -13,7 +13,7 @@ from studio.jobs.overview import summarise
 from studio.jobs.results import View
 from studio.jobs.wording import is_series
 from studio.shell import tabs
-from studio.shell.pages import PAGES
+from studio.shell.pages import PAGES, go_to
 from studio.state.selection import select, selected
 from studio.text import cell_name, count, literal, parse_cell, plural, said_of_cell
 from studio.widgets import layout
@@ -130,8 +130,15 @@ def _draw_texts(view: View, cell: tuple[int, ...]) -> None:
 def draw_tests(view: View, tests: NDArray[np.int64]) -> None:
     """Show tests, and offer them as files."""
     most = SHOWN if is_pictures(view) else _SHOWN_TEXTS
-    layout.gallery(view, tests, most, key="cell-tests")
+    layout.gallery(view, tests, most, key="cell-tests", explain=_explain)
     layout.take_inputs(view, np.sort(tests), key="cell-inputs")
+
+
+def _explain(number: int) -> None:
+    """Open a test on the Relevance page."""
+    select(input=number)
+    tabs.open_at("relevance", "test")
+    go_to("relevance")
 
 
 def tests_in(view: View, cell: tuple[int, ...]) -> NDArray[np.int64]:

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
 from idc_core.figures import heatmaps
 from studio.jobs.explanations import INPUT, Explanation, baseline_activation, baseline_scores
 from studio.jobs.results import View
 from studio.jobs.wording import amount, quantity
-from studio.text import count, literal, percent, plural, signed
+from studio.shell import tabs
+from studio.shell.pages import go_to
+from studio.state.selection import select, selected
+from studio.text import count, literal, parse_cell, percent, plural, signed
 from studio.widgets.layout import label
 
 _MUCH = 0.25
 """Share of the score by which a heatmap's sum misses it where the page says so first."""
+
+
+def draw_way_back(view: View, position: int) -> None:
+    """Draw the way back to the selected cell of the grid, where the test lies in it."""
+    cell = selected().cell
+    if parse_cell(cell, view.sizes) != tuple(view.analysis.assignments[position].tolist()):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="crumbs"):
+        for text, kept in (("Grid", ""), (f"Cell {cell}", cell)):
+            st.button(text, key=f"crumb-{text.split()[0]}", type="tertiary", on_click=_to_grid, args=(kept,))
+            st.markdown("\u203a")
+        st.markdown(f"Test {view.test.ids[position]}")
+
+
+def _to_grid(cell: str) -> None:
+    """Open the grid, with a cell or with none."""
+    select(cell=cell)
+    tabs.open_at("coverage", "grid")
+    go_to("coverage")
 
 
 def opening(view: View, position: int) -> str:

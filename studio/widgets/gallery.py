@@ -38,10 +38,13 @@ _MOST_BYTES = 90_000
 
 _COLUMNS = 10
 
+_EXPLAINED = "[class*='st-key-heatmaps'] img"
+"""What shows an explained test on the Relevance page."""
+
 _ON_A_SLIDE, _TEXTS_ON_A_SLIDE = 18, 3
 """Tests of a gallery that a slide of a story shows, and the same for texts."""
 
-_tiles = component("idc_gallery", "gallery", "tiles")
+_tiles = component("idc_gallery", "gallery", "tiles", before=("../grid/growing",))
 
 
 def answer(view: View, position: int) -> str:
@@ -66,16 +69,25 @@ def gallery(
     most: int,
     relevance: NDArray[np.floating] | None = None,
     key: str | None = None,
+    explain: Callable[[int], None] | None = None,
 ) -> None:
-    """Show tests to choose from: pictures, pictures beside their relevance, lines on a ground of it, or words."""
+    """Show tests to choose from: pictures, pictures beside their relevance, lines on a ground of it, or words.
+
+    A click selects a test, or calls `explain`, which opens the Relevance page: there the picture grows.
+    """
     shown = positions[:most]
     if not len(shown):
         st.caption("No test to show.")
         return
     key = key or f"gallery-{digest(view, shown)}"
-    draw_tiles(*make_tiles(view, shown, relevance), key)
+    tiles, sheet = make_tiles(view, shown, relevance)
+    if explain is None:
+        draw_tiles(tiles, sheet, key)
+    else:
+        _draw(key, "Tests to explain", tiles, sheet, selected().input, explain, grows=_EXPLAINED)
     with st.container(horizontal=True, gap="xsmall"):
-        st.caption(note(view, len(shown), len(positions)), width="stretch")
+        click = "Click to select." if explain is None else "Click to see what decided."
+        st.caption(note(view, len(shown), len(positions), click), width="stretch")
         title = f"{plural(len(positions), 'test')}. {_legend(view)}"
         add_button(key, title, lambda dark: _figure(view, shown, relevance, title, dark), view.line)
 
@@ -111,9 +123,9 @@ def neuron_heatmaps(view: View, tests: NDArray[np.int64], neuron: int) -> NDArra
     return maps
 
 
-def note(view: View, shown: int, of: int) -> str:
+def note(view: View, shown: int, of: int, click: str = "Click to select.") -> str:
     """Say below a gallery how its captions are to be read, what a click does, and how many tests it leaves out."""
-    return f"{_legend(view)}. Click to select.{_left_out(shown, of)}"
+    return f"{_legend(view)}. {click}{_left_out(shown, of)}"
 
 
 def make_tiles(
@@ -240,15 +252,16 @@ def _draw(
     sheet: dict[str, object] | None,
     chosen: int | None,
     choose: Callable[[int], None],
+    grows: str = "",
 ) -> None:
-    """Show tiles of which one is chosen; a click chooses another one."""
+    """Show tiles of which one is chosen; a click chooses another one, whose picture grows into the one that `grows`."""
     numbers = [tile["test"] for tile in tiles]
 
     def tell() -> None:
         if (number := st.session_state[key].chosen) in numbers:
             choose(int(number))
 
-    data = {"tiles": list(tiles), "sheet": sheet, "label": label, "selected": chosen}
+    data = {"tiles": list(tiles), "sheet": sheet, "label": label, "selected": chosen, "grows": grows}
     _tiles(key=key, data=data, on_chosen_change=tell)
 
 

@@ -342,3 +342,12 @@ def test_a_network_for_regression_has_no_mistakes(open_page):
     app = open_page("coverage", tab="mistakes", model="dave2-udacity")
     assert not app.exception
     assert "There is nothing to judge" in words(app)
+
+
+def test_from_a_test_in_a_cell_a_way_leads_back_to_the_grid(open_page, view):
+    cell, number = cell_name(view.analysis.assignments[17]), str(view.test.ids[17])
+    app = open_page("relevance", input=number, cell=cell)
+    app.button(key="crumb-Cell").click().run()
+    assert cell_heading(app) == f"Cell {cell}"
+    app = open_page("relevance", input=number, cell=cell_name(empty_cell(view)))
+    assert not [one for one in app.button if (one.key or "").startswith("crumb")]
