@@ -29,7 +29,7 @@ _BELOW = 6
 _ROWS, _SMALL_ROWS = (4, 8), (2, 4)
 """Tests in a row, and in all, of a card and of a small one."""
 
-_LINE, _CLASSES, _SMALL = 15, 10, 11
+_LINE, _CLASSES, _SMALL = 14, 10, 11
 """Height of a line, classes that are listed at most, and height of small letters."""
 
 _LETTER = 0.54
@@ -229,7 +229,7 @@ class _Pen:
             )
         self._parts.append(line)
         self._y += _LINE + 3
-        edges, height = bin_edges(shown.values, shown.values[:0]), 44.0
+        edges, height = bin_edges(shown.values, shown.values[:0]), 38.0
         shares = np.nan_to_num(bin_shares(shown.values, edges))
         floor = 50.0 / max(1, len(shown.values))  # half an input: below every bar
         tall = height * np.clip(np.log(np.maximum(shares, floor) / floor) / np.log(100.0 / floor), 0, 1)

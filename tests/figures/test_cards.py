@@ -35,7 +35,7 @@ def test_a_card_is_well_formed_whatever_texts_hold_and_tells_what_is_clicked(dar
         "a & b",
     ):
         assert part in said
-    ends = re.findall(r'M([\d.]+) [\d.]+v44" stroke', text)
+    ends = re.findall(r'M([\d.]+) [\d.]+v38" stroke', text)
     assert [float(one) for one in ends] == pytest.approx([cards.WIDTH * 10 / 39, cards.WIDTH * 20 / 39], abs=0.1)
     height = float(picture.attrib["height"])
     assert all(float(part.attrib["y"]) < height for part in picture.iter() if "y" in part.attrib)
