@@ -18,6 +18,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from streamlit.runtime.pages_manager import PagesManager
+
 from idc_core.errors import IdcError
 
 _FIRST = ("studio.shell.frame", "pandas", "plotly.graph_objects")
@@ -75,6 +77,9 @@ async def prepared(app: object) -> AsyncIterator[None]:
     for thing in gc.get_objects():  # Streamlit keeps the socket that it listens on to itself
         if isinstance(thing, socket.socket) and thing.fileno() >= 0 and _listens(thing):
             send_at_once(thing)
+    # All pages go through the front door. Streamlit would open the files of a folder named "pages" directly until one
+    # has: with all that they load, before anything is drawn.
+    PagesManager.uses_pages_directory = False
     threading.Thread(target=_load, name="libraries", daemon=True).start()
     yield
 
