@@ -6,6 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+from streamlit.runtime.pages_manager import PagesManager
+
 from idc_core import store
 from studio import starting
 from studio.jobs import results
@@ -71,3 +73,14 @@ def test_a_worker_is_started_before_there_is_work_only_where_nothing_is_kept(mon
     store.kept("trace", "one", lambda: 1)
     results.prepare_first_visit()
     assert started == ["a worker"]
+
+
+def test_pages_go_through_the_front_door_from_the_start(monkeypatch):
+    monkeypatch.setattr(starting, "_load", lambda: None)
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", None)
+
+    async def start():
+        async with starting.prepared(None):
+            return PagesManager.uses_pages_directory
+
+    assert asyncio.run(start()) is False
