@@ -21,9 +21,9 @@ PAGE = PageEntry(
 _shown = current_result()
 _view = _shown if isinstance(_shown, View) else None
 overview.draw(_shown)
-worst_tests.draw(_shown)
 if _view is not None:
     overview.draw_pinned(_view)
+worst_tests.draw(_shown)
 report.offer(_shown.setup, _view)
 explain(
     "IDC Studio shows which behaviour of a neural network its tests do not cover. The important neurons of a layer are "

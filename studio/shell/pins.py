@@ -179,8 +179,9 @@ def _draw_pinned(chosen: Setup, present: Selection) -> None:
             help="Keep this setup and selection, to compare it with another input, test set, network or layer.",
         )
         return
-    st.markdown("**Pinned**", help="Compared with the present setup near the end of every page.")
+    st.markdown("**Pinned**")
     st.caption(" · ".join((kept[0].line, *kept[1].words.values())))
+    st.caption("Compared farther down on every page.")
     for sentence in setup.unknown(dict(parse_qsl(address.read(PIN)))).values():
         st.warning(literal(sentence))
     with st.container(horizontal=True, gap="xsmall"):
