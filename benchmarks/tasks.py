@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 
@@ -27,8 +28,8 @@ from tests.library.small_files import digits_onnx
 DOCUMENT = Path(__file__).parents[1] / "docs" / "TASKS.md"
 WINDOW = {"width": 1440, "height": 900}
 PATIENCE_MS = 90_000
-COMING_MS = 700
-"""Time in which what was asked for may come into sight by itself."""
+COMING_S = 1.2
+"""Seconds in which what was asked for may come into sight by itself."""
 SEEN = """one => {
     const box = one.getBoundingClientRect();
     return box.top >= 0 && box.top + Math.min(box.height, 40) <= innerHeight;
@@ -56,10 +57,11 @@ class User:
     def look(self, what: Locator) -> None:
         """Wait until something is there, and scroll to it where it is not on the screen."""
         expect(what).to_be_visible()
+        until = time.monotonic() + COMING_S
+        while not what.evaluate(SEEN) and time.monotonic() < until:
+            self.page.wait_for_timeout(100)
         if not what.evaluate(SEEN):
-            self.page.wait_for_timeout(COMING_MS)
-        if not what.evaluate(SEEN):
-            self.hidden.append(str(what))
+            self.hidden.append(str(what).rpartition("selector=")[2])
             what.scroll_into_view_if_needed()
 
     def aim(self, what: Locator) -> Locator:
@@ -115,11 +117,6 @@ class Task:
     awkward: str
     act: Callable[[User], None]
 
-    @property
-    def name(self) -> str:
-        """Return the function's name."""
-        return self.act.__name__
-
 
 TASKS: list[Task] = []
 
@@ -129,8 +126,7 @@ def task(what: str, how: str, where: str, awkward: str = "") -> Callable[[Callab
     return lambda act: TASKS.append(Task(what, how, where, awkward, act))
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What a task took its user; `failure` says why the answer was not reached."""
 
     task: Task
@@ -142,7 +138,7 @@ class Done:
     "Find the test that only misclassified tests share a cell with",
     "clicks the crossed tile of the grid on the start page",
     "Coverage: the cell, its one test 519 (3 classified as 5)",
-    "Only the legend says what a cross is; the test lies below the grid",
+    "Only the legend says what a cross is",
 )
 def lonely(user: User) -> None:
     cross = user.page.get_by_test_id("stEChartsChart").locator("svg text", has_text=re.compile("^\u00d7$")).first
@@ -352,8 +348,8 @@ def attempt(task: Task, browser: Browser, address: str, folder: Path) -> Done:
             failure = "an exception is shown" if page.get_by_test_id("stException").count() else ""
         except (AssertionError, Error) as error:
             failure = str(error).splitlines()[0]
-            page.screenshot(path=folder / f"{task.name}.png")
-            (folder / f"{task.name}.txt").write_text(f"{error}\n\n{page.locator('body').aria_snapshot()}")
+            page.screenshot(path=folder / f"{task.act.__name__}.png")
+            (folder / f"{task.act.__name__}.txt").write_text(f"{error}\n\n{page.locator('body').aria_snapshot()}")
     return Done(task, user, failure)
 
 
@@ -386,9 +382,7 @@ def _row(done: Done) -> str:
 
 
 def main(names: list[str]) -> int:
-    wanted = [task for task in TASKS if not names or task.name in names]
-    if not wanted:
-        sys.exit(f"There is none of these tasks; there are {', '.join(task.name for task in TASKS)}.")
+    wanted = [task for task in TASKS if not names or task.act.__name__ in names]
     folder = Path(tempfile.mkdtemp(prefix="tasks-"))
     os.environ["IDC_HOME"] = str(folder / "home")
     done = []
@@ -398,7 +392,7 @@ def main(names: list[str]) -> int:
             done.append(attempt(task, browser, address, folder))
             user = done[-1].user
             said = done[-1].failure or f"{user.clicks} clicks, {user.seconds:.1f} s; out of sight: {user.hidden}"
-            print(f"{task.name}: {said}", flush=True)
+            print(f"{task.act.__name__}: {said}", flush=True)
         browser.close()
     if failed := any(one.failure for one in done):
         print(f"Pictures and pages of what failed, and the server's log, are in {folder}.")
