@@ -4,14 +4,14 @@ const GROW = 420; // ms that it takes
 const WAIT = 4000; // ms that the new place is waited for, at most
 
 function growInto(copy, from, host, inside = "") {
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches; // then the page only goes to the place
   const { backgroundImage, backgroundSize, backgroundPosition } = copy.style; // of a picture cut out of a sheet
   copy.style.cssText = "position:fixed;z-index:999998;pointer-events:none;image-rendering:pixelated;box-shadow:0 4px 18px rgba(0,0,0,.35)";
   // Its sheet is as large as the picture was; both grow.
   const sheet = backgroundSize.split(" ").map((side) => parseFloat(side));
   const cut = backgroundPosition.split(" ").map((side) => parseFloat(side));
   copy.style.backgroundImage = backgroundImage;
-  document.body.append(copy);
+  if (!still) document.body.append(copy);
   const asked = performance.now();
   let begun;
   place(from);
@@ -27,8 +27,9 @@ function growInto(copy, from, host, inside = "") {
     if (begun === undefined) {
       begun = now;
       target.style.scrollMarginBottom = "4rem"; // its caption is to be seen too
-      target.scrollIntoView({ behavior: "smooth", block: "nearest" });
+      target.scrollIntoView({ behavior: still ? "instant" : "smooth", block: "nearest" });
     }
+    if (still) return;
     const share = Math.min(1, (now - begun) / GROW);
     const way = 1 - (1 - share) ** 3;
     const to = target.getBoundingClientRect();
