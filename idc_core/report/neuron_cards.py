@@ -16,6 +16,7 @@ from idc_core.figures.input_texts import amount, glue, is_series, words_of
 from idc_core.figures.wording import signed
 from idc_core.importance.ranking import group_inputs, group_means, spread_evenly
 from idc_core.report.bounds import LONGEST_NAME, NEURONS, cut
+from idc_core.runs import Planned, digest
 from idc_core.store import ENDING, MISSING, find, results_folder
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from idc_core.experiments.ablation import SilencedClasses
     from idc_core.importance.examples import NeuronExamples
     from idc_core.importance.maximisation import Measure
+    from idc_core.report.material import Material
     from idc_core.runs import Run
     from idc_core.tracing.traces import Traces
 
@@ -245,9 +247,19 @@ def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> dict
     return {}
 
 
-def drawn_cards(of: Analysed, model: nn.Module, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
-    """Draw the cards of the important neurons for print, at most as many as a report lists."""
-    neurons = of.analysis.important[:NEURONS]
-    examples = examples_of(of, model, neurons, "relevance", on_progress)
-    cards = make_cards(of, examples, silenced_of(of, model, neurons, on_progress), names=names)
-    return [draw_card(card, clickable=False) for card in cards]
+def drawn_cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
+    """Draw the cards of the important neurons for print, at most as many as a report lists.
+
+    What they show is kept, and is what the dashboard keeps of the same neurons.
+    """
+    neurons = material.analysis.important[:NEURONS]
+    key = (*material.fingerprints, material.analysis.layer, digest(material.chosen), tuple(neurons.tolist()))
+    examples = Planned(
+        "neuron-examples",
+        (*key, "relevance"),
+        lambda report: examples_of(material, material.open_model(), neurons, "relevance", report),
+    ).kept(on_progress)
+    silenced = Planned(
+        "neurons-silenced", key, lambda report: silenced_of(material, material.open_model(), neurons, report)
+    ).kept(on_progress)
+    return [draw_card(card, clickable=False) for card in make_cards(material, examples, silenced, names=names)]

@@ -51,7 +51,7 @@ def make_files(
 def _cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
     """Draw the cards of the important neurons; of a network that what they need cannot pass through, why not."""
     try:
-        return drawn_cards(material, material.open_model(), names, on_progress)
+        return drawn_cards(material, names, on_progress)
     except CancelledError:
         raise
     except IdcError as error:
