@@ -21,7 +21,7 @@ def click_mark(visitor, chart, selector, index):
 
 @pytest.mark.slow
 def test_a_bar_opens_its_neuron_and_the_link_its_clusters(visitor):
-    visitor.open("neurons")
+    visitor.open("neurons?tab=ranking")
     # Bars are drawn ranking by ranking: the third one is the third of the important neurons.
     click_mark(visitor, "ranking", ".bars .point path", 2)
     chosen = re.search(r"neuron=(\d+)", visitor.page.url)
@@ -45,14 +45,6 @@ def test_a_mark_selects_its_test_on_the_relevance_page_too(visitor):
     assert f"test {chosen[1]}" in visitor.page.locator(".st-key-activation-relevance").inner_text()
     visitor.open(f"relevance?input={chosen[1]}")
     assert f"Test {chosen[1]} is" in visitor.text()
-
-
-@pytest.mark.slow
-def test_a_class_bar_looks_only_at_its_tests(visitor):
-    visitor.open("neurons?tab=neuron")
-    click_mark(visitor, "classes-of-neuron", ".bars .point path", 0)
-    assert re.search(r"tests of class \d$", visitor.setup()), visitor.setup()
-    assert "classes=" in visitor.page.url
 
 
 @pytest.mark.rare

@@ -29,6 +29,9 @@ def test_a_test_clicked_in_a_cell_is_followed_over_three_pages(visitor, view):
     assert re.match(rf"Test {number}\b", finding)
     for name in ("neurons", "clusters"):
         visitor.follow(name)
+        if name == "neurons":
+            visitor.page.get_by_role("tab", name="One neuron").click()
+            visitor.settle()
         assert f"test {number}" in sidebar(visitor), name
         assert f"input={number}" in visitor.page.url, name
         assert f"test {number}" in visitor.text().lower(), f"{name} does not show the selected test"
