@@ -71,7 +71,7 @@ class Verification:
             "verification",
             claim,
             self.silhouette,
-            Control("of random sets of units", float(self.random.mean()), low, high),
+            Control("of random sets of neurons", float(self.random.mean()), low, high),
             self.silhouette - high,
             self.silhouette - low,
             self.p_value,
@@ -134,7 +134,7 @@ def verify(
         some = draws.choice(count, len(chosen), replace=False)
         if set(some.tolist()) != set(units):
             by_chance.append(_silhouette(changes, some))
-            report(on_progress, len(by_chance), sets, "random sets of units")
+            report(on_progress, len(by_chance), sets, "random sets of neurons")
     return Verification(_silhouette(changes, chosen), np.array(by_chance), changes[0][:, chosen], changes[1][:, chosen])
 
 
