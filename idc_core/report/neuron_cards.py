@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from idc_core.importance.maximisation import Measure
     from idc_core.report.material import Material
     from idc_core.runs import Run
+    from idc_core.runs.planned import Fingerprints
     from idc_core.tracing.traces import Traces
 
 TESTS = 500
@@ -247,13 +248,18 @@ def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> dict
     return {}
 
 
+def card_key(fingerprints: Fingerprints, layer: str, chosen: str, neurons: NDArray[np.int64]) -> tuple[object, ...]:
+    """Return the key under which page and report keep what cards show of neurons; `chosen` is the tests' digest."""
+    return *fingerprints, layer, chosen, tuple(neurons.tolist())
+
+
 def drawn_cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
     """Draw the cards of the important neurons for print, at most as many as a report lists.
 
     What they show is kept, and is what the dashboard keeps of the same neurons.
     """
     neurons = material.analysis.important[:NEURONS]
-    key = (*material.fingerprints, material.analysis.layer, digest(material.chosen), tuple(neurons.tolist()))
+    key = card_key(material.fingerprints, material.analysis.layer, digest(material.chosen), neurons)
     examples = Planned(
         "neuron-examples",
         (*key, "relevance"),

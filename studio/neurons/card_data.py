@@ -55,7 +55,9 @@ def is_silenced(view: View, neurons: NDArray[np.int64]) -> bool:
 
 
 def _key(view: View, neurons: NDArray[np.int64]) -> tuple[object, ...]:
-    return *view.key, view.setup.layer, view.chosen_key, tuple(neurons.tolist())
+    from idc_core.report.neuron_cards import card_key
+
+    return card_key(view.key, view.setup.layer, view.chosen_key, neurons)
 
 
 @st.cache_data(ttl=_FRESH_S, show_spinner=False)

@@ -45,7 +45,7 @@ def changed_by(view: View, position: int, edits: Mapping[str, Any]) -> NDArray[n
 
         chosen = {
             slider["name"]: _number(edits.get(slider["name"]), 0.0, slider["low"], slider["high"])
-            for slider in _picture_sliders(test.shape)
+            for slider in _picture_sliders(view, position)
         }
         wanted = PictureEdits(**chosen, painted=edits.get("painted") or ())
         noise = noise_of(test.shape, int(view.test.ids[position]))
@@ -111,7 +111,7 @@ def _original(view: View, position: int) -> dict[str, Any]:
         fields = np.stack([test, live.direction(view, position), noise_of(test.shape, number)])
         side = max(1, _SIDE // test.shape[2]) * test.shape[2]
         given |= {"kind": "picture", "shape": list(test.shape), "side": side, "fields": _served(fields, "live-test")}
-        return {**given, "sliders": _picture_sliders(test.shape)}
+        return {**given, "sliders": _picture_sliders(view, position)}
     if test.dtype.kind == "f":
         like = view.train.inputs.reshape(len(view.train), -1)
         ranges = zip(feature_names(view.test), like.min(0).tolist(), like.max(0).tolist(), strict=True)
@@ -121,16 +121,17 @@ def _original(view: View, position: int) -> dict[str, Any]:
     return {"kind": "text", **given, "text": ("" if view.test.is_spelt else " ").join(words)}
 
 
-def _picture_sliders(shape: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return the changes of a picture, by their names in `PictureEdits`."""
-    far = float(max(2, max(shape[1:]) // 4))
-    return [
+def _picture_sliders(view: View, position: int) -> list[dict[str, Any]]:
+    """Return the changes of a picture, by their names in `PictureEdits`; no epsilon where no pixel moves the loss."""
+    far = float(max(2, max(view.test.inputs.shape[2:]) // 4))
+    sliders = [
         _slider("degrees", "Rotate (°)", -45.0, 45.0, 1.0),
         _slider("right", "Shift right", -far, far, far / 14),
         _slider("down", "Shift down", -far, far, far / 14),
         _slider("noise", "Noise", 0.0, 0.5, 0.01),
         _slider("epsilon", "Epsilon", 0.0, 0.3, 0.002),
     ]
+    return sliders if live.direction(view, position).any() else sliders[:-1]
 
 
 def _slider(name: str, label: str, low: float, high: float, step: float) -> dict[str, Any]:
