@@ -1,0 +1,14 @@
+"""What a higher score of a criterion is worth: yardsticks that say which tests of a pool find which targets.
+
+What needs torch is imported when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from idc_core.base.lazy import lazy
+from idc_core.worth.yardstick import Yardstick as Yardstick
+
+if TYPE_CHECKING:
+    pass
+else:
+    __all__, __getattr__ = lazy(__name__, __file__)
