@@ -28,7 +28,7 @@ def spearman(values: NDArray[np.generic]) -> Floats:
 
     Equal values share the mean of their ranks.
     """
-    ranks = np.stack([_ranks(row) for row in values])
+    ranks = np.stack([mean_ranks(row) for row in values])
     ranks -= ranks.mean(axis=1, keepdims=True)
     norms = np.sqrt((ranks * ranks).sum(axis=1))
     correlations = np.full((len(values), len(values)), np.nan)
@@ -36,7 +36,7 @@ def spearman(values: NDArray[np.generic]) -> Floats:
     return correlations.clip(-1.0, 1.0)
 
 
-def _ranks(values: NDArray[np.generic]) -> Floats:
+def mean_ranks(values: NDArray[np.generic]) -> Floats:
     """Return the rank of every value; equal values share the mean of their ranks."""
     # scipy.stats does the same, but importing it takes longer than everything else that a page needs here.
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
