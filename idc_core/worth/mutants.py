@@ -160,7 +160,7 @@ def mutants_after_training(
 
 def predicted_classes(model: nn.Module, pool: Dataset) -> Ints:
     """Return the class that a network gives each test of a pool, int64 (n,)."""
-    return collect(model, pool.inputs, []).scores.argmax(1).astype(np.int64)
+    return np.asarray(collect(model, pool.inputs, []).scores.argmax(1), np.int64)
 
 
 class Sieve:
