@@ -9,6 +9,8 @@ from idc_core.base.lazy import lazy
 from idc_core.worth.yardstick import Yardstick as Yardstick
 
 if TYPE_CHECKING:
+    from idc_core.worth.faults import Faults as Faults
+    from idc_core.worth.faults import distinct_faults as distinct_faults
     from idc_core.worth.mutants import Mutants as Mutants
     from idc_core.worth.mutants import mutants_after_training as mutants_after_training
     from idc_core.worth.operators import OPERATORS as OPERATORS
