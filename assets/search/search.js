@@ -68,7 +68,17 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!keys.open) keys.showModal();
   };
 
-  if (dialog.open) draw(); // the tests that were searched for have come
+  // New data while it is open, such as the tests that were searched for: what is marked and said stays where it can.
+  if (dialog.open) {
+    const [marked, told] = [find('[aria-selected="true"]')?.textContent, said.textContent];
+    draw();
+    const place = [...list.children].findIndex((item) => item.textContent === marked);
+    if (place >= 0) {
+      at = place;
+      mark();
+      said.textContent = told;
+    }
+  }
   find(".open").onclick = open;
   find(".copy").onclick = async () => {
     const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
@@ -98,11 +108,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     else return;
     event.preventDefault();
   };
-  // With new data this function runs again, but what it returned runs only at the end: older listeners must go.
+  // With new data this function runs again, but what it returned runs only at the end: older listeners must go. If still
+  // newer data have come, it runs at once: the listener stays until theirs, as a key pressed in between would be lost.
   parentElement.listening?.abort();
   const listening = (parentElement.listening = new AbortController());
   document.addEventListener("keydown", pressed, { signal: listening.signal });
-  return () => listening.abort();
+  return () => parentElement.isConnected || listening.abort();
 }
 
 // Entries with every word of what is written, those that begin with it first; a number is that of a test or a neuron.
@@ -132,7 +143,9 @@ function paint(name) {
   location.reload();
 }
 
+// As a dialog closes, the focus stays in its hidden field until the browser paints again: nobody writes there.
 function isWriting(event) {
   const where = event.composedPath()[0];
+  if (!where.checkVisibility?.()) return false;
   return where.isContentEditable || where.tagName === "TEXTAREA" || (where.tagName === "INPUT" && where.type !== "radio");
 }

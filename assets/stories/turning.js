@@ -6,7 +6,8 @@ const OWN = 'input, textarea, select, button, summary, [role="slider"], [role="t
 
 export default function ({ parentElement }) {
   function turn(event) {
-    const used = event.composedPath().some((one) => one.matches?.(OWN));
+    // What a closing dialog hides has the focus until the browser paints again, and uses no key.
+    const used = event.composedPath().some((one) => one.matches?.(OWN) && one.checkVisibility());
     if (!(event.key in BUTTONS) || used || event.ctrlKey || event.metaKey || event.altKey) return;
     if (!document.querySelector(".st-key-slide")) return; // an opened page scrolls
     event.preventDefault();
@@ -15,5 +16,5 @@ export default function ({ parentElement }) {
   parentElement.listening?.abort();
   const listening = (parentElement.listening = new AbortController());
   document.addEventListener("keydown", turn, { signal: listening.signal });
-  return () => listening.abort();
+  return () => parentElement.isConnected || listening.abort(); // see search.js
 }

@@ -89,7 +89,7 @@ def run() -> None:
             st.warning(literal(sentence))
     guide = tour.begin(entry.name)
     if entry.setup == "none":
-        with st.sidebar:
+        with st.sidebar.container():  # in the same place as on other pages, so that it is not made again between them
             search.draw(registered, parts=False)
         _run(script, None)
     elif entry.setup == "snapshot" and (kept := _instant(_registered())) is not None:  # with the setup file's networks
