@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from idc_core.figures.wording import cell_name, cluster_name, count, percent, plural, signed
+from idc_core.figures.wording import cell_name, cluster_name, count, percent, plural, rounded, signed
 
 __all__ = [
     "cell_name",
@@ -18,6 +18,7 @@ __all__ = [
     "percent",
     "plural",
     "quoted",
+    "rounded",
     "said_of_cell",
     "signed",
     "times",

@@ -14,12 +14,17 @@ SAYING = [
 ]
 AVOIDED = {
     r"(?<![\d.,#])\d{5,}(?![\d.]|px)": "thousands have commas",
-    r"\bbits a \w|\b(histogram|bar|point|row|line|mark) an? (neuron|layer|test|class)\b": "per, not a distributive a",
+    r"\bbits a \w": "per, not a distributive a",
+    r"\b(histogram|bar|box|point|row|line|mark) an? (neuron|layer|seed|test|class)\b": "per, not a distributive a",
     r"\bless what\b": "minus",
 }
 """What is not written, and what is written instead."""
 SQL = ROOT / "studio" / "hypotheses" / "sql_questions.py"
-OF_NEURONS = [ROOT / "pages" / "hypotheses.py", *(ROOT / "studio" / "hypotheses").glob("*.py")]
+OF_NEURONS = [
+    ROOT / "pages" / "hypotheses.py",
+    ROOT / "idc_core" / "inspection" / "result.py",
+    *(ROOT / "studio" / "hypotheses").glob("*.py"),
+]
 
 
 def said(file: Path) -> Iterator[str]:
@@ -36,6 +41,14 @@ def said(file: Path) -> Iterator[str]:
 def test_texts_use_the_words_of_the_design(file):
     found = [(text, instead) for text in said(file) for avoided, instead in AVOIDED.items() if re.search(avoided, text)]
     assert found == []
+
+
+def test_percentages_of_a_table_have_one_number_of_digits():
+    """Three digits that count are 49 and 47.9, or 8.3 and 8.33: decimals are the same in every row."""
+    texts = [file.read_text(encoding="utf-8") for file in SAYING]
+    formats = [found for text in texts for found in re.findall(r'\(%\)"[^%]*NumberColumn\(\s*format="([^"]*)"', text)]
+    assert len(formats) > 5
+    assert [how for how in formats if not how.endswith("f")] == []
 
 
 def test_units_and_records_are_words_of_the_questions_in_sql_alone():

@@ -20,7 +20,7 @@ from idc_core.errors import SettingError
 Floats = NDArray[np.float64]
 Weights = tuple[Floats, ...]
 
-LAYERS: Final = ("inputs", "first layer", "second layer", "answers")
+LAYERS: Final = ("inputs", "first layer", "second layer", "scores")
 NAMES: Final = (("top", "middle", "foot"), ("a1", "a2", "a3"), ("b1", "b2"), ("one", "seven"))
 """The ten neurons, layer by layer."""
 

@@ -23,9 +23,9 @@ _MOST_NUMBERS = 12
 """Classes up to which every distance is written into its square."""
 
 _MARKS = {
-    "hit": ("reported, confirmed", "circle"),
-    "false": ("reported, not confirmed", "circle-open"),
-    "missed": ("confused, not reported", "x-thin"),
+    "hit": ("reported, truly confused", "circle"),
+    "false": ("reported, not certain", "circle-open"),
+    "missed": ("truly confused, not reported", "x-thin"),
     "reported": ("reported", "circle-open"),
 }
 """What is known of a pair: its name in the legend and its mark."""

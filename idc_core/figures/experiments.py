@@ -81,7 +81,7 @@ def rq1_boxes(result: RQ1, title: str, *, scaled: bool = False, wrap: int = 78, 
     )
     figure.add_box(
         **_box([summarise(row) for row in others[: len(names)]], names),
-        name="random neurons, a box a seed",
+        name="random neurons, a box per seed",
         fillcolor=colours.counts[0],
         line={"color": colours.accent, "width": 1.5},
     )

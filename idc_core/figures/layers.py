@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import Palette, at, ink_on, palette
 from idc_core.figures.style import finish, named_rows
-from idc_core.figures.wording import percent
+from idc_core.figures.wording import percent, rounded
 
 if TYPE_CHECKING:
     from idc_core.analysis.layer_sweep import LayerCoverage, Sweep
@@ -103,7 +103,8 @@ def chances(cells: Sequence[LayerCoverage], title: str, *, selected: str = "", d
     )
     figure.update_xaxes(title="chance of a new cell (%)", rangemode="tozero", tickformat="~g")
     figure.update_yaxes(**named_rows([cell.layer for cell, _ in known]), title="layer, from input to output")
-    return finish(figure, title, colours, height=_AROUND + _ROW_PIXELS * len(known))
+    finish(figure, title, colours, height=_AROUND - 20 + _ROW_PIXELS * len(known))
+    return figure.update_layout(margin_b=56)
 
 
 def _squares(
@@ -172,7 +173,7 @@ def _written(cell: LayerCoverage, colours: Palette) -> str:
     if not cell.coverable:
         return f"<span style='color:{colours.ink}'>\u2013</span>"
     share = 100 * cell.score
-    text = f"{share:.1f}" if share >= 1 else f"{share:.2g}"
+    text = f"{share:.1f}" if share >= 1 else rounded(share)
     return f"{text}<br><span style='font-size:11px'>all {cell.used}</span>" if cell.used < cell.m else text
 
 

@@ -52,7 +52,8 @@ def importance(
         figure.update_xaxes(range=[low - room * (low < 0), high + room], row=1, col=column)
     figure.update_xaxes(title="mean activation", col=1)
     figure.update_xaxes(title="summed relevance (unit of a score)", col=2)
-    figure.update_yaxes(autorange="reversed", title="neuron", col=1)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_yaxes(title="neuron", col=1)
     finish(figure, title, colours, height=270)
     figure.update_layout(showlegend=False, margin={"b": 52})
     return figure
@@ -66,16 +67,16 @@ def kmeans(values: ArrayLike, step: Step, title: str, *, dark: bool) -> go.Figur
     figure = go.Figure()
     top = heights.max() + 1
     for index, centroid in enumerate(step.centroids):
-        # One above the other: centroids start close together.
+        # One above the other, the lowest value on top: they start close together, and each name stands on the right.
         figure.add_scatter(
             x=[centroid, centroid],
-            y=[0, top + 1.3 * index],
+            y=[0, top + 1.3 * (len(step.centroids) - 1 - index)],
             mode="lines+text",
             showlegend=index == 0,
             name="centroid",
             line={"color": colours.error, "width": 2},
             text=["", f"{index}: {centroid:.2f}"],
-            textposition="top center",
+            textposition="top right",
             textfont={"color": colours.ink},
             hovertemplate=f"centroid {index}: %{{x:.3f}}<extra></extra>",
         )

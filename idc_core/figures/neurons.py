@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import SCHEMES, Palette, palette
 from idc_core.figures.style import SHORT, finish, finish_panels, numbered, panels, rings
+from idc_core.figures.wording import signed
 
 _MOST_BARS = 60
 """Neurons drawn at most in a ranking; more bars cannot be told apart."""
@@ -268,7 +269,7 @@ def agreement(
         )
     )
     if len(labels) <= _MOST_NUMBERS:
-        texts = [["" if np.isnan(value) else f"{value:.2f}" for value in row] for row in correlations]
+        texts = [["" if np.isnan(value) else signed(value, ".2f") for value in row] for row in correlations]
         numbered(figure, texts, (correlations + 1) / 2, scale)
     longest = max(map(len, labels), default=0)
     angle = -45 if longest > SHORT else 0

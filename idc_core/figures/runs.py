@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from idc_core.figures.palette import palette
-from idc_core.figures.style import finish
+from idc_core.figures.style import bar_panels, finish
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
@@ -29,30 +29,10 @@ def side_by_side(
     a run without that figure has None.
     """
     colours = palette(dark)
-    figure = make_subplots(1, len(values), subplot_titles=list(labels), shared_yaxes=True, horizontal_spacing=0.05)
-    for column, (row, said) in enumerate(zip(values, texts, strict=True), start=1):
-        # The first run is what the others are compared with.
-        ground = [colours.muted, *[colours.accent] * (len(runs) - 1)]
-        figure.add_bar(
-            x=list(row), y=list(runs), text=list(said), orientation="h", marker_color=ground, row=1, col=column
-        )
-    figure.update_traces(
-        textposition="outside",
-        textangle=0,
-        textfont_size=12,
-        constraintext="none",
-        cliponaxis=False,
-        hovertemplate="%{y}: %{text}<extra></extra>",
-    )
-    figure.update_yaxes(autorange="reversed", type="category")
-    # The numbers stand at the bars, and need room behind the longest.
-    for column, row in enumerate(values, start=1):
-        most = max((abs(value) for value in row if value is not None), default=0.0) or 1.0
-        figure.update_xaxes(range=[0, 1.6 * most], showticklabels=False, showgrid=False, row=1, col=column)
-    figure.update_layout(showlegend=False)
-    finish(figure, title, colours, height=96 + 32 * len(runs))
-    figure.update_annotations(font={"size": 12, "color": colours.muted})
-    return figure
+    # The first run is what the others are compared with.
+    marker = {"color": [colours.muted, *[colours.accent] * (len(runs) - 1)]}
+    panels = {label: np.array(row, dtype=float) for label, row in zip(labels, values, strict=True)}
+    return bar_panels(panels, texts, runs, marker, title, colours, across=4)
 
 
 def over_versions(

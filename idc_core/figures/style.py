@@ -26,7 +26,8 @@ def finish(figure: go.Figure, title: str, colours: Palette, *, height: int, wrap
     """Give a figure its title, margins and axis lines."""
     lines = [escape(line, quote=False) for line in balanced(typeset(title), wrap)]
     quiet = {"tickfont": {"size": 11, "color": colours.muted}, "title": {"font": {"size": 12, "color": colours.muted}}}
-    lined = {"gridcolor": colours.line, "linecolor": colours.line, "zerolinecolor": colours.line, "automargin": True}
+    lined: dict[str, object] = dict.fromkeys(("gridcolor", "linecolor", "zerolinecolor"), colours.line)
+    lined |= {"automargin": True, "separatethousands": True}
     style: dict[str, object] = {
         "title": {
             "text": "<br>".join(lines),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Sequence
-from decimal import Decimal
 
 from idc_core.coverage.cells import cell_name, cluster_name
 
@@ -19,6 +19,7 @@ __all__ = [
     "percent",
     "plural",
     "readable_pieces",
+    "rounded",
     "signed",
     "typeset",
 ]
@@ -48,8 +49,14 @@ def percent(share: float) -> str:
     if share in (0, 1):
         return f"{100 * int(share)} %"
     value = 100.0 * share
-    # By way of a decimal, since a power of ten is no way to write a share.
-    return f"{value:.1f} %" if value >= 1 else f"{Decimal(f'{value:.2g}'):f} %"
+    return f"{value:.1f} %" if value >= 1 else f"{rounded(value)} %"
+
+
+def rounded(number: float) -> str:
+    """Write a number with two digits that count, the second also where it is a zero, and without a power of ten."""
+    number = float(f"{number:.2g}")
+    digits = max(0, 1 - math.floor(math.log10(abs(number)))) if number else 0
+    return typeset(f"{number:.{digits}f}")
 
 
 def count(number: int) -> str:

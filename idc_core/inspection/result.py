@@ -219,7 +219,7 @@ def grid(found: Inspection, measure: str, model: str, layer: str, rate: float = 
     mask = (column["measure"] == measure) & (column["model"] == model) & (column["layer"] == layer)
     lines = np.flatnonzero(mask & (column["unit"] != WHOLE_GROUP))
     if not len(lines):
-        raise DataError(f"There are no scores of single units by {measure!r} for layer {layer!r} of {model!r}.")
+        raise DataError(f"There are no scores of single neurons by {measure!r} for layer {layer!r} of {model!r}.")
     scored = column["hypothesis"][lines].tolist()
     known = {name: family for name, family, _ in found.hypotheses}
     present = set(scored)
@@ -276,9 +276,9 @@ class ImportanceComparison:
         expected, low, high = self.drawn
         return Finding(
             "importance",
-            "Mean strongest score of the important units",
+            "Mean strongest score of the important neurons",
             self.important,
-            Control("of as many random units", expected, low, high),
+            Control("of as many random neurons", expected, low, high),
             self.important - high,
             self.important - low,
             self.chance,
@@ -301,7 +301,7 @@ def compare_importance(
     """
     strength = found.strength
     if strength.shape[1] != len(importance):
-        raise DataError(f"Expected the importance of {strength.shape[1]} units, not of {len(importance)}.")
+        raise DataError(f"Expected the importance of {strength.shape[1]} neurons, not of {len(importance)}.")
     best = strength.max(0)
     alive = np.flatnonzero(changes)
     chosen, rest = np.intersect1d(alive, important), np.setdiff1d(alive, important)

@@ -24,7 +24,7 @@ from studio.widgets import layout
 _SIZES = {"l0": "pixels changed (L0)", "l2": "length of the change (L2)", "linf": "largest change (L\u221e)"}
 
 _CELLS, _CONFUSED = "gained-cells", "confusion-rows"
-_EXTREMES = 4
+_EXTREMES = 3
 """Inputs of the smallest changes that are shown, and of the largest."""
 
 
@@ -165,8 +165,8 @@ def _draw_comparison(view: View, runs: list[Run]) -> None:
         depends=tuple(one.key for one in runs),
         table=table,
     )
-    number = st.column_config.NumberColumn(format="%.3g")
-    columns = dict.fromkeys(("fooled (%)", "L0", "L2", "L\u221e", "accuracy (%)"), number)
+    digits = {"fooled (%)": 1, "L0": 0, "L2": 2, "L\u221e": 3, "accuracy (%)": 1, "by natural inputs": 2}
+    columns = {name: st.column_config.NumberColumn(format=f"%.{places}f") for name, places in digits.items()}
     st.dataframe(table, hide_index=True, column_config=columns, alt="All attacks of this session on the same tests")
 
 
@@ -240,25 +240,22 @@ def _draw_confused(view: View, run: Run, table: pd.DataFrame) -> None:
     """Show the inputs of one confusion: of the row that is chosen, at first the most frequent."""
     if not len(table):
         return
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        st.dataframe(
-            table,
-            hide_index=True,
-            key=_CONFUSED,
-            on_select="rerun",
-            selection_mode="single-row",
-            height=280 if len(table) >= 8 else "auto",
-            alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
-        )
-        st.caption("Click a row to see its inputs.")
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=_CONFUSED,
+        on_select="rerun",
+        selection_mode="single-row",
+        height=280 if len(table) >= 8 else "auto",
+        alt="Confusions after the attack, most frequent first; choose a row to see its inputs",
+    )
+    st.caption("Click a row to see its inputs.")
     true, predicted = table.iloc[picked_row(_CONFUSED, len(table)) or 0][["true class", "predicted class"]]
     names = view.train.class_names
     of = (run.result.targets == names.index(true)) & (run.result.predictions == names.index(predicted))
     some = np.flatnonzero(of)
-    with right:
-        st.header(layout.topic("Class {} as {}", literal(true), literal(predicted)), anchor=False)
-        draw_small(view, run, some, "confused-gallery")
+    st.header(layout.topic("Class {} as {}", literal(true), literal(predicted)), anchor=False)
+    draw_small(view, run, some, "confused-gallery")
 
 
 def _draw_added(view: View, run: Run) -> None:

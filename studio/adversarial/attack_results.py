@@ -18,7 +18,7 @@ from studio.adversarial.attacks import Ints, Run
 from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.state.choices import choose_one
-from studio.text import cell_name, count, percent, plural, signed, times
+from studio.text import cell_name, count, percent, plural, rounded, signed, times
 from studio.widgets import layout
 from studio.widgets.gallery import WRONG, draw_tiles, make_sheet
 from studio.widgets.keep_suite import keep_row
@@ -28,8 +28,8 @@ from studio.widgets.stepping import draw_steps
 _SIDE = 140
 """Width of the large pictures in pixels, at least: six stand in a row."""
 
-_SHOWN = 9
-"""Attacked inputs in the gallery: three in a row."""
+_SHOWN = 6
+"""Attacked inputs in the gallery: three in a row, in a narrow window two."""
 
 _SHOWS = {"fooled": "fooled", "kept": "not fooled", "new": "in added cells"}
 _AUTO = "auto"
@@ -181,13 +181,16 @@ def _draw_one(view: View, run: Run, place: int, factor: int) -> None:
             [
                 (
                     heatmaps.heatmap(before, limits[0], _SIDE, dark=dark),
-                    f"Relevance before, colour range ±{limits[0]:.2g}",
+                    f"Relevance before, colour range ±{rounded(limits[0])}",
                 ),
                 (
                     heatmaps.heatmap(after, limits[1], _SIDE, dark=dark),
-                    f"Relevance after, colour range ±{limits[1]:.2g}",
+                    f"Relevance after, colour range ±{rounded(limits[1])}",
                 ),
-                (heatmaps.heatmap(moved, most, _SIDE, dark=dark), f"Change of the shares, colour range ±{most:.2g}"),
+                (
+                    heatmaps.heatmap(moved, most, _SIDE, dark=dark),
+                    f"Change of the shares, colour range ±{rounded(most)}",
+                ),
             ],
         ],
         key="heatmaps-attacked",

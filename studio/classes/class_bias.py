@@ -168,7 +168,7 @@ def _draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame |
         "triplets",
         pick,
         "Triplets of classes with the largest bias",
-        320,
+        250,
         {"bias": st.column_config.NumberColumn(format="%.3f")}
         | {name: percents for name in table.columns if name.endswith("(%)")},
     )

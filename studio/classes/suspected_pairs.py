@@ -168,9 +168,6 @@ def _draw_map(
         if len(order) > figures.MOST_ROWS:
             read += f"Up to {-(-len(order) // figures.MOST_ROWS)} classes share a row, which shows their closest pair. "
         read += "Class names are in the map around the chosen pair below."
-    else:
-        read += "Filled circle: reported, truly confused; empty circle: reported, not certain (or no labels); cross: "
-        read += "truly confused, not reported."
     clickable = key == "distances"
     _draw_distances(looked, one, key, order, title, read, pair, clickable and not many, table)
     if many and pair is not None:

@@ -120,7 +120,7 @@ def _draw_left(view: View) -> None:
         "auto" if len(left) < 12 else 420,
         {
             "cells": st.column_config.TextColumn(alignment="right"),
-            "covered (%)": st.column_config.NumberColumn(format="%.3g"),
+            "covered (%)": st.column_config.NumberColumn(format="%.1f"),
         },
     )
     st.caption("Choose a row to open its cells in the grid.")

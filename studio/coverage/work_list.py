@@ -189,7 +189,7 @@ def _draw_cell(view: View, found: WorkList, rows: NDArray[np.int64], made: Filli
     listed = [tuple(cell) for cell in found.cells[rows].tolist()]
     first = listed[0] if listed else tuple(map(int, found.cells[0]))
     picked = parse_cell(selected().cell, view.sizes)
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([2, 3], gap="medium")
     with left:
         cell = choose_cell(view, first, "the first empty cell of the list")
 

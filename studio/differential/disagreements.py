@@ -33,8 +33,8 @@ from studio.widgets.relevance_view import draw_groups, draw_pictures
 _SHOWN = "find"
 """Number of the test whose disagreement is shown; in the address."""
 
-_SIDE, _MOST_SHOWN = 140, 6
-"""Width of the large pictures in pixels, at least; disagreements in the gallery below them."""
+_SIDE, _MOST_SHOWN = 112, 6
+"""Width of the large pictures in pixels, at least: those of three models in a row; disagreements in the gallery."""
 
 _MOST_PICTURES = 200
 """Triplets on a contact sheet at most."""

@@ -261,15 +261,15 @@ def _draw_table(view: View, sweep: Sweep, table: pd.DataFrame) -> None:
         250,
         {
             "cells": st.column_config.TextColumn(alignment="right"),
-            "IDC (%)": st.column_config.NumberColumn(format="%.3g"),
+            "IDC (%)": st.column_config.NumberColumn(format="%.1f"),
             "most possible (%)": st.column_config.NumberColumn(
-                format="%.3g", help="The most that this many tests can reach, one cell each."
+                format="%.1f", help="The most that this many tests can reach, one cell each."
             ),
             "new cell (%)": st.column_config.NumberColumn(
-                format="%.3g", help="Chance that the next test like these reaches a new cell."
+                format="%.1f", help="Chance that the next test like these reaches a new cell."
             ),
-            "from (%)": st.column_config.NumberColumn(format="%.3g", help="Lower end of its 95 % interval."),
-            "to (%)": st.column_config.NumberColumn(format="%.3g", help="Upper end of its 95 % interval."),
+            "from (%)": st.column_config.NumberColumn(format="%.1f", help="Lower end of its 95 % interval."),
+            "to (%)": st.column_config.NumberColumn(format="%.1f", help="Upper end of its 95 % interval."),
         },
     )
     st.caption("Choose a row to open it in Coverage (by keyboard: arrows, then Shift and Space).")

@@ -221,7 +221,7 @@ def _clusters() -> None:
         # A slider for each k: their numbers of steps differ.
         at = slide("Step", len(steps) - 1, 0, f"step{k}", "Step of k-means.")
         step, title = steps[at], _name_step(steps[at], steps[at - 1] if at else None)
-        st.caption(f"Spread: {step.spread:.3f}.")
+        st.caption(f"Spread: {step.spread:.3f}." if at else "Spread: none yet.")
     with picture:
         plot(
             "kmeans",

@@ -152,8 +152,7 @@ def _draw_intervals(run: RQ6Run) -> None:
     result = run.result
     seeds = len(result.finished(*ADDITIONS))
     if not seeds:
-        if result.networks:
-            st.caption("Differences appear when the first seed is finished.")
+        st.caption("Differences appear when the first seed is finished.")
         return
     pairs = [result.difference(*pair) for pair in _PAIRS]
     title = layout.topic("Confidence intervals need a second seed")
@@ -241,6 +240,7 @@ def _is_usual(run: RQ6Run) -> bool:
 def _draw_inputs(run: RQ6Run) -> None:
     """Show some of the inputs that were added with the first seed, once there are any."""
     if not run.result.networks:
+        st.caption("Inputs appear when the first network is finished.")
         return
     for column, name in zip(st.columns(2, gap="medium"), (RAISING, RANDOM), strict=True):
         network, label = run.result.networks.get((name, run.seeds[0])), _capital(_long(run)[name])

@@ -19,7 +19,7 @@ from idc_core.figures.palette import SCHEMES
 from studio.jobs.explanations import INPUT, Explanation, marks_of
 from studio.jobs.results import View
 from studio.jobs.wording import feature_names, is_series
-from studio.text import signed
+from studio.text import rounded, signed
 from studio.widgets import layout
 from studio.widgets.picture import draw_picture
 
@@ -91,7 +91,7 @@ class Display:
             unit, values = self.difference
             largest = float(np.abs(values).max()) or 1.0
             tile = self.heatmap(values, largest, _SIDE)
-            shown.append((tile, f"Difference (first \u2212 second){unit}: colour range ±{largest:.2g}"))
+            shown.append((tile, f"Difference (first \u2212 second){unit}: colour range ±{rounded(largest)}"))
         return shown
 
     def table(self) -> pd.DataFrame:
@@ -125,7 +125,7 @@ class Display:
 
 
 def _scale_text(one: Explanation, limit: float) -> str:
-    return f"sum {signed(one.sums[INPUT])}, colour range ±{limit:.2g}"
+    return f"sum {signed(one.sums[INPUT])}, colour range ±{rounded(limit)}"
 
 
 def draw_pictures(shown: Sequence[tuple[NDArray[np.uint8], str]], key: str = "heatmaps") -> None:

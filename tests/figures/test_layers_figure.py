@@ -42,7 +42,7 @@ def test_colour_follows_the_logarithm_and_the_number_is_written():
     cells = [LayerCoverage("digits", "conv1", 2, 2, 4, 4), LayerCoverage("digits", "conv1", 8, 8, 1, 2000)]
     bars = sweep_grid(swept(cells=cells), "Title").data[0]
     np.testing.assert_allclose(bars.marker.color, [2, np.log10(0.05)])
-    assert list(bars.text) == ["100.0", "0.05"]
+    assert list(bars.text) == ["100.0", "0.050"]
 
 
 def test_small_layers_say_that_all_their_neurons_are_taken():

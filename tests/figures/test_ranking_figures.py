@@ -116,9 +116,11 @@ def test_agreement_writes_numbers_while_they_can_be_read(dark):
     heatmap, numbers = neurons.agreement(matrix, ["a", "b"], "A finding", dark=dark).data
     assert np.asarray(heatmap.z).tolist() == matrix.tolist()
     assert (heatmap.zmin, heatmap.zmax) == (-1, 1)
-    assert list(numbers.text) == ["1.00", "-0.50", "-0.50", "1.00"]
+    assert list(numbers.text) == ["1.00", "\u22120.50", "\u22120.50", "1.00"]
     assert list(zip(numbers.y, numbers.x, strict=True)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     fills = [at(SCHEMES["orange-purple"].scale(dark), (value + 1) / 2) for value in matrix.ravel()]
     assert all(contrast(*pair) >= 4.5 for pair in zip(numbers.textfont.color, fills, strict=True))
+    none = neurons.agreement(np.array([[1.0, -0.001], [-0.001, 1.0]]), ["a", "b"], "A finding").data[1]
+    assert list(none.text) == ["1.00", "0.00", "0.00", "1.00"], "no negative zero"
     many = neurons._MOST_NUMBERS + 1
     assert len(neurons.agreement(np.eye(many), [str(i) for i in range(many)], "A finding").data) == 1

@@ -47,7 +47,7 @@ def test_grid_holds_every_line_of_single_units_and_nothing_of_probes(found):
 
 
 def test_grid_of_what_was_not_measured_is_refused(found):
-    with pytest.raises(DataError, match="no scores of single units by 'iou'"):
+    with pytest.raises(DataError, match="no scores of single neurons by 'iou'"):
         grid(found, "iou", "model", "units")
 
 
@@ -80,7 +80,7 @@ def test_meaning_of_units_all_alike_is_no_more_than_chance():
     assert told.chance == 1
     assert told.finding.verdict is Verdict.AS_EXPECTED
     assert np.isnan(told.correlation)
-    with pytest.raises(DataError, match="4 units, not of 3"):
+    with pytest.raises(DataError, match="4 neurons, not of 3"):
         compare_importance(made(np.ones((1, 4))), np.arange(3.0), np.array([0]), np.ones(4, bool))
 
 

@@ -160,6 +160,7 @@ def test_importance_follows_the_weights(open_learn):
 def test_clusters_step_by_step(open_learn):
     app = open_learn(chapter="clusters")
     slider = app.slider(key="step3")
+    assert "Spread: none yet." in words(app), "nothing is assigned to a centroid yet"
     seen = []
     for step in range(int(slider.max) + 1):
         app.slider(key="step3").set_value(step).run()

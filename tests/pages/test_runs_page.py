@@ -129,7 +129,7 @@ def test_settings_come_first_then_figures_then_cells():
     assert "IDC" in rows(app, "figure")["figure"].tolist()
     (chart,) = charts(app)
     assert len(chart["data"]) == 4
-    assert chart["data"][0]["y"] == ["A", "B"]
+    assert chart["layout"]["yaxis"]["ticktext"] == ["A", "B"]
     # The first six neurons are the same, and so are the tests: no cell over them is gained or lost.
     assert "**Reached by A and B: " in text(app)
     assert "B alone reaches 0, A alone 0. Compared over" in text(app)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.text import lower, percent
+from studio.text import lower, percent, rounded
 
 
 @pytest.mark.parametrize(
@@ -13,12 +13,29 @@ from studio.text import lower, percent
         (0.99996, "100.0 %"),
         (0.635, "63.5 %"),
         (0.0063, "0.63 %"),
-        (0.005, "0.5 %"),
+        (0.005, "0.50 %"),
         (7.7e-7, "0.000077 %"),
     ],
 )
 def test_shares_are_written_without_powers_of_ten(share, written):
     assert percent(share) == written
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (0.7, "0.70"),
+        (0.66, "0.66"),
+        (1.4, "1.4"),
+        (0.996, "1.0"),
+        (12.3, "12"),
+        (123.4, "120"),
+        (0.026, "0.026"),
+        (0, "0"),
+    ],
+)
+def test_numbers_of_a_kind_have_two_digits_that_count(number, written):
+    assert rounded(number) == written
 
 
 def test_names_keep_their_letters_inside_a_sentence():
