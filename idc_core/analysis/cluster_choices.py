@@ -1,7 +1,7 @@
 """What other choices of clusters would make of the same activations: how many cells there are, and are covered."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from idc_core.base.progress import Progress, report
 from idc_core.clustering.methods import CLUSTERINGS
+from idc_core.clustering.points import Partition
 from idc_core.coverage.cells import assign, encode
 from idc_core.errors import SettingError
 
@@ -17,6 +18,14 @@ _AUTOMATIC = (2, 3, 4)
 
 _BY_HAND = (2, 3, 4, 5, 6, 7, 8)
 """Numbers of clusters that can be chosen by hand."""
+
+
+INDICES: dict[str, Callable[[Partition], float]] = {
+    "silhouette": lambda one: one.silhouette,
+    "Calinski-Harabasz": lambda one: one.calinski_harabasz,
+    "Davies-Bouldin": lambda one: -one.davies_bouldin,
+}
+"""Indices of how well activations are parted, by which the number of clusters can be chosen: larger is better."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,9 @@ class ClusterChoice:
     total: int  # cells there are
     covered: int  # cells that the tests reach
     silhouette: float  # mean over the neurons that have one, -1..1; nan where none has
+    calinski_harabasz: float  # the same, 0 or more, larger is better
+    davies_bouldin: float  # the same, 0 or more, smaller is better
+    index: str = "silhouette"  # of `INDICES`, by which each neuron's number was chosen where it was not by hand
 
     @property
     def score(self) -> float:
@@ -48,6 +60,7 @@ def try_choices(
 ) -> tuple[ClusterChoice, ...]:
     """Cluster the same activations for the automatic number of clusters, which comes first, and for all of `numbers`.
 
+    The last ones have automatic numbers by other indices than the paper's silhouette, of equals the larger number.
     `train` (n, m) is clustered, `test` (t, m) assigned; a way that finds the number itself has the automatic one only.
     Each neuron is parted once for all numbers; what is measured equals what `idc_core.coverage.idc.IDC` measures.
     """
@@ -62,15 +75,33 @@ def try_choices(
         report(on_progress, neuron, train.shape[1], "neurons clustered")
         parted.append(entry.partition(train[:, neuron], tried, drop_zeros))
     choices = []
-    for k in (None, *numbers) if entry.takes_k else (None,):
-        chosen = entry.numbers(_AUTOMATIC) if k is None else (k,)
-        clusters = [of_neuron.choose(chosen) for of_neuron in parted]
+    own, *others = INDICES
+    by_index = [(None, index) for index in others] if entry.takes_k else []
+    for k, index in [(None, own), *((k, own) for k in (numbers if entry.takes_k else ())), *by_index]:
+        usual = entry.numbers(_AUTOMATIC) if k is None else (k,)
+        clusters = [of_neuron.choose(_by(of_neuron.partitions, usual, index)) for of_neuron in parted]
         sizes = tuple(of_neuron.k for of_neuron in clusters)
         sorted_in = assign(
             test, [of_neuron.centroids for of_neuron in clusters], [of_neuron.boundaries for of_neuron in clusters]
         )
         covered = len(np.unique(encode(sorted_in, sizes)))
-        scores = [of_neuron.silhouettes[of_neuron.k] for of_neuron in clusters if of_neuron.k in of_neuron.silhouettes]
-        mean = float(np.mean(scores)) if scores else math.nan
-        choices.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, mean))
+        taken = [of.partitions[one.k] for of, one in zip(parted, clusters, strict=True) if one.k in one.silhouettes]
+        scores = (
+            _mean([one.silhouette for one in taken]),
+            _mean([one.calinski_harabasz for one in taken]),
+            _mean([one.davies_bouldin for one in taken]),
+        )
+        choices.append(ClusterChoice(clustering, drop_zeros, k, sizes, math.prod(sizes), covered, *scores, index=index))
     return tuple(choices)
+
+
+def _by(partitions: Mapping[int, Partition], numbers: Sequence[int], index: str) -> Sequence[int]:
+    """Return the number of clusters that an index chooses, as the only one; all numbers where the silhouette does."""
+    possible = [k for k in numbers if k in partitions and k > 1]
+    if index == "silhouette" or not possible:
+        return numbers
+    return (max(possible, key=lambda k: (INDICES[index](partitions[k]), k)),)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else math.nan

@@ -70,6 +70,12 @@ class Partition:
     counts: Ints
     inertia: float
     silhouette: float
+    calinski_harabasz: float
+    """Squared distances between clusters over those within, each per degree of freedom: larger is better; infinite
+    where all values are at their centroids, NaN for one cluster (T. Calinski, J. Harabasz, 1974)."""
+    davies_bouldin: float
+    """How near each cluster is to the one most like it, in their mean widths, on average: smaller is better; NaN
+    for one cluster (D. L. Davies, D. W. Bouldin, 1979)."""
 
     @classmethod
     def of(cls, points: Points, edges: Ints) -> "Partition":
@@ -78,9 +84,11 @@ class Partition:
         counts = np.diff(points.count[edges])
         means = np.array([_mean(points.value[a:b], points.weight[a:b]) for a, b in pairs])
         inertia = silhouette = 0.0
+        widths = np.zeros(len(means))
         for i, (a, b) in enumerate(pairs):
             value, weight = points.value[a:b] - means[i], points.weight[a:b]
             inertia += float((weight * value * value).sum())
+            widths[i] = float((weight * np.abs(value)).sum()) / counts[i]
             # Means are ordered, so the nearest other cluster is a neighbour; all its points lie on one side,
             # so the mean distance to them is the distance to their mean.
             left = value + (means[i] - means[i - 1]) if i else np.inf
@@ -88,7 +96,29 @@ class Partition:
             if counts[i] > 1 and len(means) > 1:
                 silhouette += _silhouette_sum(value, weight, np.minimum(left, right))
         silhouette /= float(points.count[-1])
-        return cls(means + points.origin, counts.astype(np.int64), inertia, silhouette)
+        return cls(
+            means + points.origin,
+            counts.astype(np.int64),
+            inertia,
+            silhouette,
+            _calinski_harabasz(means, counts, inertia),
+            _davies_bouldin(means, widths),
+        )
+
+
+def _calinski_harabasz(means: Floats, counts: Floats, inertia: float) -> float:
+    k, n = len(means), float(counts.sum())
+    if k < 2:
+        return float("nan")
+    between = float((counts * (means - (counts * means).sum() / n) ** 2).sum())
+    return between / (k - 1) / (inertia / (n - k)) if inertia > 0 else float("inf")
+
+
+def _davies_bouldin(means: Floats, widths: Floats) -> float:
+    if len(means) < 2:
+        return float("nan")
+    apart = np.abs(means[:, None] - means) + np.diag(np.full(len(means), np.inf))
+    return float(((widths[:, None] + widths) / apart).max(1).mean())
 
 
 def _mean(value: Floats, weight: Floats) -> float:

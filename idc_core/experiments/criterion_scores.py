@@ -7,7 +7,7 @@ every number of important neurons, and all other criteria.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,14 +23,15 @@ from idc_core.coverage.cells import Codes, assign, encode, total
 from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, update_all
 from idc_core.datasets import Dataset
+from idc_core.experiments.protocol import STUDIO, Protocol
+from idc_core.experiments.unclipped import unclipped
 from idc_core.importance.training_pass import RankedLayer
-from idc_core.lrp.rules import RelevanceSettings
 from idc_core.models.network import Network
-from idc_core.perturbation import ATTACKS
+from idc_core.perturbation import ATTACKS, guided_noise
 from idc_core.store.cache import Record, stored
 from idc_core.suites import original, perturbed, select_tests, union
 from idc_core.suites.responses import predict
-from idc_core.suites.suite import Suite
+from idc_core.suites.suite import Positions, Suite, SuitePart, content_address
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
@@ -80,8 +81,9 @@ class _Original:
 class CriterionScores:
     """The scores of suites on one network: from disk where they are finished, else made and kept.
 
-    IDC is scored for 1 to `most` important neurons, of a smaller layer for all of its neurons; `fresh` makes finished
-    scores again. Training inputs are traced when the first score is missing.
+    IDC is scored for 1 to `most` important neurons, of a smaller layer for all of its neurons, as `protocol` says, and
+    without `others` nothing else is. `fresh` makes finished scores again. Training inputs are traced when the first
+    score is missing.
     """
 
     def __init__(
@@ -90,17 +92,19 @@ class CriterionScores:
         train: Dataset,
         test: Dataset,
         *,
-        rule: str = "epsilon",
+        protocol: Protocol = STUDIO,
+        others: bool = True,
         most: int = MOST,
         fresh: bool = False,
         on_progress: Progress | None = None,
     ) -> None:
         self.model, self.train, self.test = model, train, test
-        self.rule, self.most, self.fresh, self.on_progress = rule, most, fresh, on_progress
+        self.protocol, self.most, self.fresh, self.on_progress = protocol, most, fresh, on_progress
         self.layers = tuple(model.card.layers)
         self.layer = model.card.default_layer
         classifier = test.task == "classification"
-        self.names = [name for name in other_criteria() if classifier or not CRITERIA[name].card.needs_classes]
+        possible = [name for name in other_criteria() if classifier or not CRITERIA[name].card.needs_classes]
+        self.names = possible if others else []
         self._bases: dict[int, _Original] = {}
 
     def of(self, spec: SuiteSpec) -> Record:
@@ -136,8 +140,11 @@ class CriterionScores:
             "network": self.model.card.fingerprint,
             "train": self.train.fingerprint,
             "test": self.test.fingerprint,
-            "rule": self.rule,
+            "rule": self.protocol.rule,
             "most": self.most,
+            **self.protocol.key,
+            # Left out where there are others, so that runs from before there was a choice are found again.
+            **({} if self.names else {"others": False}),
         }
 
     def _suite(self, spec: SuiteSpec) -> Suite:
@@ -147,7 +154,24 @@ class CriterionScores:
         if spec.kind == "train":
             return select_tests(original(self.train), range(spec.tests))
         seeds = range(spec.seed, spec.seed + spec.copies)
-        return union([perturbed(source, spec.kind, self.model, seed=seed, **spec.settings) for seed in seeds])
+        return union([self._made(source, spec, seed) for seed in seeds])
+
+    def _made(self, source: Suite, spec: SuiteSpec, seed: int) -> Suite:
+        """Return what is made of the tests: by the protocol attacks may leave the range, relevance follows its rule."""
+        made = perturbed(source, spec.kind, self.model, seed=seed, **spec.settings)
+        attacked = spec.kind in ("fgsm", "bim") and not self.protocol.clipped
+        if not attacked and (spec.kind != "guided" or self.protocol.pixels == STUDIO.pixels):
+            return made
+
+        def make(positions: Positions, on_progress: Progress | None) -> NDArray[np.float32]:
+            inputs, tell = np.asarray(source.take(positions), np.float32), on_progress
+            if attacked:
+                return unclipped(self.model, inputs, source.targets[positions], on_progress=tell, **spec.settings)
+            numbers, how = source.origin[positions], {**spec.settings, **self.protocol.pixels}
+            return guided_noise(self.model, inputs, seed=seed, numbers=numbers, on_progress=tell, **how)
+
+        content = content_address(made.fingerprint, self.protocol.key)
+        return replace(made, parts=(SuitePart(content, len(made), make, made.at_a_time),))
 
     def _score(self, spec: SuiteSpec) -> Record:
         base, suite = self._base(spec.tests), self._suite(spec)
@@ -216,7 +240,7 @@ class CriterionScores:
 
     @cached_property
     def _trained(self) -> Traces:
-        return collect(self.model, self.train, self.layers, RelevanceSettings(self.rule), on_progress=self.on_progress)
+        return collect(self.model, self.train, self.layers, self.protocol.relevance, on_progress=self.on_progress)
 
     @cached_property
     def _learnt(self) -> dict[str, LayerClusters]:
@@ -225,7 +249,7 @@ class CriterionScores:
         for layer in self.layers:
             neurons = self._trained.relevance[layer].shape[1]
             ranked = RankedLayer.of(self._trained, layer, min(self.most, neurons))
-            clusters[layer] = cluster_layer(self.model, ranked)
+            clusters[layer] = cluster_layer(self.model, ranked, self.protocol.settings)
         return clusters
 
     @cached_property
@@ -239,7 +263,8 @@ class CriterionScores:
         criteria = {}
         for name in self.names:
             make: Callable[..., Any] = CRITERIA[name]  # each has a constructor of its own
-            criteria[name] = make(self.model, (self.layer,) if CRITERIA[name].card.one_layer else self.layers)
+            layers = (self.layer,) if CRITERIA[name].card.one_layer else self.layers
+            criteria[name] = make(self.model, layers, **self.protocol.criteria.get(name, {}))
         return criteria
 
     def _growth(self, ms: Sequence[int], orders: int, sizes: int, seed: int) -> Record:

@@ -10,15 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.base.statistics import holm_levels
 from idc_core.datasets.dataset import Task
 from idc_core.errors import DataError, SettingError
 from idc_core.evidence.finding import Control, Finding
+from idc_core.evidence.paired import interval, p_values
 
 _Floats = NDArray[np.float64]
-
-CONFIDENCE = 0.95
-"""Probability with which no test seems to differ where none does, if the differences are normally distributed."""
 
 _WEIGHT = "weight:"
 
@@ -200,46 +197,3 @@ class Retraining:
                     }
                 records.append(record)
         return records
-
-
-def interval(values: _Floats) -> tuple[_Floats, _Floats]:
-    """Return mean and half width of the confidence interval of differences (n, columns), float64 (columns,) each.
-
-    An interval holds 0 where Holm's procedure over the columns finds nothing. NaN where there are no values; the half
-    width is NaN below two.
-    """
-    count = len(values)
-    if count < 2:
-        nothing = np.full(values.shape[1], np.nan)
-        return (values[0] if count else nothing), nothing
-    from scipy.stats import t
-
-    levels = holm_levels(p_values(values), 1 - CONFIDENCE)
-    return values.mean(axis=0), np.asarray(t.isf(levels / 2, count - 1) * _error(values))
-
-
-def p_values(values: _Floats) -> _Floats:
-    """Return the two-sided p-value of each column of differences (n, columns) by Student's t; NaN below two."""
-    count = len(values)
-    if count < 2:
-        return np.full(values.shape[1], np.nan)
-    from scipy.stats import t
-
-    mean, error = np.abs(values.mean(axis=0)), _error(values)
-    ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
-    return np.asarray(2 * t.sf(ratio, count - 1))
-
-
-def _error(values: _Floats) -> _Floats:
-    """Return the standard error of the mean of each column of differences, no smaller than rounding leaves it.
-
-    An accuracy is a whole number of tests, rounded from what it is on average: two seeds of two equally good networks
-    often differ by the same number of tests. A difference of two has at least the variance step² / 6. No step is larger
-    than the smallest distance of two differences, or of one from 0.
-    """
-    sorted_values = np.sort(np.concatenate([values, np.zeros((1, values.shape[1]))]), axis=0)
-    gaps = np.diff(sorted_values, axis=0)
-    gaps[gaps < 1e-12] = np.inf
-    step = gaps.min(axis=0)
-    variance = np.maximum(values.var(axis=0, ddof=1), np.where(np.isfinite(step), step**2 / 6, 0.0))
-    return np.asarray(np.sqrt(variance / len(values)))

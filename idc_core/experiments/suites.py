@@ -57,9 +57,14 @@ def rq2(
     of the pixels that get noise, or of the words that are changed; a layer with fewer than m neurons takes all.
     """
     listed, tests, kinds = check_seeds(seeds), len(scores.test), _kinds(scores, share)
-    made = [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, how) for name, kind, how in kinds for seed in listed]
+    copies = scores.protocol.copies
+    made = [
+        SuiteSpec(f"U_O+{name}", kind, tests, seed * copies, copies, how)
+        for name, kind, how in kinds
+        for seed in listed
+    ]
     specs = [SuiteSpec("U_O", "original", tests), *made, *_natural(scores, tests)]
-    if len(listed) > 1:
+    if len(listed) > 1 and copies == 1:
         specs += [SuiteSpec(f"U_O+{seeds}{name}", kind, tests, 0, seeds, how) for name, kind, how in kinds]
     read = _grouped(scores, specs)
     rows: list[Record] = []
@@ -196,7 +201,7 @@ def _rows(scores: CriterionScores, tests: int, specs: Sequence[SuiteSpec], ms: S
             row = _cells_row(records, scores.layer, m)[1]
             before = _cells_row([start], scores.layer, m)[1]["idc"]
             rows.append(about | _row(f"idc{m}", before, row))
-        rows += [about | _other(name, start, records) for name in other_criteria()]
+        rows += [about | _other(name, start, records) for name in (other_criteria() if scores.names else ())]
     left = dict.fromkeys(spec.name for spec in specs if spec not in possible)
     return rows + [{"tests": tests, "suite": name, "note": "attacks need a classifier"} for name in left]
 
@@ -246,27 +251,39 @@ def suites(tests: int, share: float = 0.02) -> list[SuiteSpec]:
     ]
 
 
-def rq4(scores: CriterionScores, ms: Sequence[int] = (6, 12), share: float = 0.02) -> list[Record]:
+def rq4(
+    scores: CriterionScores, ms: Sequence[int] = (6, 12), share: float = 0.02, classes: Sequence[CriterionScores] = ()
+) -> list[Record]:
     """RQ4: correlate the scores of IDC with those of other criteria.
 
     One row per set of points, criterion and m: rank correlations (Spearman, Kendall's tau-b), None where one of the two
     gives the same score throughout. The points are suites of equal size; growing random subsets of the original tests,
-    of all sizes; and the same compared within one size, averaged over the sizes.
+    of all sizes; and the same compared within one size, averaged over the sizes. Where `classes` are given, IDC of a
+    suite is the mean of theirs, and suites are the only points.
     """
     classifier = scores.test.task == "classification"
-    specs = [spec for spec in suites(len(scores.test), share) if classifier or not spec.attacked]
-    records = [scores.of(spec) for spec in specs]
-    names = [f"idc{m}" for m in ms] + [name for name in other_criteria() if name in records[0]["scores"]]
-    values = np.array([[_score(record, scores.layer, name) for record in records] for name in names])
-    grown = scores.growth(ms, _ORDERS)
-    growth = np.array([grown["scores"][name] for name in names])
-    points = {
-        f"{len(records)} suites": [correlations(values, method) for method in get_args(Method)],
-        "random subsets": [subset_correlations(growth, method) for method in get_args(Method)],
-        "random subsets of one size": [
-            subset_correlations(growth, method, same_size=True) for method in get_args(Method)
-        ],
-    }
+
+    def read(one: CriterionScores) -> list[Record]:
+        return [one.of(spec) for spec in suites(len(one.test), share) if classifier or not spec.attacked]
+
+    records, of_classes = read(scores), [read(one) for one in classes]
+    own, others = [f"idc{m}" for m in ms], [name for name in other_criteria() if name in records[0]["scores"]]
+    names = own + others
+    measured = [
+        [[_score(record, scores.layer, name) for record in found] for name in own] for found in of_classes or [records]
+    ]
+    compared = [[_score(record, scores.layer, name) for record in records] for name in others]
+    values = np.array([*np.mean(measured, axis=0), *compared])
+    points = {f"{len(records)} suites": [correlations(values, method) for method in get_args(Method)]}
+    if not of_classes:
+        grown = scores.growth(ms, _ORDERS)
+        growth = np.array([grown["scores"][name] for name in names])
+        points |= {
+            "random subsets": [subset_correlations(growth, method) for method in get_args(Method)],
+            "random subsets of one size": [
+                subset_correlations(growth, method, same_size=True) for method in get_args(Method)
+            ],
+        }
     return [
         {
             "points": point,
@@ -301,7 +318,9 @@ def rq5(scores: CriterionScores, seeds: int = 5, ms: Sequence[int] = (4, 6), sha
     One row per suite, layer (in forward order) and m, as `rq2` has them.
     """
     listed, tests = check_seeds(seeds), len(scores.test)
-    specs = [SuiteSpec("U_O", "original", tests), *noisy(tests, listed, share)]
+    how = {"share": share, "deviation": scores.protocol.layer_noise["deviation"]}
+    noise = [SuiteSpec(f"U_O+{name}", kind, tests, seed, 1, how) for name, kind in _NOISES for seed in listed]
+    specs = [SuiteSpec("U_O", "original", tests), *noise]
     specs += _attacked(_FAST, tests) if scores.test.task == "classification" else []
     return [
         {"suite": name, "layer": layer, "m": m, "used": used} | row
@@ -310,3 +329,26 @@ def rq5(scores: CriterionScores, seeds: int = 5, ms: Sequence[int] = (4, 6), sha
         for m in ms
         for used, row in [_cells_row(records, layer, m)]
     ]
+
+
+def averaged(parts: Sequence[Sequence[Record]]) -> list[Record]:
+    """Return the rows of several parts of the tests, such as those of one class each, as one: the means of numbers.
+
+    Every part has the same rows in the same order. A number that a part does not have counts in no mean; "tests",
+    "inputs" and "train" are sums, and words that differ are left out.
+    """
+    if len(parts) == 1:
+        return list(parts[0])
+    return [
+        {name: _together(name, [row.get(name) for row in rows]) for name in rows[0]}
+        for rows in zip(*parts, strict=True)
+    ]
+
+
+def _together(name: str, values: Sequence[object]) -> object:
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if name in ("tests", "inputs", "train"):
+        return sum(numbers)
+    if len(set(values)) == 1:
+        return values[0]
+    return mean([float(number) for number in numbers]) if numbers else None

@@ -57,6 +57,18 @@ def _absolute(relevance: Relevance) -> Relevance:
     return np.abs(relevance)
 
 
+@priority(
+    "normalised",
+    label="Normalised relevance",
+    help="Each input's relevance is divided by the sum of its absolute values: all inputs count alike.",
+)
+def _normalised(relevance: Relevance) -> Relevance:
+    # The paper, section 3.1, names normalised relevance as another choice and does not say by what; here the layer's.
+    whole = np.abs(relevance).sum(1, keepdims=True)
+    shares: Relevance = np.divide(relevance, whole, out=np.zeros_like(relevance), where=whole > 0)
+    return shares
+
+
 def most_important(importance: NDArray[np.float64], m: int) -> NDArray[np.int64]:
     """Return the m neurons with the largest importance, int64 (m,), most important first, of equals the lower number.
 

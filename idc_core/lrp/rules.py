@@ -21,7 +21,7 @@ from idc_core.lrp.tables import Table
 BIAS = Parameter(
     "bias",
     "Biases",
-    "Whether a bias keeps its share of the relevance or spreads it over the inputs.",
+    "Whether a bias keeps its share of the relevance or spreads it over the inputs, as IDC's paper does (footnote 1).",
     "absorb",
     offered=("absorb", "redistribute"),
 )

@@ -13,7 +13,9 @@ _Augmentation = Callable[[Tensor, Tensor, torch.Generator], tuple[Tensor, Tensor
 """Takes a batch of inputs and targets and a generator; returns the changed batch."""
 
 OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Optimizer]] = {
-    "adamw": lambda parameters, rate, decay: torch.optim.AdamW(parameters, lr=rate, weight_decay=decay)
+    "adamw": lambda parameters, rate, decay: torch.optim.AdamW(parameters, lr=rate, weight_decay=decay),
+    "adadelta": lambda parameters, rate, decay: torch.optim.Adadelta(parameters, lr=rate, rho=0.95, weight_decay=decay),
+    "rmsprop": lambda parameters, rate, decay: torch.optim.RMSprop(parameters, lr=rate, alpha=0.9, weight_decay=decay),
 }
 
 
@@ -23,7 +25,7 @@ def _one_cycle(step: int, steps: int) -> float:
     return (step + 1) / rise if step < rise else (steps - step) / (steps - rise)
 
 
-SCHEDULES: dict[str, Callable[[int, int], float]] = {"one-cycle": _one_cycle}
+SCHEDULES: dict[str, Callable[[int, int], float]] = {"one-cycle": _one_cycle, "constant": lambda step, steps: 1.0}
 
 
 def _unchanged(inputs: Tensor, targets: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

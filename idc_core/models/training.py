@@ -43,6 +43,7 @@ def train(
     *,
     out: Path | None,
     seed: int = 0,
+    recipe: Recipe | None = None,
     device: str = "cpu",
     recorder: CheckpointRecorder | None = None,
     on_progress: Progress | None = None,
@@ -50,12 +51,12 @@ def train(
     """Train a network of the registry by its recipe and write its weights and card; return the card.
 
     `out` is the folder for `NAME.safetensors` and `NAME.json`, made if absent; None writes neither. `seed` fixes the
-    first weights, the order of the inputs, augmentation and dropout. `recorder` keeps checkpoints as well, which
-    changes no weights. Figures are measured on the whole training and test split. Raises ModelError if the name is
-    unknown or has no recipe, a folder cannot be written to or holds the checkpoints of another training, or training
-    diverged; SettingError if the device is not there, the seed is negative, or the training has no such epochs;
-    DataError if the data set cannot be had; CancelledError if `on_progress` returned False: then no weights are
-    written, and the checkpoints of finished epochs stay.
+    first weights, the order of the inputs, augmentation and dropout; `recipe` is used instead of the network's own.
+    `recorder` keeps checkpoints as well, which changes no weights. Figures are measured on the whole training and test
+    split. Raises ModelError if the name is unknown or has no recipe, a folder cannot be written to or holds the
+    checkpoints of another training, or training diverged; SettingError if the device is not there, the seed is
+    negative, or the training has no such epochs; DataError if the data set cannot be had; CancelledError if
+    `on_progress` returned False: then no weights are written, and the checkpoints of finished epochs stay.
 
     Notes
     -----
@@ -63,6 +64,7 @@ def train(
     torch: training runs on one thread for that reason. Elsewhere the accuracy is the same within the spread of seeds.
     """
     entry = find_entry(name)
+    entry = replace(entry, recipe=_recipe(entry) if recipe is None else recipe)
     recipe = _recipe(entry)
     choose(device)
     SEED.check(seed)

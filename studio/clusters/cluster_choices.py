@@ -33,19 +33,20 @@ def draw(view: View) -> None:
     names = [own, *(name for name in CLUSTERINGS if name != own)] if others else [own]
     waiting = Waiting(2 * len(names))
     outcomes = [outcome for name in names for drop in (False, True) for outcome in _outcomes(waiting, view, name, drop)]
-    present = next(outcome for outcome in outcomes if _settings(outcome).items() <= view.setup.options.items())
+    drawn = [outcome for outcome in outcomes if outcome.index == "silhouette"]
+    present = next(outcome for outcome in drawn if _settings(outcome).items() <= view.setup.options.items())
     title = layout.topic("Cells, and covered cells, of every way to cluster")
     table = pd.DataFrame([_row(outcome) for outcome in outcomes])
     layout.chart(
         view,
         "choices",
-        lambda dark: choices(outcomes, _LABELS, title, present, dark=dark),
+        lambda dark: choices(drawn, _LABELS, title, present, dark=dark),
         alt=title,
         read="Each point is one choice. x: number of clusters; shape: clustering method; filled: zeros kept, open: "
         "zeros "
         "dropped; ring: this setup. Click a point to use it on all pages.",
         depends=tuple(names),
-        clicked=lambda points: _choose(outcomes, points),
+        clicked=lambda points: _choose(drawn, points),
         table=table,
     )
     with st.expander("All choices in a table"):
@@ -86,10 +87,12 @@ def _row(one: ClusterChoice) -> dict[str, object]:
     return {
         "clustering method": _LABELS[one.clustering],
         "zeros": "dropped" if one.drop_zeros else "kept",
-        "k": "automatic" if one.k is None else str(one.k),
+        "k": str(one.k) if one.k is not None else f"automatic by {one.index}",
         "clusters per neuron": "-".join(map(str, one.sizes)),
         "cells": one.total,
         "covered": one.covered,
         "IDC in %": round(100 * one.score, 4),
         "mean silhouette": round(one.silhouette, 4),
+        "Calinski-Harabasz": round(one.calinski_harabasz, 1),
+        "Davies-Bouldin": round(one.davies_bouldin, 4),
     }

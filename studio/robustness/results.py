@@ -12,8 +12,9 @@ import streamlit as st
 
 from idc_core.base.files import COMMAND
 from idc_core.evidence.finding import Finding
+from idc_core.evidence.paired import CONFIDENCE
 from idc_core.experiments.retraining import usual_recipe
-from idc_core.experiments.retraining_results import CONFIDENCE, Difference, RetrainedNetwork
+from idc_core.experiments.retraining_results import Difference, RetrainedNetwork
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
 from idc_core.figures import input_images
 from idc_core.figures import robustness as figures

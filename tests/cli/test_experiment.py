@@ -1,6 +1,7 @@
 """`python -m idc_core experiment`: the printed table, the CSV, and the sentence for each mistake."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from idc_core.datasets import DATASETS, load_dataset
 from idc_core.experiments.ablation import ablate
 from idc_core.experiments.faithfulness import COMPARED, faithfulness
 from idc_core.experiments.rq1 import rq1
-from idc_core.models import MODELS, load_model
+from idc_core.models import MODELS, Recipe, load_model
 
 SMALL = ("--limit", "30", "--limit-train", "100")
 
@@ -90,6 +91,43 @@ def test_fields_of_every_experiment_are_there(capsys, name):
 )
 def test_mistakes_are_explained(capsys, arguments, sentence):
     status, out, err = run(capsys, "rq1", *SMALL, *arguments)
+    assert (status, out) == (2, "")
+    assert sentence in err
+
+
+@pytest.mark.slow
+def test_claims_are_tested_over_trainings_and_put_in_place_of_what_was_there(capsys, tmp_path, monkeypatch):
+    short = Recipe("adamw", 3e-3, batch=32, epochs=1)
+    monkeypatch.setitem(MODELS, "lenet1-digits", replace(MODELS["lenet1-digits"], recipe=short))
+    page, file = tmp_path / "rq1.md", tmp_path / "rq1.csv"
+    page.write_text("# RQ1\n\nWords.\n")
+    arguments = ("rq1", "--models", "lenet1-digits", "--m", 3, "--trainings", 3, "--seeds", 2, *SMALL)
+    status, out, err = run(capsys, *arguments, "--out", file, "--into", page)
+    assert (status, err) == (0, "")
+    records = list(csv.DictReader(file.read_text().splitlines()))
+    assert [record["training"] for record in records] == ["0", "0", "1", "1", "2", "2"]
+    assert len({record["fingerprint"] for record in records}) == 3
+    ratios = np.array([float(record["ratio"]) for record in records if record["unit"] == "deviations"])
+    told = next(line for line in out.splitlines() if "in each neuron's deviations" in line)
+    assert f"{100 * (ratios.mean() - 1):+.2f}" in told
+    written = page.read_text()
+    assert written.startswith("# RQ1\n\nWords.\n\n<!-- made by: experiment rq1 --models lenet1-digits --trainings 3")
+    page.write_text(written.replace("| network |", "| old |"))
+    run(capsys, *arguments, "--into", page)
+    assert page.read_text() == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("ablation", "--protocol", "paper"), "has no other protocol"),
+        (("rq6", "--protocol", "paper"), "has no other protocol"),
+        (("ablation", "--trainings", 2), "leave --trainings out"),
+        (("rq1", "--into", "page.md"), "give --trainings 2 or more"),
+    ],
+)
+def test_what_an_experiment_cannot_do_is_refused(capsys, arguments, sentence):
+    status, out, err = run(capsys, *arguments, "--models", "lenet1-digits")
     assert (status, out) == (2, "")
     assert sentence in err
 

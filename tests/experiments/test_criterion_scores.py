@@ -1,5 +1,7 @@
 """Scores of suites: the numbers that criteria give one by one, each made once, stopped runs that go on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError
 from idc_core.experiments import criterion_scores as module
 from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
+from idc_core.experiments.protocol import STUDIO
 from idc_core.experiments.suites import noisy, rq2
 from idc_core.models import load_model
 from idc_core.perturbation import attack, guided_noise, random_noise
@@ -110,7 +113,7 @@ def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch, finished):
     [
         lambda model, train, test: CriterionScores(model, train, load_dataset("digits", "test", 39)),
         lambda model, train, test: CriterionScores(model, load_dataset("digits", "train", 199), test),
-        lambda model, train, test: CriterionScores(model, train, test, rule="z"),
+        lambda model, train, test: CriterionScores(model, train, test, protocol=replace(STUDIO, rule="z")),
         lambda model, train, test: CriterionScores(model, train, test, most=5),
         lambda model, train, test: CriterionScores(load_model("lenet5-digits"), train, test),
     ],

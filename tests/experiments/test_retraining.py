@@ -13,8 +13,9 @@ from torch import nn
 from idc_core.base.statistics import holm, holm_levels
 from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.evidence.paired import interval, p_values
 from idc_core.experiments.retraining import _with_fresh_weights, retrain, usual_recipe
-from idc_core.experiments.retraining_results import RetrainedNetwork, interval, p_values
+from idc_core.experiments.retraining_results import RetrainedNetwork
 from idc_core.models import MODELS, load_model
 from idc_core.models.entry import Recipe
 from idc_core.models.recipes import _one_cycle

@@ -34,6 +34,10 @@ class Experiment:
     run: Callable[[argparse.Namespace, str, Progress], list[Record]]
     ms: tuple[int, ...] = (6,)
     """Numbers of important neurons, unless others are named."""
+    protocols: bool = False
+    """Whether it can follow another protocol than the studio's."""
+    trainings: bool = False
+    """Whether it can be made for several trainings of each network."""
 
 
 def one_m(arguments: argparse.Namespace) -> int:
@@ -55,10 +59,20 @@ def usual_ms(ms: Sequence[int], name: str) -> list[int]:
 
 
 def load(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[Network, Dataset, Dataset]:
-    """Return a network with its training inputs and tests, as many as the command line asks for."""
-    from idc_core.datasets import load_dataset
-    from idc_core.models import load_model
+    """Return a network with its training inputs and tests, as many as the command line asks for.
 
-    model = load_model(name)
+    The network is the project's own, or one of the trainings that the command line asks for; training inputs are those
+    that the protocol learns from.
+    """
+    from idc_core.datasets import load_dataset
+    from idc_core.models import find_entry, load_model
+    from idc_core.models.trainings import load_training
+
+    if arguments.training is None:
+        model = load_model(name)
+    else:
+        recipe = arguments.protocol.recipes.get(find_entry(name).dataset)
+        model = load_training(name, arguments.training, recipe, on_progress=on_progress)
     train = load_dataset(model.card.dataset, "train", arguments.limit_train, on_progress=on_progress)
-    return model, train, load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
+    test = load_dataset(model.card.dataset, "test", arguments.limit, on_progress=on_progress)
+    return model, arguments.protocol.learnt_from(model, train), test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ class _RankedNetwork:
     """A network with its tests, and the neurons of its default layer ranked on its training inputs."""
 
     model: Network
+    train: Dataset
     test: Dataset
     ranking: NDArray[np.int64]
     about: Record
@@ -33,56 +35,59 @@ class _RankedNetwork:
         return self.model.card.default_layer
 
 
-def _ranked_network(arguments: argparse.Namespace, name: str, on_progress: Progress) -> _RankedNetwork:
-    """Load a network and its tests, and rank its neurons."""
+def _ranked_networks(arguments: argparse.Namespace, name: str, on_progress: Progress) -> Iterator[_RankedNetwork]:
+    """Load a network and its tests, and rank its neurons, for every part of the tests that the protocol looks at."""
     from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
-    from idc_core.lrp.rules import RelevanceSettings
     from idc_core.tracing.trace import collect
 
-    m = one_m(arguments)
+    m, protocol = one_m(arguments), arguments.protocol
     model, train, test = load(arguments, name, on_progress)
     layer = model.card.default_layer
-    learnt = collect(model, train, [layer], RelevanceSettings(arguments.rule), on_progress=on_progress)
-    importance = PRIORITIES["sum"].total(learnt.relevance[layer])
-    check_m(m, len(importance))
-    ranking = most_important(importance, len(importance))
-    about: Record = {
-        "model": name,
-        "layer": layer,
-        "neurons": len(importance),
-        "train": len(train),
-        "tests": len(test),
-        "rule": arguments.rule,
-        "fingerprint": model.card.fingerprint,
-        "important_neurons": " ".join(str(neuron) for neuron in ranking[:m]),
-    }
-    return _RankedNetwork(model, test, ranking, about)
+    for learning, tests in protocol.parts(arguments.name, train, test):
+        learnt = collect(model, learning, [layer], protocol.relevance, on_progress=on_progress)
+        importance = PRIORITIES["sum"].total(learnt.relevance[layer])
+        check_m(m, len(importance))
+        ranking = most_important(importance, len(importance))
+        about: Record = {
+            "model": name,
+            "layer": layer,
+            "neurons": len(importance),
+            "train": len(learning),
+            "tests": len(tests),
+            "rule": protocol.rule,
+            "bias": protocol.bias,
+            "fingerprint": model.card.fingerprint,
+            "important_neurons": " ".join(str(neuron) for neuron in ranking[:m]),
+        }
+        yield _RankedNetwork(model, learning, tests, ranking, about)
 
 
 def _run_rq1(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Answer RQ1 for one network: one record with distances as they are, one in standard deviations."""
     from idc_core.experiments.random_neurons import check_seeds
     from idc_core.experiments.rq1 import rq1
+    from idc_core.experiments.suites import averaged
 
-    ready = _ranked_network(arguments, name, on_progress)
-    result = rq1(
-        ready.model,
-        ready.test,
-        ready.layer,
-        ready.ranking[: arguments.m[0]],
-        rule=arguments.rule,
-        share=arguments.share,
-        seeds=arguments.seeds,
-        on_progress=on_progress,
-    )
-    about = ready.about | {
-        "m": arguments.m[0],
-        "share": arguments.share,
-        "changed": float(result.changed.mean()),
-        "constant": result.constant,
-    }
-    seeds = check_seeds(arguments.seeds)
-    return [about | _figures(result, seeds, scaled) for scaled in (False, True)]
+    parts, seeds = [], check_seeds(arguments.seeds)
+    for ready in _ranked_networks(arguments, name, on_progress):
+        result = rq1(
+            ready.model,
+            ready.test,
+            ready.layer,
+            ready.ranking[: arguments.m[0]],
+            share=arguments.share,
+            seeds=arguments.seeds,
+            on_progress=on_progress,
+            **arguments.protocol.pixels,
+        )
+        about = ready.about | {
+            "m": arguments.m[0],
+            "share": arguments.share,
+            "changed": float(result.changed.mean()),
+            "constant": result.constant,
+        }
+        parts.append([about | _figures(result, seeds, scaled) for scaled in (False, True)])
+    return averaged(parts)
 
 
 def _figures(result: RQ1, seeds: tuple[int, ...], scaled: bool) -> Record:
@@ -106,8 +111,9 @@ def _figures(result: RQ1, seeds: tuple[int, ...], scaled: bool) -> Record:
 def _run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Silence neurons of one network: one record for each number of neurons, from none to m."""
     from idc_core.experiments.ablation import ablate
+    from idc_core.experiments.orders import other_orders
 
-    ready = _ranked_network(arguments, name, on_progress)
+    ready = next(_ranked_networks(arguments, name, on_progress))
     result = ablate(
         ready.model,
         ready.test,
@@ -119,6 +125,12 @@ def _run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progres
         task=ready.test.task,
         on_progress=on_progress,
     )
+    others = {
+        name: ablate(
+            ready.model, ready.test, ready.test.targets, ready.layer, order, result.counts, 1, task=ready.test.task
+        ).important
+        for name, order in other_orders(ready.model, ready.train, ready.layer, arguments.protocol.relevance).items()
+    }
     rows = (result.counts, result.important, result.random_mean, result.random_low, result.random_high)
     return [
         ready.about
@@ -129,10 +141,14 @@ def _run_ablation(arguments: argparse.Namespace, name: str, on_progress: Progres
             "random": float(mean),
             "lowest": float(low),
             "highest": float(high),
+            **{f"by_{name}": float(values[place]) for name, values in others.items()},
         }
-        for count, own, mean, low, high in zip(*rows, strict=True)
+        for place, (count, own, mean, low, high) in enumerate(zip(*rows, strict=True))
     ]
 
+
+_ORDERS = ("by_absolute", "by_normalised", "by_sensitivity")
+"""Fields of the ablation: the same with the first neurons of other orders silenced."""
 
 EXPERIMENTS = (
     Experiment(
@@ -141,12 +157,14 @@ EXPERIMENTS = (
         PAPER,
         ("model", "layer", "tests", "m", "unit", "important", "random", "ratio", "share_more", "effect", "seeds_won"),
         _run_rq1,
+        protocols=True,
+        trainings=True,
     ),
     Experiment(
         "ablation",
         "what does silencing the most important neurons cost, beside silencing as many random ones?",
         PAPER,
-        ("model", "layer", "tests", "unit", "silenced", "important", "random", "lowest", "highest"),
+        ("model", "layer", "tests", "unit", "silenced", "important", "random", "lowest", "highest", *_ORDERS),
         _run_ablation,
     ),
 )

@@ -121,6 +121,7 @@ EXPERIMENTS = (
         ("model", "test", "addition", "added", "before", "mean", "deviation", "over_none", "over_random"),
         _run_rq6,
         (12,),
+        trainings=True,
     ),
     Experiment(
         "finds",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from idc_core.cli.experiments.base import PAPER, Experiment, Record, load
@@ -12,52 +15,79 @@ if TYPE_CHECKING:
     from idc_core.experiments.criterion_scores import CriterionScores
 
 
-def _scores(arguments: argparse.Namespace, name: str, on_progress: Progress) -> tuple[CriterionScores, Record]:
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The scores of one network: of all tests, and of the parts that the protocol measures IDC of."""
+
+    whole: CriterionScores
+    classes: tuple[CriterionScores, ...]
+    """Those of every class; none where IDC is of all tests."""
+    about: Record
+
+    def of_idc(self, rows: Callable[[CriterionScores], list[Record]]) -> list[Record]:
+        """Return rows of IDC: the means of the classes', or those of all tests."""
+        from idc_core.experiments.suites import averaged
+
+        return [self.about | row for row in averaged([rows(one) for one in self.classes or (self.whole,)])]
+
+
+def _parts(arguments: argparse.Namespace, name: str, on_progress: Progress) -> _Parts:
     from idc_core.analysis.layer_sweep import check_ms
     from idc_core.experiments.criterion_scores import MOST, CriterionScores
 
-    ms = check_ms(arguments.m)
+    ms, protocol = check_ms(arguments.m), arguments.protocol
     model, train, test = load(arguments, name, on_progress)
-    scores = CriterionScores(
-        model, train, test, rule=arguments.rule, most=max(MOST, *ms), fresh=arguments.fresh, on_progress=on_progress
+    score = partial(
+        CriterionScores, model, protocol=protocol, most=max(MOST, *ms), fresh=arguments.fresh, on_progress=on_progress
     )
-    about: Record = {"model": name, "layer": scores.layer, "train": len(train), "tests": len(test)}
-    return scores, about | {"rule": arguments.rule, "fingerprint": model.card.fingerprint}
+    parts = list(protocol.parts(arguments.name, train, test))
+    classes = tuple(score(*part, others=False) for part in parts) if len(parts) > 1 else ()
+    about: Record = {"model": name, "layer": model.card.default_layer, "train": len(train), "tests": len(test)}
+    about |= {"rule": protocol.rule, "bias": protocol.bias, "fingerprint": model.card.fingerprint}
+    return _Parts(score(train, test), classes, about)
 
 
 def _run_rq2(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite and number of neurons."""
     from idc_core.experiments.suites import rq2
 
-    scores, about = _scores(arguments, name, on_progress)
-    return [about | row for row in rq2(scores, arguments.seeds, arguments.m, arguments.share)]
+    parts = _parts(arguments, name, on_progress)
+    return parts.of_idc(lambda scores: rq2(scores, arguments.seeds, arguments.m, arguments.share))
 
 
 def _run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a number of tests, suite and criterion."""
     from idc_core.experiments.suites import rq3
 
-    scores, about = _scores(arguments, name, on_progress)
-    rows = rq3(
-        scores, arguments.seeds, arguments.m, slow=arguments.attacked, paper_cw=arguments.cw, share=arguments.share
+    parts = _parts(arguments, name, on_progress)
+    ask = partial(
+        rq3,
+        seeds=arguments.seeds,
+        ms=arguments.m,
+        slow=arguments.attacked,
+        paper_cw=arguments.cw,
+        share=arguments.share,
     )
-    return [about | row for row in rows]
+    if not parts.classes:
+        return parts.of_idc(ask)
+    others = [parts.about | row for row in ask(parts.whole) if not str(row.get("criterion")).startswith("idc")]
+    return parts.of_idc(ask) + others
 
 
 def _run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a set of points, criterion and number of neurons."""
     from idc_core.experiments.suites import rq4
 
-    scores, about = _scores(arguments, name, on_progress)
-    return [about | row for row in rq4(scores, arguments.m, arguments.share)]
+    parts = _parts(arguments, name, on_progress)
+    return [parts.about | row for row in rq4(parts.whole, arguments.m, arguments.share, parts.classes)]
 
 
 def _run_rq5(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
     """Return a record a suite, layer and number of neurons."""
     from idc_core.experiments.suites import rq5
 
-    scores, about = _scores(arguments, name, on_progress)
-    return [about | row for row in rq5(scores, arguments.seeds, arguments.m, arguments.share)]
+    parts = _parts(arguments, name, on_progress)
+    return parts.of_idc(lambda scores: rq5(scores, arguments.seeds, arguments.m, arguments.share))
 
 
 def _run_cells(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
@@ -101,6 +131,8 @@ EXPERIMENTS = (
         ("model", "suite", "m", "inputs", "seeds", "total", "covered", "idc", "idc_deviation", "alone", "achieved"),
         _run_rq2,
         (6, 8, 10, 12),
+        protocols=True,
+        trainings=True,
     ),
     Experiment(
         "rq3",
@@ -120,6 +152,8 @@ EXPERIMENTS = (
         ),
         _run_rq3,
         (6, 12),
+        protocols=True,
+        trainings=True,
     ),
     Experiment(
         "rq4",
@@ -128,6 +162,8 @@ EXPERIMENTS = (
         ("model", "points", "m", "criterion", "spearman", "kendall"),
         _run_rq4,
         (6, 12),
+        protocols=True,
+        trainings=True,
     ),
     Experiment(
         "rq5",
@@ -136,6 +172,8 @@ EXPERIMENTS = (
         ("model", "suite", "layer", "m", "used", "total", "covered", "idc", "idc_deviation", "alone"),
         _run_rq5,
         (4, 6),
+        protocols=True,
+        trainings=True,
     ),
     Experiment(
         "cells",
