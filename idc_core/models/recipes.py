@@ -16,6 +16,8 @@ OPTIMIZERS: dict[str, Callable[[Iterable[torch.nn.Parameter], float, float], Opt
     "adamw": lambda parameters, rate, decay: torch.optim.AdamW(parameters, lr=rate, weight_decay=decay),
     "adadelta": lambda parameters, rate, decay: torch.optim.Adadelta(parameters, lr=rate, rho=0.95, weight_decay=decay),
     "rmsprop": lambda parameters, rate, decay: torch.optim.RMSprop(parameters, lr=rate, alpha=0.9, weight_decay=decay),
+    "sgd": lambda parameters, rate, decay: torch.optim.SGD(parameters, lr=rate, weight_decay=decay),
+    "adagrad": lambda parameters, rate, decay: torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay),
 }
 
 

@@ -14,5 +14,7 @@ if TYPE_CHECKING:
     from idc_core.worth.mutants import Mutants as Mutants
     from idc_core.worth.mutants import mutants_after_training as mutants_after_training
     from idc_core.worth.operators import OPERATORS as OPERATORS
+    from idc_core.worth.retrained import retrained_mutants as retrained_mutants
+    from idc_core.worth.training_changes import TRAINING_CHANGES as TRAINING_CHANGES
 else:
     __all__, __getattr__ = lazy(__name__, __file__)

@@ -95,10 +95,10 @@ def cluster_faults(features: Floats, targets: Ints, predicted: Ints, *, least: i
 
     Notes
     -----
-    Z. Aghababaeyan et al., "Black-Box Testing of Deep Neural Networks through Test Case Diversity", TSE 2023: there both
-    classes are two more features, which are VGG-16's and reduced by UMAP. Appended as coordinates that lie up to three
-    times as far apart as features, they found none of four groups of digits that were relabelled in training: one
-    fault among scattered mistakes is no cluster to HDBSCAN. Within pairs, each of the four was one fault.
+    Z. Aghababaeyan et al., "Black-Box Testing of Deep Neural Networks through Test Case Diversity", TSE 2023: there
+    both classes are two more features, which are VGG-16's and reduced by UMAP. Appended as coordinates up to three
+    times as far apart as features, they found none of four groups of digits that were relabelled in training: one fault
+    among scattered mistakes is no cluster to HDBSCAN. Within pairs, each of the four was one fault.
     R. Campello, D. Moulavi, J. Sander, "Density-Based Clustering Based on Hierarchical Density Estimates", PAKDD 2013.
     """
     least = whole_number("least", least, 2)

@@ -177,9 +177,13 @@ class Sieve:
         self._kept: list[tuple[Mutant, NDArray[np.bool_]]] = []
         self._inaccurate = self._equivalent = 0
 
+    def lost(self, accuracy: float) -> bool:
+        """Return whether a mutant of that accuracy is left out."""
+        return accuracy < self._least
+
     def take(self, mutant: Mutant, killed: NDArray[np.bool_]) -> bool:
         """Return whether a mutant is kept, which the tests `killed`, bool (n,), kill."""
-        if mutant.accuracy < self._least:
+        if self.lost(mutant.accuracy):
             self._inaccurate += 1
             return False
         if not killed.any():
