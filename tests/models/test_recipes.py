@@ -6,6 +6,7 @@ import torch
 
 from idc_core.models import MODELS
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES, _drop_words, _mirror_shift, _mirror_steering
+from idc_core.worth import TRAINING_CHANGES
 
 
 def seeded(seed=0):
@@ -75,6 +76,6 @@ def test_one_cycle_rises_then_falls_to_nothing():
 
 def test_every_recipe_names_parts_that_exist_and_every_part_is_used():
     recipes = [entry.recipe for entry in MODELS.values() if entry.recipe is not None]
-    assert {recipe.optimizer for recipe in recipes} == set(OPTIMIZERS)
+    assert {recipe.optimizer for recipe in recipes} | set(TRAINING_CHANGES["optimiser"].values) == set(OPTIMIZERS)
     assert {recipe.schedule for recipe in recipes} <= set(SCHEDULES)
     assert {recipe.augmentation for recipe in recipes} == set(AUGMENTATIONS)

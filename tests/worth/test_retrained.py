@@ -70,7 +70,7 @@ def test_changes_of_data_do_what_they_say():
     noisy = changed("noise", 2.0).data.inputs - POINTS
     np.testing.assert_allclose((noisy / POINTS.std(1, keepdims=True)).std(), 2, rtol=0.2)
     twice = changed("overlap", 1.0).data
-    extra = [np.flatnonzero((POINTS == row).all(1))[0] for row in twice.inputs[90:]]
+    extra = [np.flatnonzero((row == POINTS).all(1))[0] for row in twice.inputs[90:]]
     assert len(set(extra)) == 30
     assert len(set(TARGETS[extra])) == len(set(twice.targets[90:].tolist())) == 1
     assert TARGETS[extra[0]] != twice.targets[90]
