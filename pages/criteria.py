@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from studio.criteria import criterion_controls, criterion_scores, prioritised_tests, score_charts
+from studio.criteria import criterion_controls, criterion_scores, prioritised_tests, score_charts, worth_rows
 from studio.shell import tabs
 from studio.shell.frame import current_view
 from studio.shell.pages import PageEntry
@@ -18,8 +18,20 @@ PAGE = PageEntry(
     "Other coverage criteria compared with IDC, their agreement, and test prioritisation by each.",
     section="Compare",
     place=140,
-    tabs={"scores": "Scores", "agreement": "Agreement", "growth": "Growth", "prioritisation": "Prioritisation"},
-    controls={"over": "agreement", "coefficient": "agreement", "order": "prioritisation", "suites": "scores"},
+    tabs={
+        "scores": "Scores",
+        "agreement": "Agreement",
+        "growth": "Growth",
+        "prioritisation": "Prioritisation",
+        "worth": "Worth",
+    },
+    controls={
+        "over": "agreement",
+        "coefficient": "agreement",
+        "order": "prioritisation",
+        "suites": "scores",
+        "yardstick": "worth",
+    },
 )
 
 _view = current_view()
@@ -42,5 +54,6 @@ tabs.draw(
         "agreement": partial(score_charts.draw_agreement, _view, _measured, _place),
         "growth": partial(score_charts.draw_growth, _view, _measured),
         "prioritisation": partial(prioritised_tests.draw, _view, _measured),
+        "worth": partial(worth_rows.draw, _view),
     },
 )

@@ -17,6 +17,7 @@ from idc_core.base.own_code import explained
 from idc_core.base.threads import one_thread, settle
 from idc_core.cli import (
     analyze,
+    benchmark,
     check,
     check_network,
     confusion,
@@ -53,6 +54,7 @@ class Command(Protocol):
 
 COMMANDS: dict[str, Command] = {
     "analyze": analyze,
+    "benchmark": benchmark,
     "check": check,
     "check-network": check_network,
     "confusion": confusion,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from idc_core.base.ranges import ATTACKED, DRAWS, INPUTS, SHARE, M
 from idc_core.cli.arguments import Distinct, FileToWrite, Name, Number, Word
 from idc_core.cli.console import ProgressLine, Subparsers, comma_separated, table, write_whole
+from idc_core.cli.executors import add_engine
 from idc_core.cli.experiments import EXPERIMENTS, Experiment, Record
 from idc_core.cli.experiments.base import usual_ms
 from idc_core.cli.experiments.claims import told_claims
@@ -85,33 +86,31 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="N",
         help="rq3: how many tests Carlini-Wagner changes with the paper's parameters (%(default)s)",
     )
-    add("--fresh", action="store_true", help="rq2 to rq5: also make anew what is finished")
+    add("--fresh", action="store_true", help="rq2 to rq5, worth: also make anew what is finished")
+    publish = "worth: keep the rows in the project, and write docs/results/worth.md and docs/BENCHMARK.md from them"
+    add("--publish", action="store_true", help=publish)
     first = "rank neurons by only the first N training inputs"
     add("--limit-train", type=Number(INPUTS), metavar="N", help=first)
     add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N tests")
     add("--out", type=FileToWrite(), metavar="FILE", help="also write everything to FILE as CSV")
     into = "with --trainings: put the tested claims into FILE (Markdown), in place of what this command put there"
     add("--into", type=FileToWrite(), metavar="FILE", help=into)
+    add_engine(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment for every network, print the table, write it where asked, and return the exit status."""
     experiment = EXPERIMENTS[arguments.name]
-    given, told = arguments.m, _told(arguments)
+    told = _told(arguments)
     _settle(arguments, experiment)
     models = tuple(arguments.models or arguments.protocol.models or experiment.models)
     networks: dict[str, list[list[Record]]] = {}
     with ProgressLine() as progress:
-        for name in models:
-            usual = arguments.protocol.layer_ms if experiment.name == "rq5" else experiment.ms
-            arguments.m = given or usual_ms(usual, name)
-            networks[name] = []
-            for training in (None,) if arguments.trainings is None else range(arguments.trainings):
-                arguments.training = training
-                found = experiment.run(arguments, name, _named(progress, name))
-                about: Record = {} if training is None else {"training": training}
-                networks[name].append([about | record for record in found])
-    records = [record for trainings in networks.values() for found in trainings for record in found]
+        if experiment.together is not None:
+            records = experiment.together(arguments, models, progress)
+        else:
+            networks = _one_by_one(arguments, experiment, models, progress)
+            records = [record for trainings in networks.values() for found in trainings for record in found]
     print(_tabulated(("training", *experiment.shown) if arguments.trainings else experiment.shown, records))
     if arguments.trainings is not None and arguments.trainings > 1:
         told_claims(experiment.name, networks, told, arguments.into)
@@ -121,11 +120,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _one_by_one(
+    arguments: argparse.Namespace, experiment: Experiment, models: Sequence[str], progress: ProgressLine
+) -> dict[str, list[list[Record]]]:
+    """Run an experiment for one network after the other, and for one training of each after the other."""
+    given: list[int] | None = arguments.m
+    networks: dict[str, list[list[Record]]] = {}
+    for name in models:
+        usual = arguments.protocol.layer_ms if experiment.name == "rq5" else experiment.ms
+        arguments.m = given or usual_ms(usual, name)
+        networks[name] = []
+        for training in (None,) if arguments.trainings is None else range(arguments.trainings):
+            arguments.training = training
+            found = experiment.run(arguments, name, _named(progress, name))
+            about: Record = {} if training is None else {"training": training}
+            networks[name].append([about | record for record in found])
+    return networks
+
+
 def _settle(arguments: argparse.Namespace, experiment: Experiment) -> None:
     """Put the protocol in place of its name, and its settings where none are given."""
     from idc_core.experiments.protocol import PROTOCOLS
 
     name, protocol = arguments.name, PROTOCOLS[arguments.protocol]
+    if experiment.together is None and (arguments.engine or arguments.address or arguments.publish):
+        raise SettingError(f"{name} runs in this process: leave --engine, --address and --publish out.")
     if protocol.name != "studio" and not experiment.protocols:
         raise SettingError(f"{name} has no other protocol than the studio's; leave --protocol {protocol.name} out.")
     if arguments.trainings is not None and not experiment.trainings:

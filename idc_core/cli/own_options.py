@@ -17,7 +17,7 @@ from idc_core.lrp.explained import LAYOUTS, NAMES, PATTERN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
 
-_WITHOUT_DATA = ("check-network", "experiment", "studio")
+_WITHOUT_DATA = ("benchmark", "check-network", "experiment", "studio")
 """Commands with no `--data` of their own."""
 
 _OTHERS: dict[str, tuple[Argument, str]] = {"size": (Size(), "ROWSxCOLUMNS"), "tokenizer": (FolderToRead(), "FOLDER")}

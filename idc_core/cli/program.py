@@ -19,7 +19,7 @@ from types import FrameType
 from idc_core.cli import COMMANDS, main
 
 _OWN_CODE = ("--setup", "--trust")
-"""Options that name a person's code; the file of `check` may name some, too."""
+"""Options that name a person's code; `benchmark` runs a file of it, and the file of `check` may name some, too."""
 
 _SILENT = 2
 
@@ -28,7 +28,7 @@ def run() -> int:
     """Run the command line of this process and return its exit status."""
     words = sys.argv[1:]
     command = next((word for word in words if word in COMMANDS), "studio")
-    names_code = command == "check" or any(word.partition("=")[0] in _OWN_CODE for word in words)
+    names_code = command in ("benchmark", "check") or any(word.partition("=")[0] in _OWN_CODE for word in words)
     if command == "studio" or not names_code:  # a server reaches no verdict
         return main()
     context = multiprocessing.get_context("spawn")  # a fork would take over what other libraries hold

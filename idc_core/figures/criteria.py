@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from idc_core.coverage.prioritisation import FaultDetection
 from idc_core.figures.palette import palette
-from idc_core.figures.style import band, bar_panels, finish, finish_panels, logarithmic_x, panels
+from idc_core.figures.style import band, bar_panels, finish, finish_panels, logarithmic_x, named_rows, panels
+from idc_core.worth.pooling import Mean
 
 _ACROSS = 4
 """Panels in a row: every row repeats the suites' names."""
@@ -127,3 +128,44 @@ def fault_curves(
         logarithmic_x(figure)
     finish(figure, title, colours, height=420)
     return figure.update_layout(margin_b=110)
+
+
+def worth_marks(rankings: Sequence[str], more: Sequence[Mean], title: str, *, dark: bool = False) -> go.Figure:
+    """Draw by how much more each ranking's selection finds than random tests: a mark with its interval, in points.
+
+    The first is on top; filled marks stand out.
+    """
+    colours = palette(dark)
+    values, low, high = (100 * np.array([getattr(one, name) for one in more]) for name in ("value", "low", "high"))
+    figure = go.Figure(
+        go.Scatter(
+            x=values.tolist(),
+            y=list(range(len(rankings))),
+            mode="markers",
+            error_x={
+                "array": (high - values).tolist(),
+                "arrayminus": (values - low).tolist(),
+                "color": colours.muted,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            marker={
+                "size": 10,
+                "color": colours.accent,
+                "symbol": ["circle" if one.is_certain else "circle-open" for one in more],
+                "line": {"color": colours.accent, "width": 1.5},
+            },
+            text=[
+                f"{name}<br>{value:+.1f} points ({a:.1f} to {b:.1f})"
+                for name, value, a, b in zip(rankings, values, low, high, strict=True)
+            ],
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.add_vline(x=0, line={"color": colours.line, "width": 1})
+    figure.update_xaxes(title="more found than by random tests, points", zeroline=False)
+    figure.update_yaxes(**named_rows(list(rankings)))
+    finish(figure, title, colours, height=150 + 24 * max(4, len(rankings)))
+    longest = max(map(len, rankings), default=0)
+    return figure.update_layout(margin={"l": 24 + 7 * longest, "b": 56})

@@ -189,7 +189,7 @@ def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
     if watched.stamp:
         for name in _helpers(watched.path):
             del sys.modules[name]  # they may be what has changed
-    _run(watched.path)
+    run_file(watched.path)
     theirs = [
         tuple(name for name, entry in registry.items() if kept.get(name) is not entry)
         for registry, kept in zip(REGISTRIES, before, strict=True)
@@ -218,7 +218,7 @@ def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
     return setup
 
 
-def _run(path: Path) -> None:
+def run_file(path: Path) -> None:
     """Run a file as a module of its own, with its folder first on the path."""
     try:
         text = read_text(path, f"The setup file {path}")

@@ -23,7 +23,7 @@ from idc_core.worth.rankings import Ranking, rank_by_diversity, rank_by_profiles
 from idc_core.worth.yardstick import Yardstick
 
 SURPRISES = {"lsc": "lsa", "dsc": "dsa", "mdsc": "mdsa"}
-"""Surprise adequacy, by the coverage criterion that is made of it."""
+"""What rankings by surprise are called, by the coverage criterion that is made of it."""
 
 UNSURE = ("deepgini", "margin", "mutual-information")
 """Uncertainties that criteria are compared with; the last one only in networks with dropout."""
@@ -33,55 +33,60 @@ _FEATURES = 64
 
 
 def rank_pool(
-    model: Network,
-    train: Dataset,
-    pool: Dataset,
-    names: Sequence[str] | None = None,
-    *,
-    most: int,
-    on_progress: Progress | None = None,
+    model: Network, train: Dataset, pool: Dataset, names: Sequence[str], *, on_progress: Progress | None = None
 ) -> tuple[list[Ranking], dict[str, str]]:
-    """Return the rankings of a pool of tests by criteria (all unless named), and why others have none, by name.
+    """Return the rankings of a pool of tests by criteria, by name, and why others have none, by name.
 
     Criteria have their default settings and look at the default layer, or at all layers of the network's card, as each
-    says. `most` is how many tests are selected at most.
+    says.
     """
     layer, layers = model.card.default_layer, tuple(model.card.layers)
     traces = collect(model, pool, layers, on_progress=on_progress)
     rankings, missing = [], {}
-    for name in CRITERIA if names is None else names:
+    for name in names:
         make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
         streamed = issubclass(CRITERIA[name], StreamedCriterion)
         try:
-            one_layer = not streamed or CRITERIA[name].card.one_layer
+            one_layer = name == "idc" or CRITERIA[name].card.one_layer
             criterion = make(model, layer if one_layer else layers)
             tests = traces if streamed else pool
             (result,) = evaluate_criteria([criterion], train, tests, {}, on_progress=on_progress)
             rankings += _of_criterion(name, result)
         except IdcError as error:
             missing[name] = str(error)
-    rankings += [rank_by_values(name, UNCERTAINTIES[name](traces.scores)) for name in UNSURE[:-1]]
+    return rankings, missing
+
+
+def rank_by_rivals(
+    model: Network, train: Dataset, pool: Dataset, *, on_progress: Progress | None = None
+) -> tuple[list[Ranking], dict[str, str]]:
+    """Return the rankings of a pool by what criteria are compared with, and why others have none, by name.
+
+    These are uncertainty and the diversity of the inputs.
+    """
+    scores, missing = collect(model, pool, (), on_progress=on_progress).scores, {}
+    rankings = [rank_by_values(name, UNCERTAINTIES[name](scores)) for name in UNSURE[:-1]]
     if dropout_layers(model):
         dropped = dropout_scores(model, pool, on_progress=on_progress)
         rankings.append(rank_by_values(UNSURE[-1], UNCERTAINTIES[UNSURE[-1]](dropped)))
     else:
         missing[UNSURE[-1]] = "The network has no dropout."
     if pool.inputs.dtype.kind == "f":
-        rankings.append(rank_by_diversity(_components(train.inputs, pool.inputs), most))
+        rankings.append(rank_by_diversity(_components(train.inputs, pool.inputs)))
     else:
         missing["diversity"] = "Texts have no features but the network's own."
     return rankings, missing
 
 
 def _of_criterion(name: str, result: CriterionResult) -> list[Ranking]:
-    """Return the ranking by a criterion, and by the surprise that it is made of."""
+    """Return the ranking by a criterion, and by the numbers behind its targets, such as surprise."""
 
     def score(tests: NDArray[np.int64]) -> float:
         return float(result.of_suites(tests[None])[0])
 
     rankings = [rank_by_profiles(name, result.profiles, score)]
-    if name in SURPRISES and result.profiles.values is not None:
-        rankings.append(rank_by_values(SURPRISES[name], result.profiles.values))
+    if result.profiles.total != 0 and result.profiles.values is not None:
+        rankings.append(rank_by_values(SURPRISES.get(name, f"{name}-value"), result.profiles.values))
     return rankings
 
 

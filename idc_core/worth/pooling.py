@@ -16,6 +16,9 @@ from idc_core.worth.study import DESIGNS, SIZE
 ENOUGH = 10
 """Networks from which on a result is a headline."""
 
+TELLING = ("retrained mutants", "mutants after training", "distinct faults", "kinds of mistakes")
+"""Yardsticks, from the one that is closest to real faults on; any others follow."""
+
 _RESAMPLES = 10_000
 """Bootstrap samples of the networks, for an interval."""
 
@@ -76,8 +79,9 @@ class SelectedRow:
 
 
 def yardsticks_of(records: Mapping[str, Record]) -> list[str]:
-    """Return the names of all yardsticks of some networks' records."""
-    return list(dict.fromkeys(name for record in records.values() for name in record["yardsticks"]))
+    """Return the names of all yardsticks of some networks' records, the most telling one first."""
+    names = sorted({name for record in records.values() for name in record["yardsticks"]})
+    return sorted(names, key=lambda name: TELLING.index(name) if name in TELLING else len(TELLING))
 
 
 def selected(records: Mapping[str, Record], yardstick: str, budget: int) -> list[SelectedRow]:

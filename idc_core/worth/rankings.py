@@ -3,69 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Floats, Ints
-from idc_core.coverage.prioritisation import most_first, orders_by
 from idc_core.coverage.profiles import Profiles
 from idc_core.errors import DataError
+
+Take = Callable[[int, int], Ints]
+"""From a number of tests and a seed to their positions, int64 (k,); the seed decides between equals."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """What one criterion, or a rival of criteria, makes of a pool of n tests.
+    """What one criterion, or a rival of criteria, makes of a pool of tests.
 
     Attributes
     ----------
     name : str
-        Short name: that of the criterion or uncertainty, "lsc-value" for surprise itself.
-    first : ndarray, int64 (n,)
-        Positions of all tests in the order in which it takes them: most new coverage first, or largest value first.
+        Short name: that of the criterion or uncertainty, "lsa" for the surprise behind a criterion.
+    tests : int
+        Of the pool.
+    first : callable
+        Gives the tests that it takes first: each adds most coverage to those before, or they have the largest values.
     least : callable
-        From a number of tests k and a seed to the positions, int64 (k,), of tests that it would take last: they add as
-        little as possible to one another.
+        Gives tests that it would take last: each adds as little as possible to those before.
     score : callable
         From positions of tests, int64 (s,), to its score of that suite.
     """
 
     name: str
-    first: Ints
-    least: Callable[[int, int], Ints]
+    tests: int
+    first: Take
+    least: Take
     score: Callable[[Ints], float]
 
 
 def rank_by_profiles(name: str, profiles: Profiles, score: Callable[[Ints], float] | None = None) -> Ranking:
     """Return the ranking by a criterion's profiles: greedy by new coverage, or by value where it has no targets.
 
-    `score` scores suites of a criterion without targets.
+    Once no test adds anything, those that are left are equal. `score` scores suites of a criterion without targets.
     """
     if profiles.total != 0:
-        (order, *_) = orders_by({name: profiles})
-        return Ranking(name, order.positions, _LeastAdded(profiles), profiles.coverage)
+        greedy = _Greedy(profiles)
+        return Ranking(name, len(profiles), partial(greedy, -1), partial(greedy, 1), profiles.coverage)
     if profiles.values is None or score is None:
         raise DataError(f"{name} has neither targets nor values with a score of suites: nothing ranks the tests.")
-    ranked = rank_by_values(name, profiles.values)
-    return Ranking(name, ranked.first, ranked.least, score)
+    return replace(rank_by_values(name, profiles.values), score=score)
 
 
 def rank_by_values(name: str, values: NDArray[np.floating]) -> Ranking:
     """Return the ranking by a number for each test (n,), largest first; a suite scores the mean of its tests."""
-    first = most_first(values)
+    if np.isnan(values).any():
+        raise DataError(f"{name} gives no number for some tests: nothing ranks them.")
 
-    def least(count: int, seed: int) -> Ints:
-        return first[::-1][:count]
+    def take(sign: int, count: int, seed: int) -> Ints:
+        ties = np.random.default_rng(seed).random(len(values))
+        return np.lexsort((ties, sign * values))[:count].astype(np.int64)
 
-    return Ranking(name, first, least, lambda tests: float(values[tests].mean()))
+    return Ranking(name, len(values), partial(take, -1), partial(take, 1), lambda tests: float(values[tests].mean()))
 
 
-def rank_by_diversity(features: NDArray[np.floating], most: int) -> Ranking:
+def rank_by_diversity(features: NDArray[np.floating]) -> Ranking:
     """Return the ranking by geometric diversity of features (n, d): log det(I + V V') of a suite's rows V.
 
-    Features are scaled to a variance of 1 each. Taken first is what raises it most, one after the other, so many as
-    `most`; the rest follows in the order of the pool.
+    Features are scaled to a variance of 1 each. Taken first is what raises it most, one after the other.
 
     Notes
     -----
@@ -82,16 +87,20 @@ def rank_by_diversity(features: NDArray[np.floating], most: int) -> Ranking:
         rows = scaled[tests]
         return float(np.linalg.slogdet(np.eye(rows.shape[1]) + rows.T @ rows)[1])
 
-    def least(count: int, seed: int) -> Ints:
-        return _by_determinant(scaled, count, -1, seed)
+    def first(count: int, seed: int) -> Ints:
+        if count > len(most[0]):
+            most[0] = _by_determinant(scaled, count, 1)
+        return most[0][:count]
 
-    greedy = _by_determinant(scaled, min(most, len(scaled)), 1, None)
-    first = np.concatenate([greedy, np.setdiff1d(np.arange(len(scaled)), greedy)])
-    return Ranking("diversity", first, least, score)
+    most = [np.zeros(0, np.int64)]
+    return Ranking("diversity", len(scaled), first, lambda count, seed: _by_determinant(scaled, count, -1, seed), score)
 
 
-def _by_determinant(rows: Floats, count: int, sign: int, seed: int | None) -> Ints:
-    """Take rows (n, d) one after the other that raise log det(I + V V') most, or least with a sign of -1."""
+def _by_determinant(rows: Floats, count: int, sign: int, seed: int | None = None) -> Ints:
+    """Take rows (n, d) one after the other that raise log det(I + V V') most, or least with a sign of -1.
+
+    With a seed the first one is random.
+    """
     n, width = rows.shape
     gains = np.einsum("ij,ij->i", rows, rows)  # x' A^-1 x, by which the determinant grows; A is I at first
     inverse, chosen, left = np.eye(width), np.empty(count, np.int64), np.ones(n, bool)
@@ -108,8 +117,8 @@ def _by_determinant(rows: Floats, count: int, sign: int, seed: int | None) -> In
     return chosen
 
 
-class _LeastAdded:
-    """Takes tests one after the other of which each adds as few targets as possible to those before."""
+class _Greedy:
+    """Takes tests one after the other of which each adds most targets to those before, or fewest."""
 
     def __init__(self, profiles: Profiles) -> None:
         self.profiles = profiles
@@ -118,11 +127,11 @@ class _LeastAdded:
         width = int(profiles.targets.max(initial=-1)) + 1
         self.starts = np.searchsorted(profiles.targets[order], np.arange(width + 1))
 
-    def __call__(self, count: int, seed: int) -> Ints:
-        """Return the positions of so many tests; of equals a random one comes next, from the seed."""
+    def __call__(self, sign: int, count: int, seed: int) -> Ints:
+        """Return the positions of so many tests, int64 (count,): with a sign of -1 of largest, of 1 of least gains."""
         profiles = self.profiles
         ties = np.random.default_rng(seed).random(len(profiles))
-        gains, fresh = profiles.counts.astype(np.float64) + ties, np.ones(len(self.starts) - 1, bool)
+        gains, fresh = sign * profiles.counts.astype(np.float64) + ties, np.ones(len(self.starts) - 1, bool)
         chosen = np.empty(count, np.int64)
         for place in range(count):
             test = chosen[place] = int(gains.argmin())
@@ -131,5 +140,5 @@ class _LeastAdded:
             added = targets[fresh[targets]]
             fresh[added] = False
             for target in added:  # each test has a target once at most
-                gains[self.tests[self.starts[target] : self.starts[target + 1]]] -= 1
+                gains[self.tests[self.starts[target] : self.starts[target + 1]]] -= sign
         return chosen

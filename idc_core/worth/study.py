@@ -39,21 +39,25 @@ class StudySettings:
         Suites for each correlation.
     draws : int
         Random selections.
+    orders : int
+        Selections by each ranking, between whose equals chance decides: what they find is averaged.
     seed : int
     """
 
     budgets: tuple[float, ...] = (0.01, 0.03, 0.05)
     suites: int = 60
     draws: int = 200
+    orders: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse budgets that are no shares, and too few suites or draws."""
         if not self.budgets or not all(0 < budget <= 0.5 for budget in self.budgets):
             raise SettingError(f"Budgets are shares of the pool above 0 and up to 0.5, not {self.budgets}.")
-        if self.suites < 8 or self.draws < 20:
+        if self.suites < 8 or self.draws < 20 or self.orders < 1:
             raise SettingError(
-                f"A study takes 8 suites and 20 draws or more, got suites={self.suites} and draws={self.draws}."
+                f"A study takes 8 suites, 20 draws and one order or more, got suites={self.suites}, draws={self.draws} "
+                f"and orders={self.orders}."
             )
 
     def sizes(self, pool: int) -> list[int]:
@@ -91,10 +95,11 @@ def study(
         raise DataError(f"Budgets of {settings.budgets} of {pool} tests are {sizes} tests: give more tests.")
     drawn = _Suites(pool, max(sizes), settings)
     draws = [_drawn(pool, max(sizes), settings.seed + 1 + draw) for draw in range(settings.draws)]
-    scored = {}
+    scored, taken = {}, {}
     for done, ranking in enumerate(rankings):
         report(on_progress, done, len(rankings), f"suites scored by {ranking.name}")
         scored[ranking.name] = drawn.scored(ranking)
+        taken[ranking.name] = [ranking.first(max(sizes), settings.seed + order) for order in range(settings.orders)]
     held: Record = {}
     for done, yardstick in enumerate(yardsticks):
         report(on_progress, done, len(yardsticks), f"held to {yardstick.name}")
@@ -104,7 +109,7 @@ def study(
             "targets": yardstick.targets,
             "random": [_spread(column) for column in random.T],
             "rankings": {
-                ranking.name: _selected(yardstick, ranking, sizes, random)
+                ranking.name: _selected(yardstick, taken[ranking.name], sizes, random)
                 | _correlated(yardstick, scored[ranking.name], common, drawn)
                 for ranking in rankings
             }
@@ -116,7 +121,7 @@ def study(
 
 def _pool_of(rankings: Sequence[Ranking], yardsticks: Sequence[Yardstick]) -> int:
     """Return how many tests the pool has that all are about."""
-    counts = {len(ranking.first) for ranking in rankings} | {len(yardstick.found) for yardstick in yardsticks}
+    counts = {ranking.tests for ranking in rankings} | {len(yardstick.found) for yardstick in yardsticks}
     if len(counts) != 1 or not rankings or not yardsticks:
         raise DataError(f"Expected rankings and yardsticks of one pool of tests, got pools of {sorted(counts)} tests.")
     return counts.pop()
@@ -170,7 +175,7 @@ class _Suites:
         suites = []
         for number, level in enumerate(np.linspace(-1, 1, self.settings.suites)):
             kept = round(abs(level) * self.size)
-            chosen = ranking.first[:kept] if level > 0 else ranking.least(kept, self.settings.seed + number)
+            chosen = (ranking.first if level > 0 else ranking.least)(kept, self.settings.seed + number)
             rest = random.permutation(np.setdiff1d(np.arange(self.pool), chosen))
             suites.append(np.concatenate([chosen, rest[: self.size - kept]]).astype(np.int64))
         return suites
@@ -186,11 +191,12 @@ def _spread(shares: Floats) -> list[float]:
     return [float(shares.mean()), float(low), float(high)]
 
 
-def _selected(yardstick: Yardstick, ranking: Ranking, sizes: Sequence[int], random: Floats) -> Record:
-    """Return what the tests find that a ranking selects, and how often random ones find less."""
-    found = np.array(_found(yardstick, ranking.first, sizes))
-    above = (random < found - 1e-12).mean(0) + 0.5 * (np.abs(random - found) <= 1e-12).mean(0)
-    return {"found": found.tolist(), "above": above.tolist()}
+def _selected(yardstick: Yardstick, orders: Sequence[Ints], sizes: Sequence[int], random: Floats) -> Record:
+    """Return what the tests find that a ranking selects, and how often random ones find less; means over its orders."""
+    found = np.array([_found(yardstick, order, sizes) for order in orders])
+    apart = found[:, None] - random
+    above = (apart > 1e-12).mean((0, 1)) + 0.5 * (np.abs(apart) <= 1e-12).mean((0, 1))
+    return {"found": found.mean(0).tolist(), "above": above.tolist()}
 
 
 def _correlated(yardstick: Yardstick, scored: _Scored, common: tuple[Floats, Floats], drawn: _Suites) -> Record:

@@ -53,6 +53,7 @@ _GLOSSARY = {
     "Attribution": "A number per pixel, word or neuron that says how much it contributed to a prediction.",
     "Boundary": "The activation half way between two centroids, where one cluster ends and the next begins.",
     "Cell": "A combination of clusters, one per important neuron. Every test falls into one cell (INCC in the paper).",
+    "CC": "Cluster-based coverage here (TensorFuzz); elsewhere also causal coverage (ICSE 2023), which is another one.",
     "Centroid": "The mean activation of a cluster.",
     "Cluster": "A range of a neuron's activations, found on the training inputs.",
     "Coverage criterion": "A number that says how much of a network's behaviour a test set exercises.",
@@ -60,12 +61,17 @@ _GLOSSARY = {
     "False discovery rate": "The share of significant results that are expected to be significant by chance.",
     "Heatmap": "The relevance of every pixel or word of one input.",
     "Hypothesis": "What a neuron might respond to, as a value per symbol or pixel: a class, a word, a shape.",
-    "IDC": "Importance-Driven Coverage: the share of cells that at least one test falls into.",
+    "IDC": "Importance-Driven Coverage: the share of cells that at least one test falls into. TEASMA's IDC is "
+    "another one: input distribution coverage.",
     "Important neuron": "One of the m neurons of a layer with the largest relevance summed over the training inputs.",
     "INCC": "Important neurons cluster combinations: all cells of the grid.",
     "LRP": "Layer-wise relevance propagation: distributes a prediction's score backwards over neurons and pixels.",
     "m": "The number of important neurons that are combined. Every further one multiplies the number of cells.",
+    "Mutant": "A network with a small change of its weights. A test kills it that the network classifies rightly and "
+    "it does not.",
     "Neuron": "One output of a layer, also called unit; in a convolution a channel, summed over positions.",
+    "NLC": "NeuraL coverage: the spread of each layer's activations. Its critics (arXiv 2601.08729) note that it can "
+    "fall when tests are added; as published, it also depends on their order.",
     "Relevance": "The part of a prediction's score that a neuron or pixel receives: positive for, negative against.",
     "Silhouette": "How well values fit their own cluster compared with the next one, from -1 to 1.",
     "Surprise": "How unlike the training inputs a test's activations are.",

@@ -9,7 +9,7 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import DataError
 from idc_core.models import load_model
 from idc_core.tracing.trace import collect
-from idc_core.worth.measuring import kinds_of_mistakes, rank_pool
+from idc_core.worth.measuring import kinds_of_mistakes, rank_by_rivals, rank_pool
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,9 @@ def digits():
 
 @pytest.fixture(scope="module")
 def ranked(digits):
-    return rank_pool(*digits, most=8)
+    (criteria, untold), (rivals, missing) = rank_pool(*digits, list(CRITERIA)), rank_by_rivals(*digits)
+    assert not untold
+    return criteria + rivals, missing
 
 
 def test_every_criterion_ranks_and_scores_as_it_does_by_itself(digits, ranked):
@@ -35,9 +37,9 @@ def test_every_criterion_ranks_and_scores_as_it_does_by_itself(digits, ranked):
         alone = CRITERIA[name](model, layers).fit(train.inputs).update(pool.inputs[suite])
         assert rankings[name].score(suite) == pytest.approx(alone.score, rel=1e-5), name
     for ranking in rankings.values():
-        assert sorted(ranking.first) == list(range(80))
+        assert sorted(ranking.first(80, 0)) == list(range(80))
         assert len(set(ranking.least(8, 1))) == 8
-        assert ranking.score(ranking.first[:8]) >= ranking.score(ranking.least(8, 1)), ranking.name
+        assert ranking.score(ranking.first(8, 1)) >= ranking.score(ranking.least(8, 1)), ranking.name
 
 
 def test_uncertainty_is_that_of_the_scores(digits, ranked):
@@ -45,13 +47,13 @@ def test_uncertainty_is_that_of_the_scores(digits, ranked):
     rankings = {ranking.name: ranking for ranking in ranked[0]}
     unsure = UNCERTAINTIES["deepgini"](scores)
     assert rankings["deepgini"].score(np.array([1, 2])) == pytest.approx(unsure[1:3].mean())
-    assert rankings["deepgini"].first[0] == unsure.argmax()
+    assert rankings["deepgini"].first(1, 0) == unsure.argmax()
 
 
 def test_criteria_that_cannot_be_measured_are_told(digits):
     model, train, pool = digits
     one_class = train.only(np.flatnonzero(train.targets == 0))
-    rankings, missing = rank_pool(model, one_class, pool, ["nc", "dsc"], most=8)
+    rankings, missing = rank_pool(model, one_class, pool, ["nc", "dsc"])
     assert rankings[0].name == "nc"
     assert "class" in missing["dsc"]
 

@@ -85,35 +85,39 @@ def test_a_study_is_the_same_again():
     assert study(rankings(yardstick, 3), [yardstick], QUICK) == study(rankings(yardstick, 3), [yardstick], QUICK)
 
 
-def test_tests_are_taken_that_add_least():
-    """Slowly: of the tests left the one that adds fewest targets to those before."""
+def test_tests_are_taken_that_add_most_or_least():
+    """Slowly: of the tests left one that adds fewest, or most, targets to those before."""
     random = np.random.default_rng(5)
     mask = random.random((60, 25)) < 0.15
-    least = rank_by_profiles("any", Profiles.of_mask(mask)).least(40, 2)
-    covered, left = np.zeros(25, bool), set(range(60))
-    for test in least:
-        added = {other: int((mask[other] & ~covered).sum()) for other in left}
-        assert added[test] == min(added.values())
-        covered |= mask[test]
-        left.remove(test)
+    ranking = rank_by_profiles("any", Profiles.of_mask(mask))
+    for take, best in ((ranking.least, min), (ranking.first, max)):
+        covered, left = np.zeros(25, bool), set(range(60))
+        for test in take(40, 2):
+            added = {other: int((mask[other] & ~covered).sum()) for other in left}
+            assert added[test] == best(added.values())
+            covered |= mask[test]
+            left.remove(test)
+    assert ranking.first(60, 2).tolist() != ranking.first(60, 3).tolist()  # chance decides between equals
+    assert ranking.first(60, 2)[:9].tolist() == ranking.first(9, 2).tolist()
 
 
 def test_diversity_takes_what_raises_the_determinant_most():
     rows = np.random.default_rng(0).normal(size=(40, 5))
-    ranking = rank_by_diversity(rows, 12)
-    assert sorted(ranking.first) == list(range(40))
+    ranking = rank_by_diversity(rows)
+    first = ranking.first(12, 0)
+    assert ranking.first(40, 0)[:12].tolist() == first.tolist()
     for place in range(1, 12):
-        before = list(ranking.first[:place])
+        before = list(first[:place])
         scores = {other: ranking.score(np.array([*before, other])) for other in range(40) if other not in before}
-        assert ranking.first[place] == max(scores, key=scores.get)
-    assert ranking.score(ranking.first[:12]) > ranking.score(ranking.least(12, 0))
+        assert first[place] == max(scores, key=scores.get)
+    assert ranking.score(first) > ranking.score(ranking.least(12, 0))
     with pytest.raises(DataError, match="no diversity"):
-        rank_by_diversity(np.ones((4, 3)), 2)
+        rank_by_diversity(np.ones((4, 3)))
 
 
 def test_a_suite_by_values_scores_their_mean():
     ranking = rank_by_values("values", np.array([0.0, 3.0, 1.0, 2.0]))
-    assert ranking.first.tolist() == [1, 3, 2, 0]
+    assert ranking.first(4, 0).tolist() == [1, 3, 2, 0]
     assert ranking.least(2, 0).tolist() == [0, 2]
     assert ranking.score(np.array([1, 2])) == 2
 
@@ -160,7 +164,7 @@ def test_partial_correlation_is_that_of_what_size_leaves():
 def test_what_does_not_fit_is_refused():
     yardstick = planted(0)
     with pytest.raises(DataError, match="one pool"):
-        study([Ranking("short", np.arange(3), None, None)], [yardstick])
+        study([Ranking("short", 3, None, None, None)], [yardstick])
     with pytest.raises(SettingError, match="Budgets"):
         StudySettings(budgets=(0.7,))
     with pytest.raises(SettingError, match="suites=2"):

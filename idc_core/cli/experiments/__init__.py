@@ -1,6 +1,6 @@
 """The experiments of the command line: a module for experiments that are read together; `EXPERIMENTS` lists all."""
 
-from idc_core.cli.experiments import faithfulness, filling, neurons, retraining, stopping, suites
+from idc_core.cli.experiments import faithfulness, filling, neurons, retraining, stopping, suites, worth
 from idc_core.cli.experiments.base import Experiment, Record
 
 __all__ = ["EXPERIMENTS", "Experiment", "Record"]
@@ -12,6 +12,7 @@ _LISTS = (
     stopping.EXPERIMENTS,
     faithfulness.EXPERIMENTS,
     filling.EXPERIMENTS,
+    worth.EXPERIMENTS,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for listed in _LISTS for experiment in listed}

@@ -38,6 +38,8 @@ class Experiment:
     """Whether it can follow another protocol than the studio's."""
     trainings: bool = False
     """Whether it can be made for several trainings of each network."""
+    together: Callable[[argparse.Namespace, Sequence[str], Progress], list[Record]] | None = None
+    """Called in place of `run` where it is given: takes all networks at once, on an engine where one is named."""
 
 
 def one_m(arguments: argparse.Namespace) -> int:

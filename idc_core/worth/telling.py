@@ -1,0 +1,148 @@
+"""What the studies of networks say, in sentences: for the documents, the page and the bench."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from idc_core.evidence.finding import Control, Finding
+from idc_core.store.cache import Record
+from idc_core.worth.pooling import ENOUGH, Mean, SelectedRow, correlated, selected, yardsticks_of
+from idc_core.worth.study import SIZE
+
+_RIVALS = {
+    "lsa": "LSA",
+    "dsa": "DSA",
+    "mdsa": "MDSA",
+    "deepgini": "DeepGini",
+    "margin": "Margin",
+    "mutual-information": "MC dropout",
+    "diversity": "Geometric diversity",
+    SIZE: "Size alone",
+}
+
+
+BEHIND = "deepgini"
+"""The ranking by which criteria are measured beside random."""
+
+
+def label(ranking: str) -> str:
+    """Name a ranking for a person."""
+    name, dash, _ = ranking.partition("-value")
+    return _RIVALS.get(ranking) or f"{name.upper()}{', by value' if dash else ''}"
+
+
+def is_criterion(ranking: str) -> bool:
+    """Whether a ranking is by a coverage criterion, one that was entered in the bench included."""
+    return ranking not in _RIVALS and not ranking.endswith("-value")
+
+
+def headline(records: Mapping[str, Record]) -> str:
+    """Return the most telling yardstick that enough networks were held to; else the one that most were held to."""
+    names = yardsticks_of(records)
+    counts = {name: sum(name in record["yardsticks"] for record in records.values()) for name in names}
+    return next((name for name in names if counts[name] >= ENOUGH), max(names, key=lambda name: counts[name]))
+
+
+def percent(share: float) -> str:
+    """Write a share with one digit."""
+    return f"{100 * share:.1f} %".replace("-", "\u2212")
+
+
+def points(mean: Mean) -> str:
+    """Write a difference of shares in points, with its interval."""
+    value, low, high = (f"{100 * number:+.1f}".replace("-", "\u2212") for number in (mean.value, mean.low, mean.high))
+    return f"{value} ({low} to {high})"
+
+
+def rho(mean: Mean | None) -> str:
+    """Write a mean correlation with its interval."""
+    if mean is None:
+        return "\u2013"
+    value, low, high = (f"{number:+.2f}".replace("-", "\u2212") for number in (mean.value, mean.low, mean.high))
+    return f"{value} ({low} to {high})"
+
+
+def finding(records: Mapping[str, Record], yardstick: str, ranking: str = "idc") -> Finding:
+    """Return what the tests find that a ranking selects at the largest budget, beside as many random ones."""
+    rows = {row.ranking: row for row in selected(records, yardstick, -1)}
+    row, held = (
+        rows[ranking],
+        [one["yardsticks"][yardstick] for one in records.values() if yardstick in one["yardsticks"]],
+    )
+    _, low, high = (sum(ends) / len(held) for ends in zip(*(one["random"][-1] for one in held), strict=True))
+    return Finding(
+        "worth",
+        f"Share of the {yardstick} that tests selected by {label(ranking)} find, mean of {row.more.networks} networks",
+        row.found,
+        Control("by as many random tests", row.random, low, high),
+        row.more.low,
+        row.more.high,
+        row.more.p,
+        min(1.0, 2.0 ** (1 - row.more.networks)),
+        len(rows),
+        "%",
+    )
+
+
+def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: str = "") -> list[str]:
+    """Return the answer in three sentences: selection beside random, beside uncertainty, and the two correlations.
+
+    It is by the most telling yardstick unless one is named.
+    """
+    yardstick = yardstick or headline(records)
+    rows = {row.ranking: row for row in selected(records, yardstick, -1)}
+    criteria = [row for row in rows.values() if is_criterion(row.ranking)]
+    better = [row for row in criteria if row.more.is_certain and row.more.value > 0]
+    found = correlated(records, yardstick)
+    networks = max(row.more.networks for row in rows.values())
+    few = "" if networks >= ENOUGH else f" (too few for a headline, which takes {ENOUGH})"
+    over = f"over {networks} networks{few}"
+    return [
+        f"Tests that add most coverage find more {yardstick} than as many random ones by {len(better)} of "
+        f"{len(criteria)} criteria, {over}: {_beside(criteria[0])}.",
+        *([f"{_of(rows[ranking])}, and {_of(rows[BEHIND])}."] if {ranking, BEHIND} <= rows.keys() else []),
+        f"Over random suites of one size, which hardly differ in coverage, {label(ranking)} goes with the share found "
+        f"by {rho(found['equal'].get(ranking))}; over suites that are made to differ by "
+        f"{rho(found['stretched'].get(ranking))}.",
+    ]
+
+
+def _beside(row: SelectedRow) -> str:
+    certain = "" if row.more.is_certain else ", which does not stand out"
+    return (
+        f"{label(row.ranking)} differs most, with {percent(row.found)} beside {percent(row.random)}, a difference in "
+        f"points of {points(row.more)}{certain}"
+    )
+
+
+def _of(row: SelectedRow) -> str:
+    return f"{label(row.ranking)} finds {percent(row.found)} where random finds {percent(row.random)}"
+
+
+def selection_table(rows: list[SelectedRow]) -> list[str]:
+    """Return what selections find as a table in Markdown."""
+    lines = [
+        "| ranking | networks | found | random | difference, points | p, Holm | A12 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = (
+            f"**{label(row.ranking)}**" if row.more.is_certain else label(row.ranking),
+            str(row.more.networks),
+            percent(row.found),
+            percent(row.random),
+            points(row.more),
+            f"{row.more.corrected_p:.3f}",
+            f"{row.above:.2f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def correlation_table(found: Mapping[str, Mapping[str, Mean]]) -> list[str]:
+    """Return correlations by design and ranking as a table in Markdown."""
+    names = list(dict.fromkeys(name for rows in found.values() for name in rows))
+    names.sort(key=lambda name: -found["stretched"][name].value if name in found["stretched"] else 2.0)
+    lines = ["| ranking | one size | made to differ | many sizes | size held fixed |", "|---|---|---|---|---|"]
+    lines += [f"| {label(name)} | {' | '.join(rho(found[design].get(name)) for design in found)} |" for name in names]
+    return lines

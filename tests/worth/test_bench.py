@@ -1,0 +1,157 @@
+"""The bench: a criterion from a file beside kept records, its laws, its card, and the documents made of records."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from idc_core.cli import main
+from idc_core.coverage import CRITERIA
+from idc_core.errors import DataError, SettingError, SetupError
+from idc_core.opening.criterion_file import open_criterion
+from idc_core.worth import networks
+from idc_core.worth import published as module
+from idc_core.worth.documents import bench_document, result_document
+from idc_core.worth.laws import check_laws
+from idc_core.worth.networks import PoolSettings, study_network
+from idc_core.worth.published import joined, publish, published
+from idc_core.worth.study import StudySettings
+
+TOY = Path(__file__).resolve().parents[1] / "registries" / "toys" / "criterion.py"
+SMALL = ("--limit", "120", "--limit-train", "200")
+NETWORK = "lenet1-digits"
+
+
+@pytest.fixture
+def own_file(tmp_path, monkeypatch):
+    """A file with a criterion of its own name, and a folder for what is finished."""
+    monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
+    file = tmp_path / "mine.py"
+    file.write_text(TOY.read_text().replace('"toy"', '"mine"'))
+    yield file
+    CRITERIA.pop("mine", None)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """A small study of one network by one yardstick, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(networks, "YARDSTICKS", {"kinds of mistakes": networks.YARDSTICKS["kinds of mistakes"]})
+        patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
+        settings = StudySettings(suites=8, draws=20, orders=2)
+        yield study_network(NETWORK, PoolSettings(300, 200), settings, criteria=["idc", "nc"])
+
+
+@pytest.mark.slow
+def test_the_command_prints_laws_and_rows_and_writes_the_card(own_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "FOLDER", tmp_path / "none")
+    for ending in ("json", "md"):
+        assert main(["benchmark", str(own_file), "--models", NETWORK, *SMALL, "--card", f"{tmp_path}/c.{ending}"]) == 0
+        CRITERIA.pop("mine")
+    told = capsys.readouterr().out
+    assert "> mine" in told
+    assert "NOT KEPT" not in told
+    card = json.loads((tmp_path / "c.json").read_text())
+    assert card["criterion"] == "mine"
+    assert card["networks"] == [NETWORK]
+    assert all(law["kept"] for law in card["laws"])
+    assert (tmp_path / "c.md").read_text().startswith("# Silent neuron coverage")
+
+
+def test_a_file_registers_one_criterion(own_file, tmp_path):
+    name, code = open_criterion(own_file)
+    assert (name, len(code)) == ("mine", 16)
+    with pytest.raises(SettingError, match="'mine' is taken"):
+        open_criterion(own_file)
+    broken = tmp_path / "broken.py"
+    broken.write_text(own_file.read_text().replace('"mine"', '"other"') + "\n1 / 0\n")
+    with pytest.raises(SetupError, match=r"broken.py, line \d+.*ZeroDivisionError"):
+        open_criterion(broken)
+    assert "other" not in CRITERIA
+    broken.write_text("x = 1\n")
+    with pytest.raises(SetupError, match="registers 0 criteria"):
+        open_criterion(broken)
+
+
+@pytest.mark.parametrize(
+    "name", ["nlc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("idc", "cc", "dsc"))]
+)
+def test_shipped_criteria_keep_the_laws_that_are_for_them(name):
+    laws = check_laws(name)
+    assert [law.says for law in laws if law.kept is False] == []
+    left_out = CRITERIA[name].card.can_fall + CRITERIA[name].card.order_matters
+    assert sum(law.kept is None for law in laws) == left_out
+
+
+@pytest.mark.slow
+def test_a_broken_law_is_told(own_file, monkeypatch):
+    open_criterion(own_file)
+    kind = CRITERIA["mine"]
+
+    def flip(self, batch):
+        self._hit ^= self._profile(batch).dense.any(0)
+
+    def refuse(self, other):
+        raise KeyError("seen")
+
+    monkeypatch.setattr(kind, "_count", flip)
+    monkeypatch.setattr(kind, "merge", refuse)
+    broken = {law.says: law.why for law in check_laws("mine") if law.kept is False}
+    assert "Its score does not fall when tests are added." in broken
+    assert "KeyError" in broken["Merging does not depend on who merges."]
+    assert "A profile counts nothing." not in broken
+
+
+def test_a_study_is_kept_and_found_again(record, monkeypatch):
+    monkeypatch.setattr(networks, "study", None)  # it would be called to make it again
+    settings = StudySettings(suites=8, draws=20, orders=2)
+    assert study_network(NETWORK, PoolSettings(300, 200), settings, criteria=["idc", "nc"]) == record
+    assert set(record["yardsticks"]) == {"kinds of mistakes"}
+    assert record["budgets"] == [3, 9, 15]
+
+
+def test_rankings_join_on_one_pool_only(record, tmp_path):
+    other = json.loads(json.dumps(record))
+    for held in other["yardsticks"].values():
+        held["rankings"] = {"mine": held["rankings"]["nc"]}
+    other["ranges"] = {"mine": record["ranges"]["nc"]}
+    publish({NETWORK: record}, tmp_path)
+    publish({NETWORK: other}, tmp_path)
+    (whole,) = published(tmp_path).values()
+    assert set(whole["yardsticks"]["kinds of mistakes"]["rankings"]) == {"idc", "nc", "size", "mine"}
+    assert whole == joined(record, other)
+    other["prints"] = ["another", "train", "pool"]
+    with pytest.raises(DataError, match="other fingerprints"):
+        joined(record, other)
+    publish({NETWORK: other}, tmp_path)
+    assert published(tmp_path) == {NETWORK: other}
+
+
+def test_documents_say_that_few_networks_are_too_few(record):
+    document = result_document({NETWORK: record})
+    assert "too few for a headline" in document
+    assert f"| {NETWORK} | digits | 300 | 200 |" in document
+    assert all(len(line) <= 125 or line.startswith("|") for line in document.splitlines())
+    assert "IDC" in bench_document({NETWORK: record})
+
+
+def test_the_documents_are_those_of_the_kept_records():
+    records, docs = published(), Path(__file__).resolve().parents[2] / "docs"
+    assert records
+    assert (docs / "results" / "worth.md").read_text() == result_document(records)
+    assert (docs / "BENCHMARK.md").read_text() == bench_document(records)
+
+
+def test_the_experiment_has_a_row_a_yardstick_budget_and_ranking(record):
+    from idc_core.cli.experiments.worth import records_of
+
+    rows = records_of({NETWORK: record})
+    assert len(rows) == 3 * 2  # budgets, rankings; size selects nothing
+    row = next(
+        row for row in rows if (row["yardstick"], row["budget"], row["ranking"]) == ("kinds of mistakes", 3, "nc")
+    )
+    held = record["yardsticks"]["kinds of mistakes"]
+    assert row["found"] == held["rankings"]["nc"]["found"][2]
+    assert row["more"] == pytest.approx(row["found"] - held["random"][2][0])
+    assert np.isfinite(row["p_holm"])
