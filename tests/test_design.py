@@ -3,6 +3,7 @@
 import re
 
 from docs.pictures import design
+from idc_core.base.files import SHIPPED
 
 
 def test_the_tables_are_as_the_code_is():
@@ -16,3 +17,8 @@ def test_the_page_shows_every_colour_on_both_grounds():
     assert len(named) > 50
     shown = re.findall(r'<i style="background:(#[0-9a-f]{6})"', design.page())
     assert all(shown.count(colour) >= 2 for colour in named)
+
+
+def test_the_styles_are_let_through():
+    """Streamlit takes every style away from a page whose styles hold what may begin an element."""
+    assert "<" not in (SHIPPED / "assets" / "styles" / "studio.css").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from studio.widgets import layout
 from studio.widgets.cluster_names import called, draw_name, names_in
 from studio.widgets.grid_axes import around, fix
 
-SHOWN, _SHOWN_TEXTS = 12, 4
+SHOWN, _SHOWN_TEXTS = 8, 4
 """Tests shown of a cell, and the same for texts."""
 
 _NEAREST = 3

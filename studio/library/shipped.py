@@ -27,7 +27,7 @@ def draw() -> None:
         table.drop(columns="name"),
         key=_TABLE,
         hide_index=True,
-        height=300,
+        height="content",
         on_select=lambda: _show(table),
         selection_mode="single-row",
         column_config={"IDC": st.column_config.TextColumn(help="At the default layer, with six important neurons.")},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS
+from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS, SHOWN
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
 from studio.text import cell_name, percent
@@ -191,7 +191,7 @@ def test_an_uncovered_cell_leads_to_the_closest_tests_in_order(open_page, view):
         float(np.sqrt((((row - centre) / analysis.train_activations.std(axis=0)) ** 2).sum()))
         for row in analysis.test_activations.astype(np.float64)
     ]
-    order = sorted(range(len(away)), key=lambda i: (away[i], i))[:12]
+    order = sorted(range(len(away)), key=lambda i: (away[i], i))[:SHOWN]
     assert frame["test"].tolist() == view.test.ids[order].tolist()
     assert frame["distance"].tolist() == pytest.approx([away[i] for i in order], rel=1e-4)
     assert frame["cell"].tolist() == [cell_name(analysis.assignments[i]) for i in order]
