@@ -57,7 +57,7 @@ def _word(token: str, mark: bool, ink: str, share: float, value: float, ground: 
     sign = "font-weight:600" if value > 0 else "font-style:italic;border-bottom:2px dotted currentColor"
     red, green, blue = (int(channel) for channel in ground)
     style = f"background:rgb({red},{green},{blue});color:{ink};padding:1px 3px;border-radius:3px;{sign}"
-    behind = f'<sub style="font-size:0.7em">&nbsp;{number}</sub>' if abs(share) >= _NUMBERED else ""
+    behind = f'<sub style="font-size:max(0.7em,11px)">&nbsp;{number}</sub>' if abs(share) >= _NUMBERED else ""
     return f'<span title="{number}" style="{style}">{text}{behind}</span>'
 
 

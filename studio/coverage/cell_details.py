@@ -20,7 +20,7 @@ from studio.widgets import layout
 from studio.widgets.cluster_names import called, draw_name, names_in
 from studio.widgets.grid_axes import around, fix
 
-SHOWN, _SHOWN_TEXTS = 8, 4
+SHOWN, _SHOWN_TEXTS = 8, 2
 """Tests shown of a cell, and the same for texts."""
 
 _NEAREST = 3
@@ -58,7 +58,7 @@ def choose_cell(view: View, usual: tuple[int, ...], default: str) -> tuple[int, 
 
 
 def draw_cell(view: View, grid: Grid, usual: tuple[int, ...], default: str) -> tuple[int, ...]:
-    """Show what is in the chosen cell: its tests where they are pictures, and its neurons; return the cell."""
+    """Show what is in the chosen cell: its tests and its neurons; return the cell."""
     left, right = st.columns([5, 3], gap="medium")
     with right:
         cell = choose_cell(view, usual, default)
@@ -109,22 +109,8 @@ def _draw_inside(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
             args=(cell,),
             help="Select this cell and open the tab Fill the grid.",
         )
-    if len(inside) and is_pictures(view):
+    if len(inside):
         draw_tests(view, _typical_first(view, inside))
-
-
-def draw_below(view: View, grid: Grid, cell: tuple[int, ...]) -> None:
-    """Show what takes the whole width: a cell's tests where they are texts, and, folded away, all covered cells."""
-    _draw_texts(view, cell)
-    _covered_cells(view, grid)
-
-
-def _draw_texts(view: View, cell: tuple[int, ...]) -> None:
-    """Show the tests of a cell where they are texts, which need the whole width."""
-    inside = tests_in(view, cell)
-    if len(inside) and not is_pictures(view):
-        st.header(layout.topic("Tests in cell {}", cell_name(cell)), anchor=False)
-        draw_tests(view, inside)
 
 
 def draw_tests(view: View, tests: NDArray[np.int64]) -> None:
