@@ -89,6 +89,8 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--fresh", action="store_true", help="rq2 to rq5, worth: also make anew what is finished")
     publish = "worth: keep the rows in the project, and write docs/results/worth.md and docs/BENCHMARK.md from them"
     add("--publish", action="store_true", help=publish)
+    retrain = "worth: also mutants that are trained anew, of networks that are trained here: hundreds of trainings"
+    add("--retrain", action="store_true", help=retrain)
     first = "rank neurons by only the first N training inputs"
     add("--limit-train", type=Number(INPUTS), metavar="N", help=first)
     add("--limit", type=Number(INPUTS), metavar="N", help="use only the first N tests")
@@ -143,8 +145,10 @@ def _settle(arguments: argparse.Namespace, experiment: Experiment) -> None:
     from idc_core.experiments.protocol import PROTOCOLS
 
     name, protocol = arguments.name, PROTOCOLS[arguments.protocol]
-    if experiment.together is None and (arguments.engine or arguments.address or arguments.publish):
-        raise SettingError(f"{name} runs in this process: leave --engine, --address and --publish out.")
+    if experiment.together is None and (
+        arguments.engine or arguments.address or arguments.publish or arguments.retrain
+    ):
+        raise SettingError(f"--engine, --address, --publish and --retrain are for worth; leave them out of {name}.")
     if protocol.name != "studio" and not experiment.protocols:
         raise SettingError(f"{name} has no other protocol than the studio's; leave --protocol {protocol.name} out.")
     if arguments.trainings is not None and not experiment.trainings:

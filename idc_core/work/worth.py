@@ -34,12 +34,13 @@ class _Studies(Work[_Records]):
     pool: PoolSettings
     settings: StudySettings
     fresh: bool
+    retrain: bool
 
     def __call__(self, opened: Opened, block: Block) -> _Records:
         """Return the records of a block's networks."""
         return _Records(
             {
-                name: study_network(name, self.pool, self.settings, fresh=self.fresh)
+                name: study_network(name, self.pool, self.settings, fresh=self.fresh, retrain=self.retrain)
                 for name in self.networks[slice(*block)]
             }
         )
@@ -53,13 +54,14 @@ def study_networks(
     settings: StudySettings | None = None,
     *,
     fresh: bool = False,
+    retrain: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, Record]:
     """Return the studies of networks, by name in their order, as `study_network` gives them.
 
     `source` is one of them with a few inputs: each worker opens the networks of its blocks itself.
     """
-    work = _Studies(tuple(networks), pool, settings or StudySettings(), fresh)
+    work = _Studies(tuple(networks), pool, settings or StudySettings(), fresh, retrain)
     blocks = [(place, place + 1) for place in range(len(networks))]
     found = executor.run(source, work, blocks, on_progress).records
     return {name: found[name] for name in networks}

@@ -20,6 +20,7 @@ from idc_core.tracing.trace import collect
 from idc_core.worth.faults import distinct_faults
 from idc_core.worth.measuring import kinds_of_mistakes, rank_by_rivals, rank_pool
 from idc_core.worth.mutants import mutants_after_training
+from idc_core.worth.retrained import retrained_mutants
 from idc_core.worth.study import StudySettings, study
 from idc_core.worth.yardstick import Yardstick
 
@@ -29,6 +30,10 @@ FORMAT = 1
 
 _TESTS_OF_A_FAULT, _FEWEST_FAULTS = 2, 3
 """Misclassified tests that make a distinct fault: a pool is a sample; and faults below which a network is left out."""
+
+
+RETRAINED = "retrained mutants"
+"""The yardstick that takes hours, made only where it is asked for."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,12 @@ def _witness(card: ModelCard) -> str:
     return max(others, key=lambda name: others[name])
 
 
+def _retrained(studied: Studied, on_progress: Progress | None) -> Yardstick:
+    return retrained_mutants(studied.model.card.name, studied.pool, on_progress=on_progress).yardstick()
+
+
 YARDSTICKS: dict[str, Callable[[Studied, Progress | None], Yardstick]] = {
+    RETRAINED: _retrained,
     "mutants after training": _mutants,
     "distinct faults": _faults,
     "kinds of mistakes": _mistakes,
@@ -105,12 +115,12 @@ YARDSTICKS: dict[str, Callable[[Studied, Progress | None], Yardstick]] = {
 
 
 def yardsticks_of_network(
-    studied: Studied, *, fresh: bool = False, on_progress: Progress | None = None
+    studied: Studied, names: Sequence[str], *, fresh: bool = False, on_progress: Progress | None = None
 ) -> tuple[list[Yardstick], dict[str, str]]:
-    """Return the yardsticks of a network, made once and kept, and why it has no others, by name."""
+    """Return the named yardsticks of a network, made once and kept, and why some are not there, by name."""
     held, missing = [], {}
-    for name, make in YARDSTICKS.items():
-        kept = ArrayFolder(records_folder() / "yardsticks")
+    for name in names:
+        make, kept = YARDSTICKS[name], ArrayFolder(records_folder() / "yardsticks")
         key = _digest({"name": name, **_about(studied)})
         if fresh or key not in kept:
             try:
@@ -129,6 +139,7 @@ def study_network(
     *,
     criteria: Sequence[str] | None = None,
     code: str = "",
+    retrain: bool = False,
     fresh: bool = False,
     on_progress: Progress | None = None,
 ) -> Record:
@@ -137,17 +148,19 @@ def study_network(
     Beside it stand "network", "label", "data", "train" (training inputs), "prints" (fingerprints of network, training
     inputs and pool), "missing" (why a ranking or a yardstick is not there, by name) and "seconds".
     `criteria` are those that rank; unless they are named, all do, and what they are compared with.
-    `code` changes where the code of a criterion of your own does.
+    `code` changes where the code of a criterion of your own does. With `retrain` there are mutants that are trained
+    anew, too: some hundred trainings, of networks that are trained here.
     """
     pool, settings = pool or PoolSettings(), settings or StudySettings()
     studied = open_network(name, pool, on_progress=on_progress)
     names = list(CRITERIA) if criteria is None else list(criteria)
     key = {**_about(studied), "settings": asdict(settings), "criteria": names, "code": code}
-    key |= {"yardsticks": list(YARDSTICKS), "rivals": criteria is None}
+    held_to = [name for name in YARDSTICKS if retrain or name != RETRAINED]
+    key |= {"yardsticks": held_to, "rivals": criteria is None}
 
     def make() -> Record:
         began = time.monotonic()
-        yardsticks, missing = yardsticks_of_network(studied, fresh=fresh, on_progress=on_progress)
+        yardsticks, missing = yardsticks_of_network(studied, held_to, fresh=fresh, on_progress=on_progress)
         inputs = studied.model, studied.train, studied.pool
         rankings, unranked = rank_pool(*inputs, names, on_progress=on_progress)
         if criteria is None:

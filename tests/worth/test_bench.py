@@ -10,6 +10,9 @@ from idc_core.cli import main
 from idc_core.coverage import CRITERIA
 from idc_core.errors import DataError, SettingError, SetupError
 from idc_core.opening.criterion_file import open_criterion
+from idc_core.work import Source
+from idc_core.work.local import ByBlocks
+from idc_core.work.worth import study_networks
 from idc_core.worth import networks
 from idc_core.worth import published as module
 from idc_core.worth.documents import bench_document, result_document
@@ -109,6 +112,19 @@ def test_a_study_is_kept_and_found_again(record, monkeypatch):
     assert study_network(NETWORK, PoolSettings(300, 200), settings, criteria=["idc", "nc"]) == record
     assert set(record["yardsticks"]) == {"kinds of mistakes"}
     assert record["budgets"] == [3, 9, 15]
+
+
+def test_an_engine_studies_network_by_network(record, monkeypatch):
+    monkeypatch.setattr(networks, "study", None)  # finished
+    settings = StudySettings(suites=8, draws=20, orders=2)
+    monkeypatch.setattr(
+        "idc_core.work.worth.study_network",
+        lambda name, pool, how, **more: study_network(name, pool, how, criteria=["idc", "nc"]),
+    )
+    source = Source(NETWORK, "digits", "test", 1)
+    with ByBlocks() as executor:
+        found = study_networks(executor, source, [NETWORK], PoolSettings(300, 200), settings)
+    assert found == {NETWORK: record}
 
 
 def test_rankings_join_on_one_pool_only(record, tmp_path):

@@ -40,12 +40,9 @@ def _study(arguments: argparse.Namespace, models: Sequence[str], on_progress: Pr
     """Return the study of each network, on the engine that was asked for."""
     from idc_core.worth.networks import study_network
 
-    pool = pool_of(arguments)
+    pool, how = pool_of(arguments), {"fresh": arguments.fresh, "retrain": arguments.retrain}
     if arguments.engine is None and arguments.address is None:
-        return {
-            name: study_network(name, pool, fresh=arguments.fresh, on_progress=_named(on_progress, name))
-            for name in models
-        }
+        return {name: study_network(name, pool, **how, on_progress=_named(on_progress, name)) for name in models}
     from idc_core.datasets import load_dataset
     from idc_core.models import load_model
     from idc_core.work.worth import study_networks
@@ -53,7 +50,7 @@ def _study(arguments: argparse.Namespace, models: Sequence[str], on_progress: Pr
     first = load_model(models[0])
     source = source_of(arguments, first, load_dataset(first.card.dataset, "test", 1), 1)
     with executor_of(arguments)() as executor:
-        return study_networks(executor, source, models, pool, fresh=arguments.fresh, on_progress=on_progress)
+        return study_networks(executor, source, models, pool, **how, on_progress=on_progress)
 
 
 def pool_of(arguments: argparse.Namespace) -> PoolSettings:
