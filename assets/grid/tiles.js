@@ -8,6 +8,7 @@ const FRAME = 3; // pixels of a tile's colour around its picture
 const FALL = 650; // ms that a test falls
 const PLAY = [5000, 14000]; // ms that all of them take, at least and at most
 const EACH = 28; // ms between two tests, where that is possible
+const LINE = 13; // pixels from one word of a tile to the next
 const GLOW = 400; // ms that a tile glows after a test has fallen into it
 const SHARP = 3; // pixels of the screen for one of a picture from which on its pixels are shown
 
@@ -126,7 +127,8 @@ class Layer {
     pen.fillStyle = this.colours.ink;
     pen.font = `11px ${this.font}`;
     pen.textBaseline = "top";
-    this.words[place].forEach((word, row) => pen.fillText(word, box.x + 2, box.y + 2 + 13 * row));
+    const whole = this.words[place].slice(0, Math.floor((box.height - 2) / LINE));
+    whole.forEach((word, row) => pen.fillText(shortened(pen, word, box.width - 3), box.x + 2, box.y + 2 + LINE * row));
     pen.restore();
   }
 
@@ -269,6 +271,14 @@ class Layer {
     this.drawPicture(copy.getContext("2d"), place, { x: 0, y: 0, width: 168, height: 168 });
     growInto(copy, new DOMRect(outer.left + box.x, outer.top + box.y, box.width, box.height), ".st-key-cell-tests", `[data-test="${this.tests[place]}"] .picture`);
   }
+}
+
+// A word that is too long for its tile, with what says so in place of its end.
+function shortened(pen, word, width) {
+  if (pen.measureText(word).width <= width) return word;
+  let letters = word.length;
+  while (letters > 1 && pen.measureText(`${word.slice(0, letters)}…`).width > width) letters -= 1;
+  return `${word.slice(0, letters)}…`;
 }
 
 function inset({ x, y, width, height }, by) {

@@ -215,7 +215,7 @@ def _cell_list(view: View, rows: NDArray[np.int64], key: str, extra: dict[str, N
     )
 
 
-def _covered_cells(view: View, grid: Grid) -> None:
+def draw_covered(view: View, grid: Grid) -> None:
     """List the covered cells that are drawn, once that is asked for: each click on the grid would draw them again."""
     drawn = np.flatnonzero(grid.tile >= 0)
     if not len(drawn):

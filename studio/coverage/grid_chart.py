@@ -31,8 +31,7 @@ def draw(view: View) -> None:
         grid_pictures.switch()
         _only_selected(view, held)
     grid_axes.crumbs(view, held)
-    grid, cell = _draw_grid(view, held, colouring)
-    cell_details.draw_below(view, grid, cell)
+    cell_details.draw_covered(view, _draw_grid(view, held, colouring))
     _draw_pinned(view, held, colouring)
     layout.computed(
         view,
@@ -75,8 +74,8 @@ def _only_selected(view: View, held: grid_axes.Zoom) -> None:
         )
 
 
-def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, tuple[int, ...]]:
-    """Show the grid above what is in the chosen cell; return both."""
+def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> Grid:
+    """Show the grid above what is in the chosen cell; return it."""
     grid = lay_out(view.table, _numbers(view), held.axes, held.fixed, names_in(view))
     above, below = st.container(), st.container()
     with below:
@@ -109,7 +108,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> tuple[Grid, 
             table=cell_rows(view.table, reach, view.test.class_names),
             layer=grid_pictures.layer(view, grid, option),
         )
-    return grid, cell
+    return grid
 
 
 def _tiles_of(view: View, grid: Grid) -> list[tuple[str, str]]:
