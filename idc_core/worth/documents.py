@@ -95,8 +95,28 @@ def _result_section(records: Mapping[str, Record], yardstick: str) -> list[str]:
     for budget, share in enumerate(("1 %", "3 %", "5 %")):
         lines += [f"**{share} of the pool selected**, {len(held)} networks:", ""]
         lines += [*telling.selection_table(selected(records, yardstick, budget)), ""]
+    lines += [
+        "**Difference to random by data**, in points, 5 % of the pool selected:",
+        "",
+        *_by_data(held, yardstick),
+        "",
+    ]
     lines += ["**Correlation of the score with the share found**, mean over the networks and its interval:", ""]
     return [*lines, *telling.correlation_table(correlated(records, yardstick)), ""]
+
+
+def _by_data(records: Mapping[str, Record], yardstick: str) -> list[str]:
+    """Return the mean difference to random on each data set as a table: networks on one share their tests."""
+    found = {}
+    for data in sorted({record["data"] for record in records.values()}):
+        some = {name: record for name, record in records.items() if record["data"] == data}
+        rows = selected(some, yardstick, -1)
+        found[f"{data} ({len(some)})"] = {row.ranking: f"{100 * row.more.value:+.1f}" for row in rows}
+    lines = [f"| ranking | {' | '.join(found)} |", "|---" * (1 + len(found)) + "|"]
+    for row in selected(records, yardstick, -1):
+        cells = [rows.get(row.ranking, "\u2013").replace("-", "\u2212") for rows in found.values()]
+        lines.append(f"| {telling.label(row.ranking)} | {' | '.join(cells)} |")
+    return lines
 
 
 def _networks(records: Mapping[str, Record]) -> list[str]:

@@ -165,7 +165,7 @@ def test_the_experiment_has_a_row_a_yardstick_budget_and_ranking(record):
     rows = records_of({NETWORK: record})
     assert len(rows) == 3 * 2  # budgets, rankings; size selects nothing
     row = next(
-        row for row in rows if (row["yardstick"], row["budget"], row["ranking"]) == ("kinds of mistakes", 3, "nc")
+        row for row in rows if (row["yardstick"], row["budget"], row["ranking"]) == ("kinds of mistakes", "5 %", "nc")
     )
     held = record["yardsticks"]["kinds of mistakes"]
     assert row["found"] == held["rankings"]["nc"]["found"][2]

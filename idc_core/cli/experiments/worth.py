@@ -64,6 +64,7 @@ def pool_of(arguments: argparse.Namespace) -> PoolSettings:
 def records_of(found: Mapping[str, Kept]) -> list[Record]:
     """Return a record a yardstick, budget and ranking, pooled over networks."""
     from idc_core.worth.pooling import correlated, selected, yardsticks_of
+    from idc_core.worth.study import StudySettings
 
     records: list[Record] = []
     for yardstick in yardsticks_of(found):
@@ -75,7 +76,7 @@ def records_of(found: Mapping[str, Kept]) -> list[Record]:
                 records.append(
                     {
                         "yardstick": yardstick,
-                        "budget": budget + 1,
+                        "budget": f"{100 * StudySettings().budgets[budget]:g} %",
                         "ranking": row.ranking,
                         "networks": row.more.networks,
                         "found": row.found,
