@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from idc_core.figures import palette
 from idc_core.figures.colourings import categories
 from idc_core.figures.style import finish
-from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS
+from idc_core.perturbation import ATTACKS, CORRUPTIONS, TEXT_CHANGES, TRANSFORMS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "DESIGN.md"
@@ -77,7 +77,7 @@ def states() -> Rows:
 def suites() -> Rows:
     """List how every kind of suite is drawn."""
     rows: Rows = [("suite", "light", "dark", "dash", "mark", "outlined")]
-    for kind in ("original", "noise", "guided", *TRANSFORMS, *TEXT_CHANGES, *ATTACKS, "own"):
+    for kind in ("original", "noise", "guided", *TRANSFORMS, *TEXT_CHANGES, *CORRUPTIONS, *ATTACKS, "own"):
         style = palette.suite_style(kind)
         drawn = _both(style.colour)
         rows.append((kind, *drawn, style.dash, style.marker, "yes" if style.outline else ""))

@@ -95,6 +95,7 @@ KINDS = {
     "attacks": _Registered("idc_core.perturbation", "ATTACKS", "attack"),
     "transforms": _Registered("idc_core.perturbation", "TRANSFORMS", "transform"),
     "text-changes": _Registered("idc_core.perturbation", "TEXT_CHANGES", "change of texts"),
+    "corruptions": _Registered("idc_core.perturbation", "CORRUPTIONS", "corruption"),
     "suites": _Registered("idc_core.suites", "SUITES", "suite"),
     "constraints": _Registered("idc_core.generation", "CONSTRAINTS", "constraint", _carded),
     "objectives": _Registered("idc_core.generation", "OBJECTIVES", "objective"),

@@ -219,7 +219,7 @@ _SUITE_STYLES: Final = {
 """Fixed styles by kind of suite: Okabe and Ito's eight (2008), darker where a line would be too pale, and others after
 Tol's muted scheme.
 
-Transforms and changes of texts share a green, nothing else shares a colour, and none share dash and mark."""
+Transforms, changes of texts and corruptions share a green, nothing else shares a colour; none share dash and mark."""
 
 _SPARE_MARKERS: Final = (
     "triangle-ne",
@@ -234,25 +234,34 @@ _SPARE_MARKERS: Final = (
     "diamond-x",
     "bowtie",
     "hourglass",
+    "circle-open-dot",
+    "square-open-dot",
+    "diamond-open-dot",
+    "star-open",
+    "pentagon-open",
+    "hexagram-open",
+    "octagon-open",
+    "star-square-open",
 )
-"""Marks that no fixed style has, for transforms and attacks that are registered later."""
+"""Marks that no fixed style has, for corruptions, and for transforms and attacks that are registered later."""
 
 
 def suite_style(kind: str) -> _SuiteStyle:
     """Return the style of a kind of suite: its fixed one, or one that no other kind has.
 
-    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS`, `TEXT_CHANGES` or `ATTACKS`.
+    A kind is "original", "noise", "guided", "own", or a key of `TRANSFORMS`, `TEXT_CHANGES`, `CORRUPTIONS` or
+    `ATTACKS`.
     """
     if kind in _SUITE_STYLES:
         return _SUITE_STYLES[kind]
-    from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS
+    from idc_core.perturbation import ATTACKS, CORRUPTIONS, TEXT_CHANGES, TRANSFORMS
 
-    later = [name for name in (*TRANSFORMS, *TEXT_CHANGES, *ATTACKS) if name not in _SUITE_STYLES]
+    later = [name for name in (*CORRUPTIONS, *TRANSFORMS, *TEXT_CHANGES, *ATTACKS) if name not in _SUITE_STYLES]
     if kind not in later:
         raise SettingError(f"Unknown kind of suite {kind!r}: expected one of {', '.join([*_SUITE_STYLES, *later])}.")
     place = later.index(kind)
     light, dark = (_GREEN, _GREEN) if kind not in ATTACKS else (_BLUE, "#3d9bd6")
-    return _SuiteStyle(light, dark, f"{14 + 2 * place}px,3px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
+    return _SuiteStyle(light, dark, f"{14 + 2 * place}px,4px", _SPARE_MARKERS[place % len(_SPARE_MARKERS)])
 
 
 def palette(dark: bool) -> Palette:

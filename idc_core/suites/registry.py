@@ -1,4 +1,4 @@
-"""The kinds of suites: original tests, noise, relevance-guided noise, one per transform, change of texts and attack."""
+"""The kinds of suites: original tests, noise, guided noise, each transform, change of texts, corruption and attack."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from idc_core.perturbation import (
     transform,
 )
 from idc_core.perturbation.attacks import Attack, Preset
+from idc_core.perturbation.corruptions import CITATION, CORRUPTIONS, SEVERITY, corrupt
+from idc_core.perturbation.corruptions.registry import Corruption
 from idc_core.perturbation.inputs import SHARE, Pictures, check_seed
 from idc_core.perturbation.noise import DEVIATION
 from idc_core.perturbation.texts import TextChange
@@ -35,7 +37,7 @@ from idc_core.perturbation.transforms import Transform
 from idc_core.suites.attacked import cached_block
 from idc_core.suites.suite import Positions, ProvenanceStep, Suite, SuitePart, content_address, original, union
 
-_Family = Literal["original", "noise", "transform", "text", "attack"]
+_Family = Literal["original", "noise", "transform", "text", "corruption", "attack"]
 
 _SLOW_BLOCK = 64
 """Inputs of one file of what takes long to make: what is lost, at most, when the work is stopped."""
@@ -147,6 +149,20 @@ def _of_text_change(one: TextChange) -> SuiteKind:
     )
 
 
+def _of_corruption(one: Corruption) -> SuiteKind:
+    return SuiteKind(
+        one.name,
+        one.label,
+        one.help,
+        CITATION,
+        f"U_O+{one.name}",
+        "corruption",
+        (SEVERITY,),
+        random=one.random,
+        apply=lambda model, inputs, targets, **settings: corrupt(inputs, one.name, **settings),
+    )
+
+
 def _of_attack(one: Attack) -> SuiteKind:
     return SuiteKind(
         one.name,
@@ -164,13 +180,14 @@ def _of_attack(one: Attack) -> SuiteKind:
 
 
 class _SuiteKinds(Mapping[str, SuiteKind]):
-    """Kinds of suites by name, in the order of menus: original, noise, all transforms, changes of texts, attacks."""
+    """Kinds of suites by name, as menus show them: the tests, noise, transforms, texts, corruptions, attacks."""
 
     def _all(self) -> Registry[SuiteKind]:
         transforms = {name: _of_transform(entry) for name, entry in TRANSFORMS.items()}
         texts = {name: _of_text_change(entry) for name, entry in TEXT_CHANGES.items()}
+        corruptions = {name: _of_corruption(entry) for name, entry in CORRUPTIONS.items()}
         attacks = {name: _of_attack(entry) for name, entry in ATTACKS.items()}
-        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **texts, **attacks})
+        return Registry("kind of suite", {**_OF_THE_TESTS, **transforms, **texts, **corruptions, **attacks})
 
     def __getitem__(self, name: str) -> SuiteKind:
         return self._all()[name]
@@ -198,7 +215,7 @@ class _SuiteKinds(Mapping[str, SuiteKind]):
 
 
 SUITES = _SuiteKinds()
-"""Kinds of suites by name; what is entered into `TRANSFORMS`, `TEXT_CHANGES` or `ATTACKS` is here at once."""
+"""Kinds of suites by name; what is entered into a registry of perturbations is here at once."""
 
 
 def make_suite(

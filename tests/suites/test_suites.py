@@ -3,7 +3,7 @@ import pytest
 
 import idc_core as idc
 from idc_core.errors import CancelledError, DataError, SettingError
-from idc_core.perturbation import ATTACKS, TEXT_CHANGES, TRANSFORMS, guided_noise, random_noise, transform
+from idc_core.perturbation import ATTACKS, CORRUPTIONS, TEXT_CHANGES, TRANSFORMS, guided_noise, random_noise, transform
 from idc_core.suites import SUITES, find_tests, make_suite, original, perturbed, sample_tests, select_tests, union
 from idc_core.suites.registry import _SLOW_BLOCK
 from idc_core.suites.subsets import _predict_suite
@@ -17,7 +17,7 @@ def everything(suite, size=64):
 
 
 def test_the_kinds_are_original_noise_transforms_and_attacks():
-    assert list(SUITES) == ["original", "noise", "guided", *TRANSFORMS, *TEXT_CHANGES, *ATTACKS]
+    assert list(SUITES) == ["original", "noise", "guided", *TRANSFORMS, *TEXT_CHANGES, *CORRUPTIONS, *ATTACKS]
     for kind in SUITES.values():
         assert kind.label
         assert kind.help.endswith(".")
@@ -210,7 +210,7 @@ def test_a_range_of_confidence_has_to_be_one(lenet, digits):
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("fog", {}, "expected one of original, noise"),
+        ("rain", {}, "expected one of original, noise"),
         ("guided", {}, "pass model"),
         ("fgsm", {}, "pass model"),
         ("noise", {"share": 2.0}, "share of Random noise must be"),
