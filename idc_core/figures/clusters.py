@@ -275,9 +275,9 @@ def choices(
             label = f"{labels[name]}, zeros {'dropped' if dropped else 'kept'}"
             symbol = _SYMBOLS[index % len(_SYMBOLS)] + ("-open" if dropped else "")
             colour = (colours.accent, colours.error, colours.ink, colours.muted)[index % 4]
-            # No line leads from the automatic choice to a number.
-            first = [choice for choice in line if choice.k is None]
-            apart = [*first, None, *(choice for choice in line if choice.k is not None)]
+            # No line leads from an automatic choice to a number, or to another index's.
+            first = [one for choice in line if choice.k is None for one in (choice, None)]
+            apart = [*first, *(choice for choice in line if choice.k is not None)]
             for column, value in ((1, _cells), (2, _covered)):
                 found_here = [None if one is None else places[id(one)] for one in apart]
                 figure.add_scatter(
@@ -327,7 +327,8 @@ def _covered(choice: ClusterChoice) -> float:
 
 
 def _spoken(choice: ClusterChoice) -> str:
-    return f"{choice.covered:,} of {choice.total:,} cells, IDC {percent(choice.score)}"
+    by = f", chosen by {choice.index}" if choice.k is None else ""
+    return f"{choice.covered:,} of {choice.total:,} cells, IDC {percent(choice.score)}{by}"
 
 
 def _decades(values: Sequence[float]) -> list[int]:

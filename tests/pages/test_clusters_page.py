@@ -169,9 +169,10 @@ class TestChoices:
     def test_table_holds_what_each_setup_measures(self, open_page):
         app = open_page("clusters", tab="cells")
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
-        assert len(table) == 16
+        assert len(table) == 20
         for k, zeros in (("automatic", "kept"), ("2", "kept"), ("5", "dropped"), ("automatic", "dropped")):
-            row = table[(table["k"] == k) & (table["zeros"] == zeros)].iloc[0]
+            said = k.replace("automatic", "automatic by silhouette")
+            row = table[(table["k"] == said) & (table["zeros"] == zeros)].iloc[0]
             setup = DEFAULT.__class__(**{**vars(DEFAULT), "k": k.replace("automatic", "auto"), "zeros": zeros})
             measured = open_view(setup).analysis
             assert (row["cells"], row["covered"]) == (measured.total, measured.covered)
@@ -182,7 +183,7 @@ class TestChoices:
         assert not app.exception
         table = next(one.value for one in app.dataframe if "mean silhouette" in one.value.columns)
         counts = table["clustering method"].value_counts().to_dict()
-        assert counts == {"k-means": 16, "Hierarchical (Ward)": 16, "Gaussian mixture": 16, "DBSCAN": 2}
+        assert counts == {"k-means": 20, "Hierarchical (Ward)": 20, "Gaussian mixture": 20, "DBSCAN": 2}
 
     def test_class_filter_counts_the_chosen_tests_only(self, open_page):
         app = open_page("clusters", tab="cells", classes=["3"])
