@@ -136,11 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
     seeds = as_seeds(test.inputs[positions]).numpy()[disagreements.seed_index]
     names = list(arguments.models)
     print(_render(names, disagreements, seeds))
-    if len(disagreements) and disagreements.seconds > 0:
-        print(
-            f"{disagreements.seconds:.2f} s, {len(disagreements) / disagreements.seconds:.0f} disagreements per second",
-            file=sys.stderr,
-        )
+    if disagreements.found and disagreements.seconds > 0:
+        rate = disagreements.found / disagreements.seconds
+        print(f"{disagreements.seconds:.2f} s, {rate:.0f} disagreements per second", file=sys.stderr)
     records = _records(names, disagreements, seeds, test, positions)
     if arguments.csv is not None:
         write_whole(arguments.csv, comma_separated(records, ["seed"]), "--csv")
@@ -262,18 +260,18 @@ def _render(names: list[str], found: Disagreements, seeds: NDArray[np.float32]) 
 
     from idc_core.generation import distances, has_majority, majority, outvoted
 
-    if not len(found):
+    if not found.found:
         return found.message
     bound = found.settings["bound"] if found.predictions.dtype.kind == "f" else None
-    away, votes = distances(found.inputs, seeds), majority(found.predictions, bound)
+    away, votes = distances(found.inputs[found.made], seeds[found.made]), majority(found.predictions, bound)
+    against = outvoted(found.predictions[found.made], bound)
     rows = [("MODEL", "OUTVOTED ON")]
-    rows += [(name, f"{number:,}") for name, number in zip(names, outvoted(found.predictions, bound), strict=True)]
-    steps = found.iterations
+    rows += [(name, f"{number:,}") for name, number in zip(names, against, strict=True)]
+    steps = found.iterations[found.made].tolist()
     facts = [
-        ("share of seeds", f"{100 * found.share:.1f} %"),
-        ("steps, median", f"{median(steps.tolist()):g}"),
-        ("disagree on the seed", f"{int((steps == 0).sum()):,}"),
-        ("with a majority", f"{int(has_majority(votes).sum()):,}"),
+        ("share of seeds that agree", f"{100 * found.share:.1f} %"),
+        ("steps, median", f"{median(steps):g}"),
+        ("with a majority", f"{int(has_majority(votes[found.made]).sum()):,}"),
         ("mean L1 distance", f"{away.diversity:.2f}"),
         ("mean L2 distance", f"{away.l2.mean():.2f}"),
         ("largest L-inf distance", f"{away.linf.max():.3f}"),

@@ -1,5 +1,6 @@
 """Class-level errors without labels (DeepInspect): which classes a network confuses, and between which it is unfair."""
 
+from idc_core.confusion.baselines import ByChance, ToldApart, by_chance, coincidence, told_apart, weight_distance
 from idc_core.confusion.bias import Triplet, average_bias, most_biased, near_cutoff, third_classes
 from idc_core.confusion.certainty import PairCounts
 from idc_core.confusion.disparity import Disparity
@@ -17,6 +18,7 @@ from idc_core.tracing.neurons import countable_layers
 
 __all__ = [
     "ActivationCounts",
+    "ByChance",
     "ClassErrors",
     "ClassTable",
     "Curve",
@@ -27,13 +29,16 @@ __all__ = [
     "Reported",
     "Shares",
     "Statistics",
+    "ToldApart",
     "Triplet",
     "Verdicts",
     "activation_probability",
     "average_bias",
     "average_disparity",
+    "by_chance",
     "class_distance",
     "class_table",
+    "coincidence",
     "collect_statistics",
     "cost_effectiveness",
     "count_again",
@@ -51,6 +56,8 @@ __all__ = [
     "parse_groups",
     "suspects",
     "third_classes",
+    "told_apart",
     "type1_confusion",
     "type2_confusion",
+    "weight_distance",
 ]

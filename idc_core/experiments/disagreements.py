@@ -18,6 +18,9 @@ from idc_core.models.weights import fingerprint
 from idc_core.store.cache import ArrayFolder, records_folder
 from idc_core.suites.suite import content_address
 
+_FORMAT = 2
+"""Goes up when what is added changes."""
+
 # The keys are those of tables and files that were written before.
 ADDITIONS = {
     "nothing": "nothing added",
@@ -66,7 +69,7 @@ def disagreement_store(
 ) -> ArrayFolder:
     """Return the folder of a run's finished networks; its name is a digest of networks, data and settings."""
     prints = tuple(fingerprint(model) for model in models)
-    about = (prints, train.fingerprint, test.fingerprint, sorted(asdict(settings).items()), epochs)
+    about = (_FORMAT, prints, train.fingerprint, test.fingerprint, sorted(asdict(settings).items()), epochs)
     return ArrayFolder(records_folder() / "finds" / content_address(*about))
 
 
@@ -107,7 +110,7 @@ def prepare_disagreements(
             models, test.inputs[places], chosen.constraint, iterations=chosen.iterations, seed=seed
         )
         votes = majority(result.predictions)
-        kept = np.flatnonzero(has_majority(votes))[: chosen.added]
+        kept = np.flatnonzero(has_majority(votes) & result.made)[: chosen.added]
         return (result.inputs[kept], votes[kept]), test.targets[places[result.seed_index[kept]]]
 
     pooled = cache(partial(search, pool))

@@ -5,6 +5,7 @@ from pkgutil import iter_modules
 
 from idc_core.generation.cell_search import Reached, noise_to_cell, reach_cell
 from idc_core.generation.constraints import CONSTRAINTS, Constraint
+from idc_core.generation.feature_ranges import FeatureRanges
 from idc_core.generation.guidance import guides, make_guidance
 from idc_core.generation.measures import Distances, distances, has_majority, majority, outvoted
 from idc_core.generation.objectives import OBJECTIVES
@@ -19,6 +20,7 @@ __all__ = [
     "Constraint",
     "Disagreements",
     "Distances",
+    "FeatureRanges",
     "Pool",
     "Reached",
     "choose_seeds",

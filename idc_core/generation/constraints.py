@@ -43,6 +43,10 @@ class Constraint(ABC):
     steers_once: ClassVar[bool] = False
     """Whether only the gradient at the seed is used, so that later steps need none."""
 
+    def take(self, seeds: object) -> Tensor:
+        """Return what a search starts from, float32 (n, ...); DataError where it is not what this changes."""
+        return as_seeds(seeds)
+
     @abstractmethod
     def start(self, seeds: Tensor) -> Tensor:
         """Return the state, (n, ...), at which the pictures are the seeds."""

@@ -12,7 +12,7 @@ from torch import nn
 from idc_core.base.progress import Progress
 from idc_core.coverage.registry import Criterion
 from idc_core.generation.ascent import Arrived, AscentSettings, JointAscent
-from idc_core.generation.constraints import Constraint, as_seeds, find_constraint
+from idc_core.generation.constraints import Constraint, find_constraint
 from idc_core.generation.measures import Answers
 
 
@@ -35,17 +35,36 @@ class Disagreements:
         return len(self.inputs)
 
     @property
+    def made(self) -> NDArray[np.bool_]:
+        """Which disagreements steps led to, bool (n,): on the other seeds the models disagree unchanged."""
+        return self.iterations > 0
+
+    @property
+    def found(self) -> int:
+        """Number of seeds that steps led from to a disagreement."""
+        return int(self.made.sum())
+
+    @property
+    def agreed(self) -> int:
+        """Number of seeds on which the models agree, so that there is something to find."""
+        return self.seeds - (len(self) - self.found)
+
+    @property
     def share(self) -> float:
-        """Share of the seeds that led to a disagreement, 0..1."""
-        return len(self) / self.seeds
+        """Share of the seeds on which the models agree that led to a disagreement, 0..1; 0 where they agree on none."""
+        return self.found / max(self.agreed, 1)
 
     @property
     def message(self) -> str:
         """The result of the search in one sentence."""
         until = "before the search was stopped" if self.stopped else f"within {self.settings['iterations']} steps"
-        if not len(self):
-            return f"No difference found: the models agree on every picture seen {until}, from {self.seeds:,} seeds."
-        return f"{len(self):,} of {self.seeds:,} seeds led to a picture on which the models disagree {until}."
+        already = len(self) - self.found
+        rest = f" They disagree on {already:,} more without any change." if already else ""
+        if not self.found:
+            said = f"No difference found: the models agree on every input seen {until}, from {self.agreed:,} seeds."
+        else:
+            said = f"{self.found:,} of {self.agreed:,} seeds led to an input on which the models disagree {until}."
+        return said + rest
 
 
 def differential_search(
@@ -67,7 +86,7 @@ def differential_search(
     models : sequence of Module
         Two or more for one task; left unchanged.
     seeds : Tensor, array or Dataset, (n, C, H, W)
-        Pictures in 0..1, rounded to 8 bits.
+        Pictures in 0..1, rounded to 8 bits; or rows (n, features) of a table, with a `FeatureRanges` as constraint.
     constraint : str or Constraint
         A name from `CONSTRAINTS`, or one with parameters of its own.
     guidance : sequence of Criterion, optional
@@ -112,7 +131,7 @@ def differential_search(
     """
     started = time.perf_counter()
     settings = AscentSettings(constraint=constraint, turn=turn, **options)
-    ascent = JointAscent(models, as_seeds(seeds), settings, guidance, batch_size)
+    ascent = JointAscent(models, find_constraint(constraint).take(seeds), settings, guidance, batch_size)
 
     def result(stopped: bool) -> Disagreements:
         return disagreements(ascent.arrived(), settings, guidance, stopped, time.perf_counter() - started)

@@ -128,10 +128,10 @@ def _of_attack(found: AttackRun, settings: _Settings) -> _Figures:
 
 def _of_search(found: Disagreements, settings: _Settings) -> _Figures:
     return {
-        "disagreements": len(found),
+        "disagreements": found.found,
         "share": found.share,
-        "steps": float(np.median(found.iterations)) if len(found) else None,
-        "seeds": found.seeds,
+        "steps": float(np.median(found.iterations[found.made])) if found.found else None,
+        "seeds": found.agreed,
     }
 
 

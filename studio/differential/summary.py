@@ -26,22 +26,20 @@ from studio.widgets import cell_search, layout
 def sentence(result: SearchResult) -> str:
     """Put the finding into words."""
     finds, names = result.disagreements, layout.names(result.labels)
-    between = f"Between {literal(names)}{_soon(finds.iterations)}."
-    if not len(finds):
+    between = f"Between {literal(names)}{_soon(finds.iterations[finds.made])}."
+    already = len(finds) - finds.found
+    rest = f" They disagree on {plural(already, 'more seed')} without any change." if already else ""
+    if not finds.found:
         between += " This does not prove that they always agree. Try another constraint, more seeds or larger steps."
-        return layout.lead(_found(result), between)
-    text = f"{layout.lead(_found(result), between)} "
-    already = int((finds.iterations == 0).sum())
-    if already:
-        text += f"They disagree on {plural(already, 'seed')} without any change. "
-    return text + _votes_sentence(result)
+        return layout.lead(_found(result), between) + rest
+    return f"{layout.lead(_found(result), between)}{rest} {_votes_sentence(result)}"
 
 
 def _found(result: SearchResult) -> layout.Headline:
     """Say how many seeds lead to a disagreement."""
     finds = result.disagreements
     steps = plural(finds.settings["iterations"], "step")
-    return layout.counted(f"Disagreements within {steps}", len(finds), finds.seeds, "seed")
+    return layout.counted(f"Disagreements within {steps}", finds.found, finds.agreed, "seed")
 
 
 def _soon(iterations: NDArray[np.int64]) -> str:
@@ -59,9 +57,10 @@ def _votes_sentence(result: SearchResult) -> str:
 
     if len(result.labels) < 3:
         return "At least one of the two models is wrong on each; two models have no majority."
-    against = outvoted(result.disagreements.predictions, result.bound)
+    made = result.disagreements.made
+    against = outvoted(result.disagreements.predictions[made], result.bound)
     counts = [f"{label} on {number}" for label, number in zip(result.labels, against, strict=True)]
-    without = int((~result.voted).sum())
+    without = int((~result.voted[made]).sum())
     text = f"Outvoted by the others: {layout.names(counts)}"
     return f"{text}; {without} have no majority." if without else f"{text}."
 
@@ -76,19 +75,19 @@ def draw_steps(view: View, result: SearchResult, settings: SearchSettings) -> No
 def _draw_steps(view: View, result: SearchResult, key: str) -> None:
     """Draw the share of the seeds that lead to a disagreement by the number of steps."""
     finds = result.disagreements
-    steps = finds.settings["iterations"]
+    if not finds.agreed:
+        st.caption("The models agree on no seed: nothing was searched.")
+        return
+    steps, taken = finds.settings["iterations"], np.sort(finds.iterations[finds.made])
     title = _found(result)
     layout.chart(
         view,
         key,
-        lambda dark, log: disagreements_by_step(
-            finds.iterations, finds.seeds, steps, title, logarithmic=log, dark=dark
-        ),
+        lambda dark, log: disagreements_by_step(taken, finds.agreed, steps, title, logarithmic=log, dark=dark),
         alt=title,
-        read="At 0 steps the models disagree on the seed itself. If the curve is level at its end, more steps add "
-        "little.",
+        read="Of the seeds on which the models agree. If the curve is level at its end, more steps add little.",
         depends=result.key,
-        table=pd.DataFrame({"steps": np.sort(finds.iterations), "disagreements": np.arange(1, len(finds) + 1)}),
+        table=pd.DataFrame({"steps": taken, "disagreements": np.arange(1, len(taken) + 1)}),
         scale="linear",
     )
 
@@ -106,7 +105,7 @@ def _compare_setups(view: View, settings: SearchSettings, here: View, there: Vie
     """Say on which setup more seeds lead to a disagreement."""
     results = [_other(view, settings, side) for side in (here, there)]
     shares = [
-        f"{percent(result.disagreements.share)} of {plural(result.disagreements.seeds, 'seed')}"
+        f"{percent(result.disagreements.share)} of {plural(result.disagreements.agreed, 'seed')}"
         for result in results
         if result
     ]
@@ -160,7 +159,7 @@ def draw_one_model(view: View, name: str, finding: DeltaGenerator) -> None:
 def explain(view: View, result: SearchResult) -> None:
     """Say how disagreements were found."""
     finds = result.disagreements
-    rate = f", {len(finds) / finds.seconds:.0f} disagreements per second" if finds.seconds > 0 else ""
+    rate = f", {finds.found / finds.seconds:.0f} disagreements per second" if finds.seconds > 0 else ""
     layout.computed(
         view,
         "All seeds advance together. Each step follows the gradient of the objective: the models that keep the seed's "
@@ -173,10 +172,12 @@ def explain(view: View, result: SearchResult) -> None:
 
 def _diversity(view: View, result: SearchResult) -> str:
     """Say how far disagreements are from their seeds."""
-    if not len(result.disagreements):
+    finds = result.disagreements
+    if not finds.found:
         return ""
-    per_value = 255 * result.distances.diversity / view.test.inputs[0].size
+    diversity = float(result.distances.l1[finds.made].mean())
+    per_value = 255 * diversity / view.test.inputs[0].size
     return (
-        f"Diversity, the mean L1 distance of a disagreement to its seed, is {result.distances.diversity:.4g} "
+        f"Diversity, the mean L1 distance of a disagreement to its seed, is {diversity:.4g} "
         f"({per_value:.3g} grey levels per value). "
     )

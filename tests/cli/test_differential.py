@@ -41,7 +41,9 @@ def test_text_and_files_say_what_the_engine_finds(capsys, tmp_path):
     tests = load_dataset("digits", "test")
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert [int(row["seed"]) for row in rows] == found["seed_ids"].tolist()
-    assert out.startswith(f"{len(rows)} of 12 seeds led to a picture on which the models disagree within 15 steps.")
+    made = sum(int(row["steps"]) > 0 for row in rows)
+    agreed = 12 - (len(rows) - made)
+    assert out.startswith(f"{made} of {agreed} seeds led to an input on which the models disagree within 15 steps.")
     assert np.abs(found["inputs"] - found["seeds"]).max() <= 0.2 + 1e-6
     with torch.no_grad():
         answers = [load_model(name)(torch.tensor(found["inputs"])).argmax(1).tolist() for name in names]
@@ -115,7 +117,7 @@ def test_models_that_agree_everywhere_are_told_so(capsys, tmp_path):
         capsys, *FEW, "--models", "lenet5-digits", f"lenet5-digits={copy}", "--csv", tmp_path / "none.csv"
     )
     assert status == 0
-    assert out.startswith("No difference found: the models agree on every picture seen within 15 steps, from 12 seeds.")
+    assert out.startswith("No difference found: the models agree on every input seen within 15 steps, from 12 seeds.")
     assert (tmp_path / "none.csv").read_text() == "seed\n"
 
 

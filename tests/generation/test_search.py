@@ -192,6 +192,25 @@ def test_models_that_agree_everywhere(seeds):
     assert found.message.startswith("No difference found")
 
 
+def test_seeds_on_which_models_differ_already_do_not_count_as_found(models, seeds):
+    pictures = some_pictures(2000)
+    with torch.no_grad():
+        answers = torch.stack([model(pictures).argmax(1) for model in models], 1)
+    apart = pictures[(answers != answers[:, :1]).any(1)][:5].numpy()
+    mixed = differential_search(models, np.concatenate([apart, seeds]), "linf", iterations=3)
+    taken = dict(zip(mixed.seed_index.tolist(), mixed.iterations.tolist(), strict=True))
+    made = sum(taken.get(seed, 0) > 0 for seed in range(29))
+    assert (mixed.found, mixed.agreed, len(mixed)) == (made, 24, made + 5)
+    assert mixed.share == made / 24
+    assert mixed.message == (
+        f"{made} of 24 seeds led to an input on which the models disagree within 3 steps. They disagree on 5 more "
+        "without any change."
+    )
+    alone = differential_search(models, apart, "linf", iterations=3)
+    assert (alone.found, alone.agreed, alone.share) == (0, 0, 0)
+    assert alone.message.startswith("No difference found")
+
+
 def test_seeds_that_differ_already_take_no_step(models, seeds):
     found = differential_search(models, seeds, iterations=0)
     assert len(found) == 0

@@ -67,10 +67,14 @@ def test_opens_on_the_disagreements_of_three_networks_as_the_engine_finds_them(o
     votes = majority(found.predictions)
     assert table["majority"].tolist() == [shown._NONE if one < 0 else names[one] for one in votes]
     steps = found.settings["iterations"]
-    assert f"**Disagreements within {steps} steps: {len(found)} of 50 seeds" in app.markdown[0].value
-    assert f"{(votes < 0).sum()} have no majority" in app.markdown[0].value
+    made = found.iterations > 0
+    assert 0 < made.sum() < len(found)
+    assert f"**Disagreements within {steps} steps: {made.sum()} of {50 - (~made).sum()} seeds" in app.markdown[0].value
+    assert "They disagree on 1 more seed without any change." in app.markdown[0].value
+    assert f"{(votes[made] < 0).sum()} have no majority" in app.markdown[0].value
     progress = open_page("differential", tab="steps")
-    assert figure(progress)["data"][0]["customdata"][-1] == len(found)
+    assert figure(progress)["data"][0]["customdata"][0] == 0
+    assert figure(progress)["data"][0]["customdata"][-1] == made.sum()
 
 
 def test_choices_are_in_the_address_and_reach_the_search(open_page, view):
@@ -282,8 +286,8 @@ def test_a_long_search_waits_for_a_click_and_is_found_again(open_page):
     assert "This search waits for a click" in app.markdown[0].value
     assert not app.dataframe
     app.button(key="search-start").click().run()
-    assert "of 70 seeds" in app.markdown[0].value
-    assert "of 70 seeds" in open_page("differential", **settings).markdown[0].value
+    assert "69 of 69 seeds" in app.markdown[0].value
+    assert "69 of 69 seeds" in open_page("differential", **settings).markdown[0].value
     app.number_input(key="count").set_value(80).run()
     assert "This search waits for a click" in app.markdown[0].value
 

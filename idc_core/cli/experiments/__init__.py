@@ -1,6 +1,17 @@
 """The experiments of the command line: a module for experiments that are read together; `EXPERIMENTS` lists all."""
 
-from idc_core.cli.experiments import faithfulness, filling, neurons, retraining, stopping, suites, worth
+from idc_core.cli.experiments import (
+    class_errors,
+    deepxplore,
+    faithfulness,
+    filling,
+    neurons,
+    retraining,
+    stopping,
+    suites,
+    unit_changes,
+    worth,
+)
 from idc_core.cli.experiments.base import Experiment, Record
 
 __all__ = ["EXPERIMENTS", "Experiment", "Record"]
@@ -13,6 +24,9 @@ _LISTS = (
     faithfulness.EXPERIMENTS,
     filling.EXPERIMENTS,
     worth.EXPERIMENTS,
+    deepxplore.EXPERIMENTS,
+    class_errors.EXPERIMENTS,
+    unit_changes.EXPERIMENTS,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for listed in _LISTS for experiment in listed}

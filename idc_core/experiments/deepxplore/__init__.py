@@ -1,0 +1,1 @@
+"""DeepXplore's tables by its protocol, each figure beside the published one."""
