@@ -9,7 +9,7 @@ from textwrap import fill
 from idc_core.base.files import SHIPPED, write_whole
 from idc_core.store.cache import Record
 from idc_core.worth import telling
-from idc_core.worth.pooling import correlated, selected, yardsticks_of
+from idc_core.worth.pooling import RETRAINED, correlated, selected, yardsticks_of
 from idc_core.worth.published import published
 
 _RESULT = """\
@@ -38,6 +38,8 @@ over all rankings of a table (bold: below 0.05). A12 is the probability that a s
 one. Networks on the same data share their tests, so that {networks} networks tell less than as many data sets
 would.
 
+{retrained}
+
 {sections}
 
 What differs from the literature: a mutant is killed class by class (DeepMutation); a kind of mistake is a pair of a
@@ -47,6 +49,18 @@ such tests that look alike to another network (networks with fewer than three ar
 2023) is of the first 64 principal components of the inputs, not of features of a network trained on ImageNet. The
 cluster-based coverage of a suite counts the clusters that the whole pool makes.
 """
+
+_NOT_MADE_ANEW = (
+    "**What to keep in mind**: mutants after training are small changes of weights, killed by tests near the borders of "
+    "classes, which is what uncertainty looks for; and mistakes are by definition where a network is unsure more often. "
+    "Mutants that are trained anew with a fault are closer to real faults: `--retrain` makes them, in hours, and they "
+    "are not in these tables."
+)
+
+_MADE_ANEW = (
+    "**What to keep in mind**: mutants that are trained anew with a fault (DeepCrime) are closer to real faults than small "
+    "changes of weights, which are killed by tests near the borders of classes, where uncertainty looks."
+)
 
 _BENCH = """\
 # A bench for criteria
@@ -74,6 +88,7 @@ def result_document(records: Mapping[str, Record]) -> str:
         tests=f"{max(record['tests'] for record in records.values()):,}",
         train=f"{max(record['train'] for record in records.values()):,}",
         networks=len(records),
+        retrained=_MADE_ANEW if RETRAINED in names else _NOT_MADE_ANEW,
         sections="\n".join([*sections, *_networks(records)]).strip(),
     )
     return _wrapped(text.rstrip()) + "\n"

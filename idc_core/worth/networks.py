@@ -20,6 +20,7 @@ from idc_core.tracing.trace import collect
 from idc_core.worth.faults import distinct_faults
 from idc_core.worth.measuring import kinds_of_mistakes, rank_by_rivals, rank_pool
 from idc_core.worth.mutants import mutants_after_training
+from idc_core.worth.pooling import RETRAINED
 from idc_core.worth.retrained import retrained_mutants
 from idc_core.worth.study import StudySettings, study
 from idc_core.worth.yardstick import Yardstick
@@ -30,10 +31,6 @@ FORMAT = 1
 
 _TESTS_OF_A_FAULT, _FEWEST_FAULTS = 2, 3
 """Misclassified tests that make a distinct fault: a pool is a sample; and faults below which a network is left out."""
-
-
-RETRAINED = "retrained mutants"
-"""The yardstick that takes hours, made only where it is asked for."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: st
 def _beside(row: SelectedRow) -> str:
     certain = "" if row.more.is_certain else ", which does not stand out"
     return (
-        f"{label(row.ranking)} differs most, with {percent(row.found)} beside {percent(row.random)}, a difference in "
+        f"{label(row.ranking)} finds most of them, {percent(row.found)} beside {percent(row.random)}, a difference in "
         f"points of {points(row.more)}{certain}"
     )
 

@@ -1,5 +1,6 @@
 """The bench: a criterion from a file beside kept records, its laws, its card, and the documents made of records."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,8 +9,12 @@ import pytest
 
 from idc_core.cli import main
 from idc_core.coverage import CRITERIA
+from idc_core.datasets import load_dataset
 from idc_core.errors import DataError, SettingError, SetupError
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.models import load_model
 from idc_core.opening.criterion_file import open_criterion
+from idc_core.tracing.trace import collect
 from idc_core.work import Source
 from idc_core.work.local import ByBlocks
 from idc_core.work.worth import study_networks
@@ -21,7 +26,9 @@ from idc_core.worth.networks import PoolSettings, study_network
 from idc_core.worth.published import joined, publish, published
 from idc_core.worth.study import StudySettings
 
-TOY = Path(__file__).resolve().parents[1] / "registries" / "toys" / "criterion.py"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "docs" / "examples" / "criteria").glob("*.py"))
+TOY = ROOT / "tests" / "registries" / "toys" / "criterion.py"
 SMALL = ("--limit", "120", "--limit-train", "200")
 NETWORK = "lenet1-digits"
 
@@ -153,7 +160,7 @@ def test_documents_say_that_few_networks_are_too_few(record):
 
 
 def test_the_documents_are_those_of_the_kept_records():
-    records, docs = published(), Path(__file__).resolve().parents[2] / "docs"
+    records, docs = published(), ROOT / "docs"
     assert records
     assert (docs / "results" / "worth.md").read_text() == result_document(records)
     assert (docs / "BENCHMARK.md").read_text() == bench_document(records)
@@ -171,3 +178,54 @@ def test_the_experiment_has_a_row_a_yardstick_budget_and_ranking(record):
     assert row["found"] == held["rankings"]["nc"]["found"][2]
     assert row["more"] == pytest.approx(row["found"] - held["random"][2][0])
     assert np.isfinite(row["p_holm"])
+
+
+@pytest.mark.slow
+def test_the_experiment_prints_and_writes_its_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    monkeypatch.setattr(networks, "YARDSTICKS", {"kinds of mistakes": networks.YARDSTICKS["kinds of mistakes"]})
+    file = tmp_path / "worth.csv"
+    arguments = ["experiment", "worth", "--models", NETWORK, "--limit", "300", "--limit-train", "200"]
+    assert main([*arguments, "--out", str(file)]) == 0
+    told = capsys.readouterr().out
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert {row["budget"] for row in rows} == {"1 %", "3 %", "5 %"}
+    assert set(CRITERIA) | {"deepgini", "margin", "lsa", "diversity"} <= {row["ranking"] for row in rows}
+    assert len(told.splitlines()) == len(rows) + 3
+    assert main([*arguments, "--engine", "local"]) == 0
+    assert capsys.readouterr().out.splitlines() == told.splitlines()[:-2]
+
+
+def test_engines_and_published_rows_are_for_worth_alone(capsys):
+    assert main(["experiment", "rq2", "--publish"]) == 2
+    assert "are for worth" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "docs" / "examples" / "criteria").glob("*.py")), ids=lambda file: file.stem
+)
+def test_criteria_of_the_examples_keep_the_laws(file):
+    name, _ = open_criterion(file)
+    try:
+        assert [law for law in check_laws(name) if law.kept is False] == []
+    finally:
+        del CRITERIA[name]
+
+
+@pytest.mark.slow
+def test_a_path_holds_the_fewest_neurons_that_carry_the_relevance():
+    name, _ = open_criterion(ROOT / "docs" / "examples" / "criteria" / "npc.py")
+    try:
+        model, tests = load_model("lenet4-digits"), load_dataset("digits", "test", 12)
+        paths, predicted, _ = CRITERIA[name](model, model.card.layers)._critical(tests, None)
+        traces = collect(model, tests, model.card.layers, RelevanceSettings("epsilon"))
+        assert predicted.tolist() == traces.predictions.tolist()
+        for layer, path in zip(model.card.layers, paths, strict=True):
+            for relevance, mine in zip(np.maximum(traces.relevance[layer], 0).astype(float), path, strict=True):
+                chosen = []
+                while sum(relevance[chosen]) < 0.7 * relevance.sum() - 1e-12:
+                    chosen.append(max(set(range(len(relevance))) - set(chosen), key=lambda one: relevance[one]))
+                assert np.flatnonzero(mine).tolist() == sorted(chosen)
+    finally:
+        del CRITERIA[name]
