@@ -51,15 +51,15 @@ cluster-based coverage of a suite counts the clusters that the whole pool makes.
 """
 
 _NOT_MADE_ANEW = (
-    "**What to keep in mind**: mutants after training are small changes of weights, killed by tests near the borders of "
-    "classes, which is what uncertainty looks for; and mistakes are by definition where a network is unsure more often. "
-    "Mutants that are trained anew with a fault are closer to real faults: `--retrain` makes them, in hours, and they "
-    "are not in these tables."
+    "**What to keep in mind**: mutants after training are small changes of weights, killed by tests near the borders "
+    "of classes, which is what uncertainty looks for; and where a network is mistaken it is mostly unsure. Mutants "
+    "that are trained anew with a fault are closer to real faults: `--retrain` makes them, in hours, and they are not "
+    "in these tables."
 )
 
 _MADE_ANEW = (
-    "**What to keep in mind**: mutants that are trained anew with a fault (DeepCrime) are closer to real faults than small "
-    "changes of weights, which are killed by tests near the borders of classes, where uncertainty looks."
+    "**What to keep in mind**: mutants that are trained anew with a fault (DeepCrime) are closer to real faults than "
+    "small changes of weights, which are killed by tests near the borders of classes, where uncertainty looks."
 )
 
 _BENCH = """\
