@@ -54,6 +54,15 @@ def test_last_layer_weights_give_the_published_counts_of_mode(reference_folder, 
         assert (biased.at_share.true_positives, biased.at_share.false_positives) == (12, 20)
 
 
+def test_labels_that_coincide_tell_coco_confusion_better_than_activations(reference_folder):
+    with np.load(reference_folder / "deepinspect" / "coco.npz", allow_pickle=False) as file:
+        together, distance, truth = coincidence(file["true_multi_hot"]), file["napvd"], file["type2_pair"]
+    (row,) = rivals("confusion", together, {"distance": distance})[:1]
+    assert row.spearman == pytest.approx(-0.621, abs=1e-3)  # printed is +0.96
+    rows = rivals("confusion", truth, {"distance": distance, "coincidence": 1 - together})
+    assert [(one.method, round(one.spearman, 2)) for one in rows[:2]] == [("distance", -0.55), ("coincidence", -0.74)]
+
+
 def test_random_pairs_are_those_of_all_draws():
     chosen = list(combinations(range(7), 3))
     counts = [sum(pair < 4 for pair in draw) for draw in chosen]
