@@ -72,15 +72,10 @@ class PairedDifferences:
         ratio = np.divide(mean, spread, out=nothing, where=spread > 1e-12 * np.maximum(1, np.abs(mean)))
         return np.asarray(ratio * (1 - 3 / (4 * (count - 1) - 1)))
 
-    @cached_property
+    @property
     def within(self) -> Floats:
-        """The smallest margin within which a column is equivalent to none at 5 %, by itself, (k,).
-
-        It is the farther end of the 90 % interval. D. J. Schuirmann, "A Comparison of the Two One-Sided Tests
-        Procedure", Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987.
-        """
-        farther = np.abs(self.values.mean(axis=0)) + self._beyond(1 - CONFIDENCE) * standard_error(self.values)
-        return np.asarray(farther)
+        """The smallest margin within which each column is equivalent to none, (k,), as `equivalent_within` says."""
+        return equivalent_within(self.values)
 
     @cached_property
     def p_equivalent(self) -> Floats:
@@ -105,13 +100,19 @@ class PairedDifferences:
             return f"{'little ' if little else ''}{'more' if mean > 0 else 'less'}"
         return "none" if little else "open"
 
-    def _beyond(self, level: float) -> float:
-        """Return what Student's t exceeds with a probability; NaN below two pairs."""
-        if len(self.values) < 2:
-            return np.nan
-        from scipy.stats import t
 
-        return float(t.isf(level, len(self.values) - 1))
+def equivalent_within(values: Floats) -> Floats:
+    """Return the smallest margin within which each column (n, columns) is equivalent to none at 5 %, (columns,).
+
+    It is the farther end of the 90 % interval, of each column by itself; NaN below two pairs. D. J. Schuirmann, "A
+    Comparison of the Two One-Sided Tests Procedure", Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987.
+    """
+    if len(values) < 2:
+        return np.full(values.shape[1], np.nan)
+    from scipy.stats import t
+
+    beyond = t.isf(1 - CONFIDENCE, len(values) - 1)
+    return np.asarray(np.abs(values.mean(axis=0)) + beyond * standard_error(values))
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:

@@ -211,4 +211,4 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     ),
     "rq6": (Claim("Inputs that raise IDC help more than random perturbed ones", "points of accuracy", 1, _gain),),
 }
-"""The claims of each experiment; margins were settled before the trainings were compared."""
+"""The claims of each experiment; docs/RESULTS.md says how the margins were settled."""

@@ -52,9 +52,10 @@ def rq2(
 
     One row per suite and m: means over the seeds, and their standard deviation (None for one seed). "idc" is of the
     suite with the original tests, "alone" without them, "added" the cells that the original tests do not reach.
-    "seeds_won" of U_O+DI counts the seeds with which it covers more than U_O+S. "U_O+train" adds as many training
-    inputs, where there are enough. The last suites, as "U_O+5S", hold the copies of all seeds at once. `share` is that
-    of the pixels that get noise, or of the words that are changed; a layer with fewer than m neurons takes all.
+    "seeds_won" of U_O+DI counts the seeds with which it covers more than U_O+S; "automatic_m" is that of `automatic_m`.
+    "U_O+train" adds as many training inputs, where there are enough. The last suites, as "U_O+5S", hold the copies of
+    all seeds at once. `share` is that of the pixels that get noise, or of the words that are changed; a layer with
+    fewer than m neurons takes all.
     """
     listed, tests, kinds = check_seeds(seeds), len(scores.test), _kinds(scores, share)
     copies = scores.protocol.copies
@@ -72,8 +73,18 @@ def rq2(
         for m in ms:
             used, row = _cells_row(records, scores.layer, m)
             won = _won(read["U_O+S"], records, scores.layer, used) if name == "U_O+DI" else None
-            rows.append({"suite": name, "m": m, "used": used} | row | {"seeds_won": won})
+            automatic = automatic_m([one[1] for one in records[0]["cells"][scores.layer]], tests)
+            rows.append({"suite": name, "m": m, "used": used} | row | {"seeds_won": won, "automatic_m": automatic})
     return rows
+
+
+def automatic_m(totals: Sequence[int], tests: int) -> int:
+    """Return the largest number of important neurons whose cells the tests could all reach, at least 1.
+
+    `totals` are the cells of 1, 2 and more important neurons. With more neurons coverage is bounded by the number of
+    tests, not by what they are like. The paper chooses m by hand.
+    """
+    return max(1, sum(total <= tests for total in totals))
 
 
 def _won(random: Sequence[Record], guided: Sequence[Record], layer: str, used: int) -> int:

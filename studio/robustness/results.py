@@ -12,7 +12,7 @@ import streamlit as st
 
 from idc_core.base.files import COMMAND
 from idc_core.evidence.finding import Finding
-from idc_core.evidence.paired import CONFIDENCE
+from idc_core.evidence.paired import CONFIDENCE, equivalent_within
 from idc_core.experiments.retraining import usual_recipe
 from idc_core.experiments.retraining_results import Difference, RetrainedNetwork
 from idc_core.experiments.rq6 import ADDITIONS, MOST_ATTACKED, NONE, RAISING, RANDOM, TESTS, RQ6Settings
@@ -35,6 +35,9 @@ _SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
 
 _PAIRS = ((RAISING, RANDOM), (RAISING, NONE), (RANDOM, NONE))
+
+_APART = "as good as random within"
+"""Heading of the smallest margin within which the chosen inputs are certainly as good as random ones."""
 
 
 def _amount(run: RQ6Run, value: float) -> str:
@@ -166,7 +169,8 @@ def _draw_intervals(run: RQ6Run) -> None:
         alt=title,
         read=f"Each mark is a mean paired difference of two additions: inputs {_which(run)}, as many random perturbed "
         f"inputs, or nothing. Line: its {100 * CONFIDENCE:.0f} % confidence interval (Student's t), corrected for the "
-        "number of test sets (Holm). Intervals that exclude 0 are significant, in the table marked by *.",
+        "number of test sets (Holm). Intervals that exclude 0 are significant, in the table marked by *; its last "
+        "column is the smallest margin within which raising IDC and random are equivalent (two one-sided tests, 5 %).",
         depends=(run.path.name, run.seeds, tuple(result.networks)),
         table=pd.DataFrame(result.rows()),
     )
@@ -194,6 +198,8 @@ def _tables(run: RQ6Run) -> tuple[pd.DataFrame, pd.DataFrame]:
             around = f" ({signed(low, how)} to {signed(high, how)})" if np.isfinite(low) else ""
             text = f"{signed(value, how)}{around}{' *' if pair.exceeds[column] else ''}" if np.isfinite(value) else ""
             row[f"{_short(run)[first]} \u2212 {_short(run)[other]}"] = text
+        apart = factor * equivalent_within(result.difference(RAISING, RANDOM).values)[column]
+        row[_APART] = f"{apart:.{places}f}" if np.isfinite(apart) else ""
         differences.append(row)
     return pd.DataFrame(rows), pd.DataFrame(differences)
 

@@ -9,7 +9,7 @@ from idc_core.cli.experiment import _PROTOCOLS
 from idc_core.coverage import CRITERIA, IDC
 from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec
 from idc_core.experiments.protocol import PAPER, PROGRAM, PROTOCOLS, STUDIO
-from idc_core.experiments.suites import averaged, noisy, rq2, rq4
+from idc_core.experiments.suites import automatic_m, averaged, noisy, rq2, rq4
 from idc_core.experiments.unclipped import unclipped
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.perturbation import attack, guided_noise
@@ -104,6 +104,11 @@ def test_a_program_has_ten_copies_of_a_test_and_other_noise_in_every_seed(digits
     rows = rq2(scores, 2, (4,), 0.1)
     assert [(spec.seed, spec.copies) for spec in asked if spec.kind == "noise"] == [(0, 3), (3, 3)]
     assert {row["suite"] for row in rows} == {"U_O", "U_O+S", "U_O+DI", "U_O+train"}
+
+
+def test_the_automatic_m_is_the_last_that_the_tests_could_cover():
+    totals = [2, 8, 16, 64, 128]
+    assert [automatic_m(totals, tests) for tests in (1, 2, 15, 16, 127, 10**6)] == [1, 1, 2, 3, 4, 5]
 
 
 def test_parts_are_averaged_number_by_number():

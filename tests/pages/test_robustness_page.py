@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from idc_core.datasets import load_dataset
+from idc_core.evidence.paired import equivalent_within
 from idc_core.experiments.retraining_results import Difference
 from idc_core.experiments.rq6 import ADDITIONS, TESTS, prepare_rq6, usual
 from studio.jobs.jobs import _State
@@ -179,6 +180,9 @@ def test_what_was_retrained_is_shown_at_once_in_every_tab(open_page, reference):
     assert not any(one.key in ("retraining-stop", "retraining-continue") for one in app.button)
     starred = [value.endswith("*") for value in app.dataframe[0].value["raising IDC \u2212 nothing added"]]
     assert starred == pair.exceeds.tolist()
+    apart = 100 * equivalent_within(expected.difference("raising", "random").values)
+    told = app.dataframe[0].value["as good as random within"]
+    assert list(told) == [f"{value:.1f}" for value in apart]
     assert len(app.get("plotly_chart")) == 1
     app = open_page("robustness", tab="added", **QUICK)
     sheets = [image for element in app.get("image") for image in element.proto.imgs]
