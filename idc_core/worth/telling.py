@@ -91,20 +91,26 @@ def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: st
     """
     yardstick = yardstick or headline(records)
     rows = {row.ranking: row for row in selected(records, yardstick, -1)}
-    criteria = [row for row in rows.values() if is_criterion(row.ranking)]
+    networks = max(row.more.networks for row in rows.values())
+    criteria = [row for row in rows.values() if is_criterion(row.ranking) and row.more.networks == networks]
     better = [row for row in criteria if row.more.is_certain and row.more.value > 0]
     found = correlated(records, yardstick)
-    networks = max(row.more.networks for row in rows.values())
     few = "" if networks >= ENOUGH else f" (too few for a headline, which takes {ENOUGH})"
     over = f"over {networks} networks{few}"
     return [
         f"Tests that add most coverage find more {yardstick} than as many random ones by {len(better)} of "
         f"{len(criteria)} criteria, {over}: {_beside(criteria[0])}.",
         *([f"{_of(rows[ranking])}, and {_of(rows[BEHIND])}."] if {ranking, BEHIND} <= rows.keys() else []),
-        f"Over random suites of one size, which hardly differ in coverage, {label(ranking)} goes with the share found "
-        f"by {rho(found['equal'].get(ranking))}; over suites that are made to differ by "
-        f"{rho(found['stretched'].get(ranking))}.",
+        f"Over random suites of one size, whose {label(ranking)} differs by at most {_apart(records, ranking, 'equal')}, "
+        f"it goes with the share found by {rho(found['equal'].get(ranking))}; over suites that are made to differ, by "
+        f"{_apart(records, ranking, 'stretched')}, by {rho(found['stretched'].get(ranking))}.",
     ]
+
+
+def _apart(records: Mapping[str, Record], ranking: str, design: str) -> str:
+    """Say by how many points scores of suites differ at most, the mean over the networks."""
+    ends = [record["ranges"][ranking][design] for record in records.values() if ranking in record["ranges"]]
+    return f"{100 * sum(high - low for low, high in ends) / max(len(ends), 1):.1f} points"
 
 
 def _beside(row: SelectedRow) -> str:
