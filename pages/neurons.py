@@ -27,6 +27,7 @@ PAGE = PageEntry(
         "card-shown": "cards",
         "card-by": "cards",
         "card-order": "cards",
+        "card-class": "cards",
         "card-part": "cards",
         "card-page": "cards",
         "ranked-beside": "ranking",
@@ -45,7 +46,7 @@ _first = ranking_charts.choose_first(_view, _found)
 tabs.draw(
     "neurons",
     {
-        "cards": partial(cards.draw, _view, _first),
+        "cards": partial(cards.draw, _view, _found, _first),
         "ranking": partial(ranking_charts.draw_ranking, _view, _found, _first),
         "neuron": partial(neuron.draw, _view, _first),
         "decide": partial(trials.draw, _view, _first),

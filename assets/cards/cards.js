@@ -7,7 +7,7 @@ const drawn = new WeakMap();
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".cards");
   const status = parentElement.querySelector(".status");
-  const content = JSON.stringify([data.cards, data.saved]);
+  const content = JSON.stringify([data.cards, data.saved, data.told]);
   if (drawn.get(root) !== content) {
     root.replaceChildren(...data.cards.map((card) => draw(card, data, status)));
     drawn.set(root, content);
@@ -16,7 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.classList.toggle("selected", Number(tile.dataset.test) === data.selected);
   }
   const choose = (event) => {
-    const part = event.target.closest?.("[data-test], [data-neuron], [data-clusters]");
+    const part = event.target.closest?.("[data-test], [data-neuron], [data-clusters], [data-story]");
     if (!part || (event.key && event.key !== "Enter" && event.key !== " ")) return;
     event.preventDefault();
     const [kind, value] = Object.entries(part.dataset)[0];
@@ -32,13 +32,15 @@ function draw(card, data, status) {
   box.setAttribute("role", "listitem");
   box.innerHTML = card.picture;
   if (!data.saved) return box;
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "PNG";
-  button.title = "Save the card as a picture";
-  button.setAttribute("aria-label", `PNG: save the card of neuron ${card.neuron}`);
-  button.onclick = async (event) => {
-    event.stopPropagation();
+  const row = document.createElement("div");
+  row.className = "row";
+  if (data.told) {
+    const add = button("Add to story", `the card of neuron ${card.neuron}`);
+    add.dataset.story = card.neuron;
+    row.append(add);
+  }
+  const save = button("PNG", `save the card of neuron ${card.neuron} as a picture`);
+  save.onclick = async () => {
     status.textContent = "";
     try {
       download(await rastered(box.querySelector("svg"), data), `${data.saved.replace("{}", card.neuron)}.png`);
@@ -46,8 +48,18 @@ function draw(card, data, status) {
       status.textContent = `Could not be saved: ${error.message}`;
     }
   };
-  box.append(button);
+  row.append(save);
+  box.append(row);
   return box;
+}
+
+function button(text, does) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = text;
+  made.title = `${text}: ${does}`;
+  made.setAttribute("aria-label", made.title);
+  return made;
 }
 
 async function rastered(drawing, { ground, origin }) {

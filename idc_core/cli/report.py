@@ -58,8 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     from idc_core.models import MODELS
     from idc_core.report.making import command_of
     from idc_core.report.material import check_classes, gather
+    from idc_core.report.neuron_cards import best_hypotheses
     from idc_core.report.remarks import notes_on
     from idc_core.report.writing import make_files
+    from idc_core.runs import find_runs
     from idc_core.store.notes import kept_notes
 
     open_executor, own = executor_of(arguments), MODELS[arguments.model].dataset
@@ -75,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             date=datetime.now(UTC).date().isoformat(),
             command=command_of(arguments.words, arguments.setup),
             notes=notes_on(kept_notes(), model.card.name, test.name, layer),
+            hypotheses=best_hypotheses(material, find_runs("inspections", model.card.name), model.card.fingerprint),
             on_progress=progress,
         )
     write_whole(arguments.out, files.page, "--out")

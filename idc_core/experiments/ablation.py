@@ -167,6 +167,17 @@ class SilencedClasses:
         """What silencing changes, (m, groups)."""
         return self.after - self.before
 
+    def without(self, neuron: int) -> SilencedClasses:
+        """Return those of the other neurons."""
+        others = self.neurons != neuron
+        return SilencedClasses(self.neurons[others], self.before, self.after[others])
+
+    @property
+    def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Range of 95 % of the neurons' changes, lowest and highest (groups,)."""
+        low, high = np.quantile(self.change, [0.025, 0.975], axis=0)
+        return low, high
+
 
 def silence_each(
     model: nn.Module,

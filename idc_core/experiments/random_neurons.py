@@ -49,6 +49,12 @@ def shuffled_others(important: NDArray[np.int64], neurons: int, seed: int) -> ND
     return np.random.default_rng(seed).permutation(others)
 
 
+def some_neurons(neurons: int, count: int, seed: int = 0) -> NDArray[np.int64]:
+    """Return neurons of a layer drawn at random, ascending, int64 (k,); all of them where there are no more."""
+    drawn = shuffled_others(np.zeros(0, np.int64), neurons, seed)[:count]
+    return np.sort(drawn)
+
+
 def distinct_draws(
     important: NDArray[np.int64], neurons: int, count: int, seeds: tuple[int, ...]
 ) -> dict[int, NDArray[np.int64]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from idc_core.figures.card_parts import Activations, Card, Classes, Tiles
 from idc_core.figures.clusters import bin_edges, bin_shares
 from idc_core.figures.input_images import pictures, png
 from idc_core.figures.palette import SCHEMES, Palette, palette
@@ -29,69 +30,14 @@ _BELOW = 6
 _ROWS, _SMALL_ROWS = (4, 8), (2, 4)
 """Tests in a row, and in all, of a card and of a small one."""
 
-_LINE, _CLASSES, _SMALL = 14, 10, 11
-"""Height of a line, classes that are listed at most, and height of small letters."""
+CLASSES = 10
+"""Classes that are listed at most."""
+
+_LINE, _SMALL = 14, 11
+"""Height of a line, and of small letters."""
 
 _LETTER = 0.54
 """Width of a letter as a share of its height, about."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tiles:
-    """Tests on a card: their numbers, what is said of each, and pictures (k, H, W, 3) or words before, in, and after.
-
-    Of texts the middle words are those that the neuron looks at.
-    """
-
-    tests: Sequence[int]
-    said: Sequence[str]
-    pictures: NDArray[np.uint8] | None = None
-    words: Sequence[tuple[str, str, str]] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Activations:
-    """A neuron's activations over the training inputs, its clusters, and how many covered cells have each."""
-
-    values: NDArray[np.floating]
-    boundaries: NDArray[np.float64]
-    silhouette: float | None  # None where there was no choice
-    cells: Sequence[int]
-
-
-@dataclass(frozen=True, eq=False)
-class Classes:
-    """What a neuron does for each class: mean relevance, and what changes when it is silenced.
-
-    `change` is in per cent: of the accuracy, for regression of the error in proportion; NaN where it was not measured.
-    """
-
-    names: Sequence[str]
-    relevance: NDArray[np.float64]
-    change: NDArray[np.float64]
-    measure: str  # what changes
-
-
-@dataclass(frozen=True, eq=False)
-class Card:
-    """All that a card shows of a neuron; `name` is what a person calls it, `share` of the positive relevance, 0..1.
-
-    `hypothesis` is the best one that was tested, with its score; empty for none. A small card has neither activations
-    nor classes.
-    """
-
-    neuron: int
-    share: float
-    tiles: Tiles
-    name: str = ""
-    activations: Activations | None = None
-    classes: Classes | None = None
-    hypothesis: str = ""
-
-    @property
-    def title(self) -> str:
-        """The neuron by number and name."""
-        return f"Neuron {self.neuron}" + (f" \u00b7 {self.name}" if self.name else "")
 
 
 def draw_card(card: Card, *, clickable: bool = True, dark: bool = False) -> str:
@@ -106,8 +52,8 @@ def draw_card(card: Card, *, clickable: bool = True, dark: bool = False) -> str:
         pen.activations(card.activations, card.neuron)
     if card.classes is not None:
         pen.classes(card.classes, dark)
-    if card.hypothesis:
-        pen.line(card.hypothesis)
+    if card.hypotheses:
+        pen.hypotheses(card.hypotheses)
     return pen.picture(card.title)
 
 
@@ -160,9 +106,9 @@ class _Pen:
         elif tiles.pictures is not None:
             self._pictures(tiles, tiles.pictures[:most], columns)
         else:
-            for number, said, words in list(zip(tiles.tests, tiles.said, tiles.words, strict=True))[:most]:
+            for number, said, (text, marked) in list(zip(tiles.tests, tiles.said, tiles.texts, strict=True))[:most]:
                 self._parts.append(self._button(number, said, 0, self._y, self._width, 18))
-                self._parts.append(self._words(words))
+                self._parts.append(self._words(text, marked))
                 self._y += 19
             self._y += 4
 
@@ -201,19 +147,17 @@ class _Pen:
         label = f' aria-label="{_safe(said)}"' if said else ""
         return f' role="button" tabindex="0" data-{part}="{number}"{label}'
 
-    def _words(self, words: tuple[str, str, str]) -> str:
-        """Write a text around the words that the neuron looks at, as much as there is room for."""
-        before, inside, after = words
-        room = int(self._width / (_LETTER * 12)) - 2
-        inside = inside[:room]
-        left = max(0, (room - len(inside)) // 3)
-        before = before if len(before) <= left else "\u2026" + _from_word(before[len(before) - left :])
-        right = max(0, room - len(inside) - len(before))
-        after = after if len(after) <= right else _from_word(after[:right][::-1])[::-1] + "\u2026"
+    def _words(self, text: str, marked: Sequence[tuple[int, int]]) -> str:
+        """Write a text around what the neuron looks at most, as much as there is room for, all it looks at marked."""
+        runs = "".join(
+            f'<tspan font-weight="700" fill="{self._colours.accent}" text-decoration="underline">{_safe(part)}</tspan>'
+            if is_marked
+            else _safe(part)
+            for part, is_marked in looked_at(text, marked, int(self._width / (_LETTER * 12)) - 2)
+        )
         return (
             f'<text x="0" y="{self._y + 13:.0f}" font-size="12" fill="{self._colours.ink}" xml:space="preserve" '
-            f'pointer-events="none">{_safe(before)}<tspan font-weight="700" fill="{self._colours.accent}" '
-            f'text-decoration="underline">{_safe(inside)}</tspan>{_safe(after)}</text>'
+            f'pointer-events="none">{runs}</text>'
         )
 
     def activations(self, shown: Activations, neuron: int) -> None:
@@ -248,9 +192,7 @@ class _Pen:
 
     def classes(self, shown: Classes, dark: bool) -> None:
         """List classes with a bar of the relevance, and the change when the neuron is silenced."""
-        order = list(range(len(shown.names)))
-        if len(order) > _CLASSES:
-            order = np.argsort(-np.abs(np.nan_to_num(shown.relevance)), kind="stable")[:_CLASSES].tolist()
+        order = shown.listed(CLASSES)
         names = 92.0 if max(len(shown.names[i]) for i in order) > 6 else 44.0
         left, right = names, self._width - 74.0
         largest = max(1e-12, float(np.nanmax(np.abs(shown.relevance[order]))))
@@ -260,9 +202,9 @@ class _Pen:
         against, supports = scale[1], scale[-2]
         self._parts += [self._text(0, "Relevance"), self._text(self._width, shown.measure, "end")]
         self._y += _LINE
+        top = self._y
         for place in order:
-            value, change = float(shown.relevance[place]), float(shown.change[place])
-            written = signed(change, "+.0f") if np.isfinite(change) else "\u2013"
+            value = float(shown.relevance[place])
             long = (right - zero) * abs(value) / largest if np.isfinite(value) else 0.0
             start = zero if value >= 0 else zero - long
             self._parts += [
@@ -270,23 +212,62 @@ class _Pen:
                 f'<rect x="{start:.1f}" y="{self._y + 2:.1f}" width="{long:.1f}" height="9" '
                 f'fill="{supports if value >= 0 else against}"><title>{_safe(shown.names[place])}: '
                 f"{signed(value, '+.3g')}</title></rect>",
-                self._text(self._width, written, "end", ink=written not in ("0", "\u2013")),
             ]
             self._y += _LINE - 1
-        top = self._y - (_LINE - 1) * len(order)
         self._parts.append(f'<path d="M{zero:.1f} {top:.1f}V{self._y:.1f}" stroke="{self._colours.muted}"/>')
-        self._y += 6
+        self._changes(shown, order, top, right + 10)
+        self._y += 4
+        if shown.verdict:
+            self.line(shown.verdict)
+
+    def _changes(self, shown: Classes, order: Sequence[int], top: float, left: float) -> None:
+        """Write what silencing changes for classes, from `top` down, each in the range of what others change."""
+        beyond, right = shown.beyond, self._width - 26.0
+        ends = np.concatenate([array[list(order)] for array in (shown.low, shown.high, shown.change)])
+        most = max(1.0, float(np.nanmax(np.abs(ends), initial=0.0)))
+
+        def across(change: float) -> float:
+            return (left + right) / 2 + change / most * (right - left) / 2
+
+        for row, place in enumerate(order):
+            y = top + (_LINE - 1) * row
+            low, high, change = (float(array[place]) for array in (shown.low, shown.high, shown.change))
+            if np.isfinite([low, high, change]).all():
+                fill = self._colours.ink if place in beyond else self._colours.ground
+                self._parts.append(
+                    f"<g><title>{_safe(shown.names[place])}: {signed(change, '+.1f')} %; without another neuron "
+                    f"{signed(low, '+.1f')} to {signed(high, '+.1f')} %</title>"
+                    f'<rect x="{across(low) - 2:.1f}" y="{y + 3:.1f}" width="{across(high) - across(low) + 4:.1f}" '
+                    f'height="7" rx="3.5" fill="{self._colours.line}"/><circle cx="{across(change):.1f}" '
+                    f'cy="{y + 6.5:.1f}" r="2.5" fill="{fill}" stroke="{self._colours.ink}"/></g>'
+                )
+            written = signed(change, "+.0f") if np.isfinite(change) else "\u2013"
+            self._parts.append(self._text(self._width, written, "end", ink=place in beyond, y=y))
+
+    def hypotheses(self, shown: Sequence[tuple[str, str]]) -> None:
+        """List hypotheses with their scores."""
+        self._parts += [self._text(0, "Best hypotheses"), self._text(self._width, "score", "end")]
+        self._y += _LINE
+        for name, score in shown:
+            self._parts += [
+                self._text(0, _cut(name, self._width - 40, _SMALL), ink=True),
+                self._text(self._width, score, "end", ink=True),
+            ]
+            self._y += _LINE - 1
+        self._y += 4
 
     def line(self, text: str) -> None:
         """Write a line of its own."""
         self._parts.append(self._text(0, _cut(text, self._width, _SMALL)))
         self._y += _LINE + 3
 
-    def _text(self, x: float, text: str, anchor: str = "start", ink: bool = False, link: bool = False) -> str:
+    def _text(
+        self, x: float, text: str, anchor: str = "start", ink: bool = False, link: bool = False, y: float | None = None
+    ) -> str:
         colour = self._colours.accent if link else self._colours.ink if ink else self._colours.muted
-        line = ' text-decoration="underline"' if link else ""
+        line, top = ' text-decoration="underline"' if link else "", self._y if y is None else y
         return (
-            f'<text x="{x:.0f}" y="{self._y + 11:.0f}" font-size="{_SMALL}" text-anchor="{anchor}" fill="{colour}"'
+            f'<text x="{x:.0f}" y="{top + 11:.0f}" font-size="{_SMALL}" text-anchor="{anchor}" fill="{colour}"'
             f"{line}>{_safe(text)}</text>"
         )
 
@@ -296,9 +277,24 @@ def _safe(text: str) -> str:
     return escape("".join(character if character.isprintable() else " " for character in text))
 
 
-def _from_word(text: str) -> str:
-    """Leave out the part of a word that a text begins with."""
-    return text.partition(" ")[2] or text
+def looked_at(text: str, marked: Sequence[tuple[int, int]], room: int) -> list[tuple[str, bool]]:
+    """Cut a text to so many letters around the first of its marked parts; return its parts, and which are marked."""
+    first, last = marked[0] if marked else (0, 0)
+    last = min(last, first + room)
+    start = max(0, first - (room - last + first) // 3)
+    stop = min(len(text), start + room)
+    if start:  # whole words
+        start += max(0, text.find(" ", start, first) + 1 - start)
+    if stop < len(text):
+        space = text.rfind(" ", max(last, start + 1), stop)
+        stop = space if space > 0 else stop
+    letters = np.zeros(len(text), np.bool_)
+    for begin, end in marked:
+        letters[begin:end] = True
+    edges = [start, *(np.flatnonzero(np.diff(letters[start:stop])) + start + 1).tolist(), stop]
+    parts = [(text[begin:end], bool(letters[begin])) for begin, end in pairwise(edges) if begin < end]
+    before, after = [("\u2026", False)] * (start > 0), [("\u2026", False)] * (stop < len(text))
+    return [*before, *parts, *after]
 
 
 def _cut(text: str, room: float, size: float) -> str:

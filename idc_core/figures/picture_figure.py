@@ -36,20 +36,7 @@ def picture_figure(
     for place, (picture, caption) in enumerate(zip(pictures, captions, strict=True)):
         row, column = divmod(place, columns)
         x, y = (column + 0.5) / columns, 1 - row / rows
-        images.append(
-            {
-                "source": f"data:image/png;base64,{base64.b64encode(png(np.ascontiguousarray(picture))).decode()}",
-                "xref": "paper",
-                "yref": "paper",
-                "x": x,
-                "y": y,
-                "xanchor": "center",
-                "yanchor": "top",
-                "sizex": width / _ACROSS,
-                "sizey": height / _DOWN,
-                "sizing": "contain",
-            }
-        )
+        images.append(placed(picture, x, y, width / _ACROSS, height / _DOWN))
         text = "<br>".join(escape(line, quote=False) for line in textwrap.wrap(caption, max(letters, 8))[:3])
         below = y - height / _DOWN - 4 / _DOWN
         notes.append(
@@ -77,6 +64,22 @@ def text_figure(texts: Sequence[tuple[str, Sequence[tuple[str, str]]]], title: s
     note = {"text": "<br>".join(lines), "align": "left", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
     note |= {"xref": "paper", "yref": "paper", "showarrow": False}
     return _on_paper(go.Figure(layout={"annotations": [note]}), title, dark)
+
+
+def placed(picture: NDArray[np.uint8], x: float, y: float, width: float, height: float) -> dict[str, object]:
+    """Return a picture (H, W, 3 or 4) as an image of a figure: the middle of its top and its size are shares of it."""
+    return {
+        "source": f"data:image/png;base64,{base64.b64encode(png(np.ascontiguousarray(picture))).decode()}",
+        "xref": "paper",
+        "yref": "paper",
+        "x": x,
+        "y": y,
+        "xanchor": "center",
+        "yanchor": "top",
+        "sizex": width,
+        "sizey": height,
+        "sizing": "contain",
+    }
 
 
 def _framed(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:

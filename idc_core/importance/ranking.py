@@ -79,6 +79,15 @@ def group_means(relevance: Relevance, groups: NDArray[np.int64], count: int) -> 
     return means
 
 
+def carrying(values: NDArray[np.floating], share: float = 0.5) -> NDArray[np.int64]:
+    """Return the fewest neurons that together have a share of all positive values (neurons,), the largest first."""
+    positive = np.maximum(np.nan_to_num(values), 0)
+    order = np.argsort(-positive, kind="stable")
+    before = positive[order].cumsum() - positive[order]  # what larger ones have together
+    fewest: NDArray[np.int64] = order[(before < share * positive.sum()) & (positive[order] > 0)]
+    return fewest
+
+
 def group_inputs(data: Dataset) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the group of every input, int64 (n,), and the groups' names: classes, or ranges of the number answered.
 

@@ -1,7 +1,8 @@
-"""Which part of an input each position of a layer looks at, and boxes of one size around it."""
+"""Which part of an input a position of a layer, or a neuron, looks at, and boxes of one size around it."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,13 @@ from idc_core.tracing.trace import trace
 
 _MOST_LINES = 32
 """Lines of an input that are tried one by one; of more, several neighbours count as one."""
+
+
+SHARE = 0.8
+"""Share of an input's positive relevance that a box around it holds."""
+
+_ROUNDING = 1e-9
+"""By which sums of all of an input may miss its total."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +136,50 @@ def receptive_fields(model: nn.Module, layer: str, like: NDArray[Any]) -> Fields
         return Fields(*everything, height, width, tokens)
     rows, columns, before = grid
     return Fields(_parts(height, rows), _parts(width, columns), height, width, before)
+
+
+def relevant_boxes(maps: NDArray[np.floating], share: float = SHARE) -> NDArray[np.int64]:
+    """Return the smallest boxes of one size that hold a share of the positive relevance of inputs, on average.
+
+    The boxes are square as far as inputs are; each lies where it holds most of its input's. Inputs without positive
+    relevance do not count.
+
+    Parameters
+    ----------
+    maps : ndarray, float (n, C, H, W) or (n, C, steps)
+        Relevance of the inputs.
+    share : float
+        0 to 1.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 4)
+        Top, bottom, left, right, the ends not included.
+
+    Notes
+    -----
+    Crops as those of relevance maximisation (`idc_core.importance.maximisation`), where no receptive field says what a
+    neuron looks at: a dense neuron's is the whole input.
+    """
+    heat = np.maximum(maps if maps.ndim == 4 else maps[:, :, None], 0).sum(1, dtype=np.float64)
+    height, width = heat.shape[1:]
+    sums = np.pad(heat.cumsum(1).cumsum(2), ((0, 0), (1, 0), (1, 0)))
+    told = sums[:, -1, -1] > 0
+
+    def held(side: int) -> tuple[int, int, NDArray[np.float64]]:
+        """Return the size of the boxes of a side, and what each of them holds, (n, places down, places across)."""
+        tall, wide = min(side, height), min(side, width)
+        inside = sums[:, tall:, wide:] - sums[:, :-tall, wide:] - sums[:, tall:, :-wide] + sums[:, :-tall, :-wide]
+        return tall, wide, inside
+
+    def is_enough(side: int) -> bool:
+        most = held(side)[2].max((1, 2))[told]
+        return len(most) > 0 and bool((most / sums[told, -1, -1]).mean() >= share - _ROUNDING)
+
+    side = bisect_left(range(max(height, width)), True, lo=1, key=is_enough)
+    tall, wide, inside = held(side)
+    top, left = np.divmod(inside.reshape(len(heat), -1).argmax(1), inside.shape[2])
+    return np.stack([top, top + tall, left, left + wide], 1).astype(np.int64)
 
 
 def _parts(extent: int, count: int) -> NDArray[np.int64]:

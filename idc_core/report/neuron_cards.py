@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from idc_core.analysis.overview import shares
 from idc_core.base.progress import Progress
 from idc_core.figures import input_images
-from idc_core.figures.cards import Activations, Card, Classes, Tiles, cropped, draw_card
+from idc_core.figures.card_parts import Activations, Card, Classes, Tiles
+from idc_core.figures.cards import cropped, draw_card
 from idc_core.figures.input_texts import amount, glue, is_series, words_of
 from idc_core.figures.wording import signed
 from idc_core.importance.ranking import group_inputs, group_means, spread_evenly
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
 
 TESTS = 500
 """Tests at most on which neurons are silenced."""
+
+OTHERS = 40
+"""Neurons at most that each is compared with; where it is one of them, 39 are left."""
+
+
+HYPOTHESES = 2
+"""Hypotheses of a neuron at most."""
+
+Best: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
+"""The best hypotheses of neurons, by their numbers: names, and scores as they are written."""
 
 
 class Analysed(Protocol):
@@ -97,13 +108,20 @@ def silenced_of(
     )
 
 
+def others_of(of: Analysed) -> NDArray[np.int64]:
+    """Return the neurons of the layer, drawn at random, whose silencing that of each neuron is compared with."""
+    from idc_core.experiments.random_neurons import some_neurons
+
+    return some_neurons(len(of.analysis.importance), OTHERS)
+
+
 def make_cards(
     of: Analysed,
     examples: NeuronExamples,
-    silenced: SilencedClasses | None = None,
+    silenced: tuple[SilencedClasses, SilencedClasses] | None = None,
     *,
     names: Mapping[int, str] | None = None,
-    hypotheses: Mapping[int, str] | None = None,
+    hypotheses: Best | None = None,
     whole: bool = False,
     small: bool = False,
 ) -> list[Card]:
@@ -114,10 +132,10 @@ def make_cards(
     of : Analysed
     examples : NeuronExamples
         Of the neurons, in their order.
-    silenced : SilencedClasses, optional
-        Of at least these neurons; without it the change per class is left empty.
+    silenced : pair of SilencedClasses, optional
+        Of at least these neurons, and of `others_of`; without it the change per class is left empty.
     names, hypotheses : mapping, optional
-        What a person calls neurons, and a sentence on the best hypothesis, by number.
+        What a person calls neurons, and the best hypotheses where some were tested, by number.
     whole : bool
         Show inputs whole, not cropped.
     small : bool
@@ -136,7 +154,7 @@ def make_cards(
             name=(names or {}).get(neuron, ""),
             activations=None if small else _activations(of, neuron),
             classes=classes(neuron),
-            hypothesis=(hypotheses or {}).get(neuron, ""),
+            hypotheses=() if hypotheses is None else hypotheses.get(neuron, (("none is significant", ""),)),
         )
         for column, neuron in enumerate(examples.neurons.tolist())
     ]
@@ -160,17 +178,22 @@ def _tiles(of: Analysed, examples: NeuronExamples, column: int, whole: bool) -> 
     if is_series(test):
         cut = [one if whole else one[:, box[2] : box[3]] for one, box in zip(inputs, boxes, strict=True)]
         return Tiles(numbers, said, input_images.lines(np.stack(cut)))
-    return Tiles(numbers, said, words=[_split(test, one, box) for one, box in zip(inputs, boxes, strict=True)])
+    marks = examples.marks[rows, column]
+    texts = [_text(test, one, int(box[2]), own) for one, box, own in zip(inputs, boxes, marks, strict=True)]
+    return Tiles(numbers, said, texts=texts)
 
 
-def _split(test: Dataset, tokens: NDArray[np.generic], box: NDArray[np.int64]) -> tuple[str, str, str]:
-    """Return a text before what a neuron looks at, that, and the rest."""
-    words, between = words_of(test, tokens), glue(test)
-    parts = words[: box[2]], words[box[2] : box[3]], words[box[3] :]
-    before, inside, after = (
-        " ".join(between.join(part).split()) if between == " " else between.join(part) for part in parts
-    )
-    return before + (between if before else ""), inside, (between if after else "") + after
+def _text(
+    test: Dataset, tokens: NDArray[np.generic], first: int, marks: NDArray[np.bool_]
+) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text, and which of its letters a neuron looks at; those of the word that is `first` come first."""
+    between = glue(test)
+    words = [" ".join(word.split()) if between == " " else word for word in words_of(test, tokens)]
+    ends = np.cumsum([len(word) + len(between) for word in words]) - len(between)
+    marked = marks[tokens != test.padding] if tokens.dtype.kind in "iu" else marks.reshape(-1)
+    steps = np.flatnonzero(np.diff(marked, prepend=False, append=False)).reshape(-1, 2).tolist()
+    runs = sorted(steps, key=lambda run: not run[0] <= first < run[1])
+    return between.join(words), [(int(ends[begin]) - len(words[begin]), int(ends[end - 1])) for begin, end in runs]
 
 
 def _said(of: Analysed, position: int, value: float) -> str:
@@ -201,7 +224,9 @@ def _activations(of: Analysed, neuron: int) -> Activations:
     return Activations(values, clusters.boundaries, clusters.silhouettes.get(clusters.k), tuple(cells.tolist()))
 
 
-def _classes(of: Analysed, neurons: NDArray[np.int64], silenced: SilencedClasses | None) -> Callable[[int], Classes]:
+def _classes(
+    of: Analysed, neurons: NDArray[np.int64], silenced: tuple[SilencedClasses, SilencedClasses] | None
+) -> Callable[[int], Classes]:
     """Return what gives a neuron's relevance, and the change when it is silenced, for every class."""
     groups, labels = group_inputs(of.train)
     names = [cut(label, LONGEST_NAME) for label in labels]
@@ -210,20 +235,25 @@ def _classes(of: Analysed, neurons: NDArray[np.int64], silenced: SilencedClasses
     measure = "accuracy without it, \u00b1%" if is_classifier else "error without it, \u00b1%"
 
     def of_neuron(neuron: int) -> Classes:
-        change = np.full(len(labels), np.nan)
-        if silenced is not None and silenced.change.shape[1] == len(labels):
-            change = 100 * silenced.change[int(np.flatnonzero(silenced.neurons == neuron)[0])]
-            change = change if is_classifier else change / silenced.before
-        return Classes(names, relevance[int(np.flatnonzero(neurons == neuron)[0])], change, measure)
+        change = low = high = np.full(len(labels), np.nan)
+        count = 0
+        if silenced is not None and len(silenced[0].before) == len(labels):
+            own, others = silenced[0], silenced[1].without(neuron)
+            unit = 100.0 if is_classifier else 100.0 / own.before
+            change, count = unit * own.change[int(np.flatnonzero(own.neurons == neuron)[0])], len(others.neurons)
+            if count:
+                low, high = (unit * end for end in others.range)
+        shown = relevance[int(np.flatnonzero(neurons == neuron)[0])]
+        return Classes(names, shown, change, measure, low, high, count)
 
     return of_neuron
 
 
-def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> dict[int, str]:
-    """Return the strongest significant hypothesis of each neuron that has one, with its score, by the neuron's number.
+def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> Best | None:
+    """Return the strongest significant hypotheses of each neuron that has any, with their scores, by its number.
 
     `runs` are inspections that are kept, of which the first one of this network, by its `fingerprint`, these tests and
-    this layer counts; none gives none.
+    this layer counts; None where there is none.
     """
     from idc_core.inspection.result import grid
 
@@ -239,13 +269,17 @@ def best_hypotheses(of: Analysed, runs: Iterable[Run], fingerprint: str) -> dict
             continue
         table = grid(found, found.table["measure"][0], run.said("network"), layer)
         strength = np.where(table.passes, table.strength, 0)
-        best = strength.argmax(0)
+        best = np.argsort(-strength, axis=0, kind="stable")[:HYPOTHESES]
         return {
-            unit: f"{cut(table.names[row], LONGEST_NAME)} ({signed(float(table.score[row, unit]), '.2f')})"
-            for unit, row in enumerate(best.tolist())
-            if strength[row, unit] > 0
+            unit: tuple(
+                (cut(table.names[row], LONGEST_NAME), signed(float(table.score[row, unit]), ".2f"))
+                for row in rows
+                if strength[row, unit] > 0
+            )
+            for unit, rows in enumerate(best.T.tolist())
+            if strength[rows[0], unit] > 0
         }
-    return {}
+    return None
 
 
 def card_key(fingerprints: Fingerprints, layer: str, chosen: str, neurons: NDArray[np.int64]) -> tuple[object, ...]:
@@ -253,19 +287,31 @@ def card_key(fingerprints: Fingerprints, layer: str, chosen: str, neurons: NDArr
     return *fingerprints, layer, chosen, tuple(neurons.tolist())
 
 
-def drawn_cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
+def drawn_cards(
+    material: Material, names: Mapping[int, str], hypotheses: Best | None, on_progress: Progress | None
+) -> list[str]:
     """Draw the cards of the important neurons for print, at most as many as a report lists.
 
     What they show is kept, and is what the dashboard keeps of the same neurons.
     """
     neurons = material.analysis.important[:NEURONS]
-    key = card_key(material.fingerprints, material.analysis.layer, digest(material.chosen), neurons)
+
+    def key(some: NDArray[np.int64]) -> tuple[object, ...]:
+        return card_key(material.fingerprints, material.analysis.layer, digest(material.chosen), some)
+
+    def silenced(some: NDArray[np.int64]) -> SilencedClasses:
+        def make(report: Progress | None) -> SilencedClasses:
+            return silenced_of(material, material.open_model(), some, report)
+
+        return Planned("neurons-silenced", key(some), make).kept(on_progress)
+
     examples = Planned(
         "neuron-examples",
-        (*key, "relevance"),
+        (*key(neurons), "relevance"),
         lambda report: examples_of(material, material.open_model(), neurons, "relevance", report),
     ).kept(on_progress)
-    silenced = Planned(
-        "neurons-silenced", key, lambda report: silenced_of(material, material.open_model(), neurons, report)
-    ).kept(on_progress)
-    return [draw_card(card, clickable=False) for card in make_cards(material, examples, silenced, names=names)]
+    both = silenced(neurons), silenced(others_of(material))
+    return [
+        draw_card(card, clickable=False)
+        for card in make_cards(material, examples, both, names=names, hypotheses=hypotheses)
+    ]

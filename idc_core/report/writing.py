@@ -19,7 +19,7 @@ from idc_core.report.charts import Chart, grid_chart, histogram_chart
 from idc_core.report.content import Report
 from idc_core.report.making import make_report
 from idc_core.report.material import Material
-from idc_core.report.neuron_cards import drawn_cards
+from idc_core.report.neuron_cards import Best, drawn_cards
 from idc_core.store.notes import Note
 
 _FOLDER = Path(__file__).parent / "page"
@@ -37,21 +37,30 @@ class ReportFiles:
 
 
 def make_files(
-    material: Material, *, date: str, command: str = "", notes: Sequence[Note] = (), on_progress: Progress | None = None
+    material: Material,
+    *,
+    date: str,
+    command: str = "",
+    notes: Sequence[Note] = (),
+    hypotheses: Best | None = None,
+    on_progress: Progress | None = None,
 ) -> ReportFiles:
-    """Make the files of a report; arguments and errors as `make_report`."""
+    """Make the files of a report; arguments and errors as `make_report`, `hypotheses` as `make_cards`."""
     names = {int(note.place["neuron"]): note.text for note in reversed(notes) if note.names and "neuron" in note.place}
     said = [note for note in notes if not note.names]
     content = make_report(material, date=date, command=command, notes=said, on_progress=on_progress)
     report(on_progress, 0, 1, "drawing the charts of the report")
-    page = _write_page(content, [grid_chart(material), histogram_chart(material)], _cards(material, names, on_progress))
+    cards = _cards(material, names, hypotheses, on_progress)
+    page = _write_page(content, [grid_chart(material), histogram_chart(material)], cards)
     return ReportFiles(page, content.to_json().encode("utf-8", errors="replace"))
 
 
-def _cards(material: Material, names: Mapping[int, str], on_progress: Progress | None) -> list[str]:
+def _cards(
+    material: Material, names: Mapping[int, str], hypotheses: Best | None, on_progress: Progress | None
+) -> list[str]:
     """Draw the cards of the important neurons; of a network that what they need cannot pass through, why not."""
     try:
-        return drawn_cards(material, names, on_progress)
+        return drawn_cards(material, names, hypotheses, on_progress)
     except CancelledError:
         raise
     except IdcError as error:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import version
 
-_VERSIONS: dict[str, int] = {"fillings": 2, "limits": 2, "report": 3, "trials": 2, "verifications": 2}
+_VERSIONS: dict[str, int] = {
+    "fillings": 2,
+    "limits": 2,
+    "neuron-examples": 2,
+    "report": 4,
+    "trials": 2,
+    "verifications": 2,
+}
 """Versions of the kinds of results whose numbers, or whose form, have ever changed; that of all others is 1."""
 
 _LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")

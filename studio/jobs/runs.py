@@ -1,20 +1,27 @@
-"""What makes a page's result a run: its settings by name, and the address that opens it again."""
+"""What makes a page's result a run: its settings by name, and the address that opens it again; what kept runs say."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from idc_core.runs import settings_of
+from idc_core.runs import find_runs, settings_of
 from studio.jobs.results import View
+from studio.state import visitor
 from studio.state.address import PASSING
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 
+if TYPE_CHECKING:
+    from idc_core.report.neuron_cards import Best
+
 ADDRESS = "address"
 """The setting that holds what the address says of a run that a page made: a query string; empty where no page can."""
+
+_FRESH_S = 30
+"""Seconds for which what is kept of hypotheses is not looked for again."""
 
 _PASSING = (*vars(Selection()), *PASSING, "tab")
 """Parts of an address that say where a reader looks, not what is computed."""
@@ -35,3 +42,23 @@ def run_settings(view: View, **more: Any) -> dict[str, object]:
     address = urlencode({name: value for name, value in texts.items() if value != ""})
     settings = {**unusual, **more, ADDRESS: address}
     return settings_of(view.card, view.train, view.test, setup.layer, view.analysis.m, **settings)
+
+
+def find_hypotheses(view: View) -> Best | None:
+    """Return the best hypotheses of the layer's neurons by the newest inspection that is kept; None where none is.
+
+    What is kept is asked for again after `_FRESH_S`, or at once where there was none.
+    """
+    key = view.card.fingerprint, view.test.fingerprint, visitor.owner(), view.setup.layer
+    found = _best(key, view)
+    if found is None:
+        _best.clear(key)
+    return found
+
+
+@st.cache_data(ttl=_FRESH_S, show_spinner=False)
+def _best(key: tuple[str, ...], _view: View) -> Best | None:
+    from idc_core.report.neuron_cards import best_hypotheses
+
+    runs = find_runs("inspections", _view.card.name, owner=visitor.person() or "", sees=visitor.may_see())
+    return best_hypotheses(_view, runs, _view.card.fingerprint)

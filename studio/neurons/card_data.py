@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import streamlit as st
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from idc_core.base.progress import Progress
 from studio.jobs.jobs import JobKind, Waiting, shelf
 from studio.jobs.results import View
-from studio.state import visitor
 
 if TYPE_CHECKING:
     from idc_core.experiments.ablation import SilencedClasses
-    from idc_core.figures.cards import Card
+    from idc_core.figures.card_parts import Card
     from idc_core.importance.examples import NeuronExamples
     from idc_core.importance.maximisation import Measure
+    from idc_core.report.neuron_cards import Best
 
 _EXAMPLES = JobKind("neuron-examples", kept=48)
 _SILENCED = JobKind("neurons-silenced")
 
-_FRESH_S = 30
-"""Seconds for which what is kept of hypotheses is not looked for again."""
+Silenced: TypeAlias = "tuple[SilencedClasses, SilencedClasses]"
+"""What silencing changes: of the neurons on cards, and of those that they are compared with."""
 
 
 def find_examples(view: View, neurons: NDArray[np.int64], by: Measure) -> NeuronExamples:
@@ -38,20 +38,30 @@ def find_examples(view: View, neurons: NDArray[np.int64], by: Measure) -> Neuron
     return Waiting(1).get(_EXAMPLES, (*_key(view, neurons), by), "looking for the tests of the neurons", work)
 
 
-def silence(view: View, neurons: NDArray[np.int64]) -> SilencedClasses:
-    """Return what silencing each of some neurons (m,) changes for each class."""
+def silence(view: View, neurons: NDArray[np.int64]) -> Silenced:
+    """Return what silencing each of some neurons (m,) changes for each class, and each of others to compare with."""
+    waiting = Waiting(2)
 
-    def work(report: Progress) -> SilencedClasses:
-        from idc_core.report.neuron_cards import silenced_of
+    def silenced(some: NDArray[np.int64], doing: str) -> SilencedClasses:
+        def work(report: Progress) -> SilencedClasses:
+            from idc_core.report.neuron_cards import silenced_of
 
-        return silenced_of(view, view.model, neurons, report)
+            return silenced_of(view, view.model, some, report)
 
-    return Waiting(1).get(_SILENCED, _key(view, neurons), "silencing each neuron", work)
+        return waiting.get(_SILENCED, _key(view, some), doing, work)
+
+    return silenced(neurons, "silencing each neuron"), silenced(_others(view), "silencing others to compare with")
 
 
 def is_silenced(view: View, neurons: NDArray[np.int64]) -> bool:
     """Whether that is known already."""
-    return shelf().finished(_SILENCED, _key(view, neurons)) is not None
+    return all(shelf().finished(_SILENCED, _key(view, some)) is not None for some in (neurons, _others(view)))
+
+
+def _others(view: View) -> NDArray[np.int64]:
+    from idc_core.report.neuron_cards import others_of
+
+    return others_of(view)
 
 
 def _key(view: View, neurons: NDArray[np.int64]) -> tuple[object, ...]:
@@ -60,26 +70,28 @@ def _key(view: View, neurons: NDArray[np.int64]) -> tuple[object, ...]:
     return card_key(view.key, view.setup.layer, view.chosen_key, neurons)
 
 
-@st.cache_data(ttl=_FRESH_S, show_spinner=False)
-def find_hypotheses(key: tuple[str, ...], layer: str, _view: View) -> dict[int, str]:
-    """Return the best hypothesis of each neuron of a layer by the newest inspection that is kept, where there is one.
+def cards_of(
+    view: View,
+    examples: NeuronExamples,
+    silenced: Silenced | None = None,
+    *,
+    hypotheses: Best | None = None,
+    whole: bool = False,
+    small: bool = False,
+) -> list[Card]:
+    """Put together the cards of the neurons of `examples`, with the names that the person gave them."""
+    from idc_core.report.neuron_cards import make_cards
 
-    `key` is the network's, the tests' and the person's. The list of runs is asked for at most twice a minute.
-    """
-    from idc_core.report.neuron_cards import best_hypotheses
-    from idc_core.runs import find_runs
-
-    runs = find_runs("inspections", _view.card.name, owner=visitor.person() or "", sees=visitor.may_see())
-    return best_hypotheses(_view, runs, _view.card.fingerprint)
+    return make_cards(view, examples, silenced, names=view.names, hypotheses=hypotheses, whole=whole, small=small)
 
 
 def drawn(
     view: View,
     examples: NeuronExamples,
     by: Measure,
-    silenced: SilencedClasses | None = None,
+    silenced: Silenced | None = None,
     *,
-    hypotheses: Mapping[int, str] | None = None,
+    hypotheses: Best | None = None,
     whole: bool = False,
     small: bool = False,
     dark: bool,
@@ -87,26 +99,20 @@ def drawn(
     """Return the cards of the neurons of `examples`, found by a measure, as the browser shows them."""
     options = tuple(sorted(view.setup.options.items())), view.analysis.m
     key = (*_key(view, examples.neurons), options, by, silenced is not None, whole, small, dark)
-    texts = tuple(view.names.items()), tuple((hypotheses or {}).items())
-    return _drawn(key, texts, view, examples, silenced, whole, small, dark)
+    texts = tuple(view.names.items()), hypotheses
+    return _drawn(
+        (*key, texts),
+        small,
+        dark,
+        lambda: cards_of(view, examples, silenced, hypotheses=hypotheses, whole=whole, small=small),
+    )
 
 
 @st.cache_resource(max_entries=48, show_spinner=False)
 def _drawn(
-    key: tuple[object, ...],
-    texts: tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]],
-    _view: View,
-    _examples: NeuronExamples,
-    _silenced: SilencedClasses | None,
-    _whole: bool,
-    _small: bool,
-    _dark: bool,
+    key: tuple[object, ...], small: bool, dark: bool, _make: Callable[[], list[Card]]
 ) -> list[dict[str, object]]:
     from idc_core.figures.cards import draw_card, draw_small
-    from idc_core.report.neuron_cards import make_cards
 
-    cards: list[Card] = make_cards(
-        _view, _examples, _silenced, names=dict(texts[0]), hypotheses=dict(texts[1]), whole=_whole, small=_small
-    )
-    draw = draw_small if _small else draw_card
-    return [{"neuron": card.neuron, "picture": draw(card, dark=_dark)} for card in cards]
+    draw = draw_small if small else draw_card
+    return [{"neuron": card.neuron, "picture": draw(card, dark=dark)} for card in _make()]

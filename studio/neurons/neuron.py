@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from idc_core.errors import IdcError
 from idc_core.store import notes
 from studio.jobs.results import View
-from studio.neurons.card_data import find_hypotheses
 from studio.neurons.cards import draw_cards
 from studio.shell.pages import draw_link, open_neuron
 from studio.state import visitor
@@ -112,9 +111,7 @@ def _draw_neuron(view: View, neuron: int) -> None:
     """Show a neuron's card, and which tests activate it most and least."""
     left, right = st.columns([302, 500], gap="medium")
     with left:
-        key = view.card.fingerprint, view.test.fingerprint, visitor.owner()
-        hypotheses = find_hypotheses(key, view.setup.layer, view)
-        draw_cards(view, np.array([neuron]), "relevance", whole=False, key="card-of-neuron", hypotheses=hypotheses)
+        draw_cards(view, np.array([neuron]), "relevance", whole=False, key="card-of-neuron")
         _draw_name(view, neuron)
     with right:
         draw_highest(view, neuron, explained=True)

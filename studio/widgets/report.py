@@ -14,6 +14,7 @@ from idc_core.errors import CancelledError, IdcError
 from idc_core.runs import PlannedAnalysis
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View, idc_settings, open_view
+from studio.jobs.runs import find_hypotheses
 from studio.state import visitor
 from studio.state.setup import SAVED, Setup
 from studio.text import literal
@@ -71,6 +72,8 @@ def _made(view: View) -> ReportFiles:
     setup, date, command = view.setup, datetime.now(UTC).date().isoformat(), _command_line(view)
     notes = tuple(notes_on(kept_notes(visitor.person()), setup.model, setup.data, setup.layer))
 
+    hypotheses = find_hypotheses(view)
+
     def work(report: Progress) -> ReportFiles:
         from idc_core.report.material import Material
         from idc_core.report.writing import make_files
@@ -78,9 +81,10 @@ def _made(view: View) -> ReportFiles:
         plan = PlannedAnalysis(view.card, view.train, view.test, setup.layer, view.analysis.m, idc_settings(setup))
         traces = (view.train_traces, view.test_traces)
         material = Material(plan, view.open_model, *traces, view.analysis, setup.conditions)
-        return make_files(material, date=date, command=command, notes=notes, on_progress=report)
+        return make_files(material, date=date, command=command, notes=notes, hypotheses=hypotheses, on_progress=report)
 
-    key = (*view.key, setup, date, command, tuple(note.name for note in notes))
+    told = None if hypotheses is None else tuple(hypotheses.items())
+    key = (*view.key, setup, date, command, tuple(note.name for note in notes), told)
     return Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
 
 

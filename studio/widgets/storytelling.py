@@ -41,7 +41,7 @@ def add_entry(key: str, title: str, figure: _Themed, line: str) -> None:
 def _offer(key: str, slide: tuple[str, _Themed | None, str, _Place | None], **look: Any) -> None:
     if not visitor.uploads_refused():
         text = "The next slide of the story that was last opened on the page Stories."
-        st.button("Add to story", key=key, on_click=_add, args=slide, help=text, **look)
+        st.button("Add to story", key=key, on_click=add_slide, args=slide, help=text, **look)
 
 
 def own_stories() -> dict[str, Story]:
@@ -65,7 +65,8 @@ def told() -> str:
     return str(chosen) if chosen in own else next(reversed(own), "")
 
 
-def _add(title: str, figure: _Themed | None, line: str, place: _Place | None) -> None:
+def add_slide(title: str, figure: _Themed | None, line: str, place: _Place | None = None) -> None:
+    """Add a slide to the story, as `add_button` offers it; for callbacks."""
     from idc_core.stories.drawing import large
     from idc_core.stories.story import LONGEST, STORIES, THEMES, Slide, Story, keep_story, new_story
 

@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from PIL import Image
 
+from idc_core.figures.cards import WIDTH
 from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
@@ -58,3 +60,22 @@ def test_heavier_methods_are_computed_when_chosen(visitor):
     box.press("Enter")
     labels = visitor.page.locator(".st-key-agreement .ytick")
     expect(labels.filter(has_text="DeepLift")).to_be_visible()
+
+
+def test_a_card_is_saved_as_a_picture_and_opens_its_neuron(visitor, view):
+    visitor.open("neurons")
+    neuron = int(view.analysis.important[1])
+    with visitor.page.expect_download() as saving:
+        visitor.page.get_by_role("button", name=f"PNG: save the card of neuron {neuron} as a picture").click()
+    assert re.fullmatch(
+        rf"idc-neuron-{neuron}_lenet5-digits_digits_fc2_m6_[\d-]{{10}}\.png", saving.value.suggested_filename
+    )
+    with Image.open(saving.value.path()) as picture:
+        assert picture.format == "PNG"
+        assert picture.width == 2 * (WIDTH + 24)
+        assert len(picture.convert("RGB").getcolors(1 << 20)) > 50, "it shows something"
+    visitor.page.locator(f"[data-neuron='{neuron}']").click()
+    expect(visitor.page.get_by_text(f"Neuron {neuron}, highest activation")).to_be_visible()
+    visitor.settle()
+    assert f"neuron={neuron}" in visitor.page.url
+    assert "tab=neuron" in visitor.page.url

@@ -10,7 +10,7 @@ from idc_core.datasets import load_dataset
 from idc_core.errors import CancelledError, DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.evidence.finding import Verdict
 from idc_core.experiments.ablation import _prepare, ablate, silence_each
-from idc_core.experiments.random_neurons import shuffled_others
+from idc_core.experiments.random_neurons import shuffled_others, some_neurons
 from idc_core.models import load_model
 from tests.lrp.networks import CLASSES, IMAGES, ROWS, SEQUENCES, SERIES, TOKENS, Written, numbers, settle
 from tests.lrp.test_model_untouched import MANY, assert_free, build, state
@@ -61,6 +61,23 @@ def test_each_neuron_alone_costs_what_its_class_owes_it(size):
     assert amounts.after == pytest.approx(np.sqrt(((scores - inputs[:, 1]) ** 2).mean()))
     with pytest.raises(SettingError, match="no neurons to silence"):
         silence_each(network, inputs, targets, "input", [0], targets, 2)
+
+
+def test_the_range_of_other_neurons_leaves_the_neuron_itself_out():
+    network, inputs, targets = planted()
+    found = silence_each(network, inputs, targets, "0", some_neurons(6, 40), targets, 2)
+    assert found.neurons.tolist() == [0, 1, 2, 3, 4, 5]
+    assert np.concatenate(found.without(0).range).tolist() == [0.0] * 4, "the others cost nothing"
+    low, high = found.without(3).range
+    assert low.tolist() == [0.0, pytest.approx(np.quantile([-1.0, 0, 0, 0, 0], 0.025))]
+    assert high.tolist() == [0.0, 0.0]
+
+
+def test_some_neurons_are_drawn_once_each():
+    drawn = [some_neurons(84, 40, seed) for seed in (0, 0, 1)]
+    assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()
+    assert len(np.unique(drawn[0])) == 40
+    assert drawn[0].tolist() == sorted(drawn[0].tolist())
 
 
 def test_random_neurons_are_the_others_and_missing_where_there_are_too_few():

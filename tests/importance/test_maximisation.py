@@ -9,7 +9,7 @@ from idc_core.attribution.relevance import relevance
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.importance.examples import find_examples
 from idc_core.importance.maximisation import Strongest, locate, shares_of_relevance, strongest_inputs
-from idc_core.importance.receptive import Fields, receptive_fields
+from idc_core.importance.receptive import Fields, receptive_fields, relevant_boxes
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect, trace
 
@@ -193,6 +193,78 @@ def test_the_crops_of_a_channel_that_detects_a_patch_hold_the_patch():
     assert held.mean() >= 0.95
 
 
+def dense_detectors(patch, corners):
+    """A dense layer of which each neuron has the patch among its weights, at its own corner."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(400, len(corners)), nn.ReLU(), nn.Linear(len(corners), 2))
+    with torch.no_grad():
+        for weights, (top, left) in zip(model[1].weight, corners, strict=True):
+            weights.copy_(0.02 * torch.randn(400))
+            weights.view(20, 20)[top : top + 4, left : left + 4] += patch
+        model[3].weight.copy_(torch.tensor([[-1.0], [1.0]]).expand(2, len(corners)))
+    return model, "1"
+
+
+def dense_behind_detectors(patch, corners):
+    """A dense layer behind a convolution that detects the patch anywhere."""
+    convolution, hidden, scores = nn.Conv2d(1, 2, 4), nn.Linear(2 * 17 * 17, len(corners)), nn.Linear(len(corners), 2)
+    with torch.no_grad():
+        convolution.weight[1] = patch
+        convolution.bias.fill_(-4)
+        hidden.weight.copy_(torch.tensor([[0.0], [1.0]]).expand(2, 17 * 17).flatten().expand_as(hidden.weight))
+        scores.weight.copy_(torch.tensor([[-1.0], [1.0]]).expand(2, len(corners)))
+    return nn.Sequential(convolution, nn.ReLU(), nn.Flatten(), hidden, nn.ReLU(), scores), "3"
+
+
+@pytest.mark.parametrize("build", [dense_detectors, dense_behind_detectors])
+def test_the_crops_of_dense_neurons_that_detect_a_patch_hold_the_patch(build):
+    rng = np.random.default_rng(0)
+    torch.manual_seed(0)
+    patch = rng.choice([-1.0, 1.0], (4, 4)).astype(np.float32)
+    inputs = 0.2 * rng.standard_normal((120, 1, 20, 20)).astype(np.float32)
+    own = [(2, 1), (2, 8), (2, 15), (12, 1), (12, 8), (12, 15)]
+    corners = np.array([own[number % 6] for number in range(120)])
+    if build is dense_behind_detectors:
+        corners = rng.integers(0, 17, (120, 2))
+    for picture, (top, left) in zip(inputs[:, 0], corners, strict=True):
+        picture[top : top + 4, left : left + 4] += patch
+    model, layer = build(torch.from_numpy(patch), own)
+    traces = collect(model, inputs, [layer], SETTINGS)
+    found = find_examples(model, inputs, traces, layer, np.arange(6), np.arange(120))
+    assert (found.values > 0).all()
+    first, sizes = found.boxes[..., ::2], found.boxes[..., 1::2] - found.boxes[..., ::2]
+    planted = corners[found.positions]
+    assert ((first <= planted) & (planted + 4 <= found.boxes[..., 1::2])).all(-1).mean() >= 0.95
+    assert (sizes <= 5).all(), "they hold little else"
+    assert found.are_parts(inputs.shape)
+
+
+def test_boxes_hold_their_share_of_relevance_and_are_the_smallest_that_do():
+    rng = np.random.default_rng(1)
+    maps = rng.standard_normal((5, 3, 9, 14)).astype(np.float32)
+    maps[3] = -1  # without positive relevance
+    heat = np.maximum(maps, 0).sum(1)
+
+    def most(picture, tall, wide):
+        """What the best box holds, by trying them all."""
+        places = [(top, left) for top in range(10 - tall) for left in range(15 - wide)]
+        held = [picture[top : top + tall, left : left + wide].sum() for top, left in places]
+        return max(held) / picture.sum(), places[int(np.argmax(held))]
+
+    for share in (0.05, 0.5, 0.9, 1.0):
+        boxes = relevant_boxes(maps, share)
+        sides = boxes[0, 1] - boxes[0, 0], boxes[0, 3] - boxes[0, 2]
+        told = [one for one in range(5) if one != 3]
+        assert np.mean([most(heat[one], *sides)[0] for one in told]) >= share - 1e-6
+        assert [tuple(boxes[one, ::2]) for one in told] == [most(heat[one], *sides)[1] for one in told]
+        smaller = min(sides[1] - 1, 9), sides[1] - 1
+        assert sides[0] == min(sides[1], 9)
+        assert not all(smaller) or np.mean([most(heat[one], *smaller)[0] for one in told]) < share
+    assert relevant_boxes(-np.ones((2, 1, 4, 4))).tolist() == [[0, 4, 0, 4]] * 2
+    series = np.zeros((1, 2, 30))
+    series[0, 1, 12:15] = 1
+    assert relevant_boxes(series).tolist() == [[0, 1, 12, 15]]
+
+
 class Words(nn.Module):
     """Pairs of words by a convolution, and a hidden layer."""
 
@@ -219,11 +291,16 @@ def test_examples_of_texts_are_the_words_that_a_place_reads_or_that_count_most()
     first = whole.places[:, neurons]
     assert (found.boxes[..., 2] == np.maximum(first - 3, 0)).all()
     assert (found.boxes[..., 3] == np.maximum(first + 2 - 3, 0)).all()
+    read = (np.arange(9) >= first[..., None]) & (np.arange(9) < first[..., None] + 2)
+    assert (found.marks == read & (ids[found.positions] != 0)).all()
     dense = find_examples(model, ids, traces, "hidden", neurons, chosen, by="activation", k=3)
     given = ids[dense.positions[:, 0]]
     maps = relevance(model, given, ["input"], of=("hidden", 3))["input"]
     assert dense.boxes[:, 0, 2].tolist() == np.argmax(maps[:, 3:], 1).tolist()
     assert (dense.boxes[..., 3] - dense.boxes[..., 2] == 1).all()
+    maps[:, :3] = 0
+    assert (dense.marks[:, 0] == (maps >= maps.max(1, keepdims=True) / 4) & (maps > 0)).all()
+    assert dense.marks[:, 0].sum(1).max() > 1, "more words than one have relevance"
     assert dense.values == pytest.approx(np.sort(traces.activations["hidden"][chosen][:, neurons], 0)[::-1][:3])
     assert not dense.are_parts(ids.shape)
     assert len(dense.shown(0)) == (dense.values[:, 0] > 0).sum()
@@ -236,7 +313,22 @@ def test_examples_of_pictures_hold_the_field_of_their_place():
     places = strongest_inputs(model, inputs, "conv1", k=4).places[:, 2]
     tops, lefts = np.divmod(places, 14)
     assert found.boxes[:, 0].tolist() == [[a, a + 3, b, b + 3] for a, b in zip(tops, lefts, strict=True)]
-    dense = find_examples(model, inputs, traces, "scores", np.array([0]), np.arange(12), k=4)
-    assert (dense.boxes == [0, 16, 0, 16]).all()
     assert found.are_parts(inputs.shape)
-    assert not dense.are_parts(inputs.shape)
+    assert found.remark == ""
+    dense = find_examples(model, inputs, traces, "scores", np.array([0]), np.arange(12), k=4)
+    maps = relevance(model, inputs[dense.positions[:, 0]], ["input"], of=("scores", 0))["input"]
+    assert dense.boxes[:, 0].tolist() == relevant_boxes(maps).tolist()
+
+
+def test_pictures_are_whole_where_no_relevance_gets_to_them_and_it_is_said_why(monkeypatch):
+    model, inputs = Small(), pictures(6)
+    traces = collect(model, inputs, ["scores"], SETTINGS)
+
+    def refuse(*given, **options):
+        raise UnsupportedOperationError("It cannot pass through a teapot.")
+
+    monkeypatch.setattr("idc_core.importance.examples.relevance", refuse)
+    found = find_examples(model, inputs, traces, "scores", np.array([0]), np.arange(6))
+    assert (found.boxes == [0, 16, 0, 16]).all()
+    assert found.remark == "It cannot pass through a teapot."
+    assert not found.are_parts(inputs.shape)

@@ -18,6 +18,7 @@ from idc_core.importance.ranking import (
     by_group,
     by_method,
     by_relevance,
+    carrying,
     count_shared,
     extremes,
     group_inputs,
@@ -232,3 +233,10 @@ def test_extremes_are_the_ends_of_the_sorted_inputs():
     assert least.tolist() == sorted(range(6), key=lambda i: (values[i], i))[:3] == [0, 3, 2]
     most, least = extremes(values, 50)
     assert len(most) == len(least) == 6
+
+
+def test_the_fewest_neurons_that_carry_half_of_what_is_positive():
+    assert carrying(np.array([1.0, -5.0, 4.0, 2.0, 1.0])).tolist() == [2]
+    assert carrying(np.array([1.0, -5.0, 3.0, 2.0, 2.0])).tolist() == [2, 3]
+    assert carrying(np.array([1.0, 0.0, 3.0]), 1.0).tolist() == [2, 0]
+    assert carrying(np.array([-1.0, np.nan])).tolist() == []

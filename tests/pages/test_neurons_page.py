@@ -10,17 +10,20 @@ import pytest
 from idc_core.attribution.methods import METHODS, attribute
 from idc_core.attribution.relevance import relevance
 from idc_core.errors import UnsupportedOperationError
-from idc_core.experiments.ablation import ablate
-from idc_core.experiments.random_neurons import seeds_of_draws
+from idc_core.experiments.ablation import ablate, silence_each
+from idc_core.experiments.random_neurons import seeds_of_draws, some_neurons
 from idc_core.importance.ranking import extremes, sample_inputs
+from idc_core.report.neuron_cards import examples_of
 from idc_core.store import notes
+from idc_core.stories.story import STORIES
 from studio.jobs import results
 from studio.jobs.jobs import STOPPED
 from studio.jobs.results import open_view
-from studio.neurons import ranking_charts, rankings, trial_runs, trials
+from studio.neurons import cards, ranking_charts, rankings, trial_runs, trials
 from studio.neurons.neuron import _EXAMPLES, told
 from studio.state.setup import DEFAULT, Setup
 from studio.text import percent
+from studio.widgets import storytelling
 from tests.pages.reading import forget_all
 
 
@@ -175,16 +178,26 @@ def drawn_cards(app) -> list[dict]:
 def test_cards_show_the_tests_with_most_relevance_and_what_silencing_changes(open_page, view):
     app = open_page("neurons")
     assert not app.exception
-    cards = drawn_cards(app)
-    assert [card["neuron"] for card in cards] == view.analysis.important.tolist()
+    drawn = drawn_cards(app)
+    assert [card["neuron"] for card in drawn] == view.analysis.important.tolist()
     relevance = view.test_traces.relevance["fc2"]
     shares = relevance / np.abs(relevance).sum(1, keepdims=True)
-    for card in cards:
+    for card in drawn:
         tests = [int(one) for one in re.findall(r'data-test="(\d+)"', card["picture"])]
         assert tests == view.test.ids[np.argsort(-shares[:, card["neuron"]], kind="stable")[:8]].tolist()
-    assert "accuracy without it" in cards[0]["picture"]
-    assert "\u2013</text>" not in cards[0]["picture"], "what silencing changes is there"
-    assert not [one for one in app.segmented_control if one.key == "card-part"], "dense neurons look at whole inputs"
+    picture = drawn[0]["picture"]
+    assert "accuracy without it" in picture
+    assert "\u2013</text>" not in picture, "what silencing changes is there"
+    (verdict,) = re.findall(r">((?:Within|Beyond) what [^<]*)<", picture)
+    places = view.chosen[np.linspace(0, 539, 500).astype(int)]
+    inputs, targets = view.test.inputs[places], view.test.targets[places]
+    others = np.setdiff1d(some_neurons(84, 40), [drawn[0]["neuron"]])
+    found = silence_each(view.model, inputs, targets, "fc2", [drawn[0]["neuron"], *others], targets, 10)
+    low, high = np.quantile(found.change[1:], [0.025, 0.975], axis=0)
+    beyond = np.flatnonzero((found.change[0] < low - 1e-9) | (found.change[0] > high + 1e-9))
+    who = f"what {len(others)} other neurons do"
+    assert verdict == (f"Beyond {who}: {', '.join(map(str, beyond))}" if len(beyond) else f"Within {who}")
+    assert app.segmented_control(key="card-part").value == "crop", "dense neurons look at parts, too"
     active = drawn_cards(open_page("neurons", layer="conv2", **{"card-by": "activation", "card-part": "whole"}))
     deep = open_view(Setup("lenet5-digits", "digits", "conv2", 6, ())).test_traces.activations["conv2"]
     best = deep[:, active[0]["neuron"]].argmax()
@@ -196,7 +209,51 @@ def test_atlas_leafs_through_the_layer_in_its_order(open_page, view):
     assert not app.exception
     assert [card["neuron"] for card in drawn_cards(app)] == list(range(25, 50))
     app.segmented_control(key="card-shown").set_value("named").run()
-    assert "No neuron has a name yet" in words(app)
+    assert "No neuron of this kind" in words(app)
+
+
+def test_atlas_shows_the_neurons_most_relevant_for_a_class(open_page, view):
+    app = open_page("neurons", **{"card-shown": "all", "card-class": "3"})
+    assert not app.exception
+    relevance = view.train_traces.relevance["fc2"][view.train.targets == 3].mean(0, dtype=np.float64)
+    shown = [card["neuron"] for card in drawn_cards(app)]
+    order = np.argsort(-relevance)
+    half = np.maximum(relevance, 0).sum() / 2
+    assert shown == order[: len(shown)].tolist()
+    assert relevance[shown[:-1]].sum() < half <= relevance[shown].sum()
+    assert f"relevance: {len(shown)} of 84 neurons" in words(app)
+    app.segmented_control(key="card-order").set_value("number").run()
+    assert [card["neuron"] for card in drawn_cards(app)] == sorted(shown)
+    app.selectbox(key="card-class").select("").run()
+    assert len(drawn_cards(app)) == 25
+    assert "card-class" not in app.query_params
+
+
+def test_cards_tell_the_best_hypotheses_or_how_to_get_them(open_page, monkeypatch):
+    def links(app):
+        return [one.proto.label for one in app.get("page_link")]
+
+    assert "Test hypotheses to see the best of each neuron on its card" in links(open_page("neurons"))
+    monkeypatch.setattr("studio.neurons.cards.find_hypotheses", lambda view: {18: (("a loop", "0.81"),)})
+    app = open_page("neurons")
+    assert not app.exception
+    first, second = drawn_cards(app)[:2]
+    assert all(part in first["picture"] for part in ("Best hypotheses", "a loop", "0.81"))
+    assert "none is significant" in second["picture"]
+    assert "Test hypotheses to see the best of each neuron on its card" not in links(app)
+
+
+def test_a_card_becomes_a_slide_of_a_story(open_page, view, monkeypatch, tmp_path):
+    monkeypatch.setenv("IDC_HOME", str(tmp_path))
+    neurons, by = view.analysis.important[:1], "relevance"
+    examples = examples_of(view, view.model, neurons, by)
+    monkeypatch.setattr(storytelling.address, "here", lambda: ("neurons", {"neuron": "18"}))
+    cards._add_to_story(view, cards.card_data.cards_of(view, examples)[0])
+    (story,) = STORIES.listed().values()
+    (slide,) = story.slides
+    assert slide.sentence.startswith("Neuron 18: the tests in which it matters most")
+    assert set(slide.drawings) == {"light", "dark"}
+    assert len(slide.drawings["light"]["layout"]["images"]) == 8
 
 
 def test_a_name_is_kept_and_shown_wherever_the_neuron_is_named(open_page, view, monkeypatch, tmp_path):

@@ -45,9 +45,12 @@ def run(id="there", tests="t", layers=("fc",), current=True):
     return SimpleNamespace(id=id, facts=facts, is_current=current, said=lambda name: "net")
 
 
-def test_the_strongest_significant_hypothesis_of_each_neuron_is_told(kept):
+def test_the_strongest_significant_hypotheses_of_each_neuron_are_told(kept):
     of = SimpleNamespace(analysis=SimpleNamespace(layer="fc"), test=SimpleNamespace(fingerprint="t"))
     others = [run(tests="other"), run(layers=("conv",)), run(current=False), run(id="gone")]
-    assert best_hypotheses(of, others, "n") == {}
-    assert best_hypotheses(of, [run()], "another network") == {}
-    assert best_hypotheses(of, [*others, run()], "n") == {0: "stroke (0.70)", 1: "loop (\u22120.90)"}
+    assert best_hypotheses(of, others, "n") is None
+    assert best_hypotheses(of, [run()], "another network") is None
+    assert best_hypotheses(of, [*others, run()], "n") == {
+        0: (("stroke", "0.70"), ("loop", "0.20")),
+        1: (("loop", "\u22120.90"), ("stroke", "0.30")),
+    }
