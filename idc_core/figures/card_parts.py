@@ -69,10 +69,10 @@ class Classes:
         if not np.isfinite(self.change).any():
             return ""
         if not self.others:
-            return "No other neuron to compare with"
-        who = "1 other neuron does" if self.others == 1 else f"{self.others} other neurons do"
+            return "No other to compare with"
+        who = "1 other" if self.others == 1 else f"{self.others} others"
         names = ", ".join(self.names[place] for place in self.beyond)
-        return f"Beyond what {who}: {names}" if names else f"Within what {who}"
+        return f"Beyond {who}: {names}" if names else f"Within what {who} {'does' if self.others == 1 else 'do'}"
 
 
 @dataclass(frozen=True, eq=False)

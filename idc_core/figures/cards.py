@@ -36,6 +36,9 @@ CLASSES = 10
 _LINE, _SMALL = 14, 11
 """Height of a line, and of small letters."""
 
+_BUTTONS = 112
+"""Pixels at the right of the last line of a card for what can be done with it."""
+
 _LETTER = 0.54
 """Width of a letter as a share of its height, about."""
 
@@ -50,10 +53,10 @@ def draw_card(card: Card, *, clickable: bool = True, dark: bool = False) -> str:
     pen.tiles(card.tiles, *_ROWS)
     if card.activations is not None:
         pen.activations(card.activations, card.neuron)
-    if card.classes is not None:
-        pen.classes(card.classes, dark)
     if card.hypotheses:
         pen.hypotheses(card.hypotheses)
+    if card.classes is not None:
+        pen.classes(card.classes, dark)
     return pen.picture(card.title)
 
 
@@ -217,8 +220,8 @@ class _Pen:
         self._parts.append(f'<path d="M{zero:.1f} {top:.1f}V{self._y:.1f}" stroke="{self._colours.muted}"/>')
         self._changes(shown, order, top, right + 10)
         self._y += 4
-        if shown.verdict:
-            self.line(shown.verdict)
+        # Empty before it is measured: a card keeps its height, and the buttons at its right their place.
+        self.line(shown.verdict, self._width - _BUTTONS)
 
     def _changes(self, shown: Classes, order: Sequence[int], top: float, left: float) -> None:
         """Write what silencing changes for classes, from `top` down, each in the range of what others change."""
@@ -256,9 +259,12 @@ class _Pen:
             self._y += _LINE - 1
         self._y += 4
 
-    def line(self, text: str) -> None:
-        """Write a line of its own."""
-        self._parts.append(self._text(0, _cut(text, self._width, _SMALL)))
+    def line(self, text: str, room: float = WIDTH) -> None:
+        """Write a line of its own, in so many pixels."""
+        cut = _cut(text, min(room, self._width), _SMALL)
+        self._parts.append(
+            f"<g><title>{_safe(text)}</title>{self._text(0, cut)}</g>" if cut != text else self._text(0, cut)
+        )
         self._y += _LINE + 3
 
     def _text(

@@ -41,6 +41,9 @@ _PARTS = {"crop": "Cropped", "whole": "Whole"}
 _A_PAGE, _SMALL_A_PAGE = 6, 25
 """Cards that are shown together, and small ones."""
 
+_NARROW, _WIDE, _SHORT = 120, 220, 9
+"""Pixels of the choice of a class, and letters of a name that need the more of them."""
+
 _BUTTONS = 6
 """Pages up to which each has a button."""
 
@@ -128,7 +131,7 @@ def _atlas(view: View, found: Ranked, ranking: Ranking, place: DeltaGenerator) -
             {"": "All", **{name: name for name in found.labels}},
             "",
             "card-class",
-            width=140,
+            width=_NARROW if max(map(len, found.labels)) < _SHORT else _WIDE,
             help="The neurons most relevant for a class: the fewest that carry half of the positive relevance over the "
             "training inputs of that class. Default all neurons.",
         )

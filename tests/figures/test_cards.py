@@ -36,7 +36,7 @@ def test_a_card_is_well_formed_whatever_texts_hold_and_tells_what_is_clicked(dar
         "silhouette 0.71",
         "3 \u00b7 4 \u00b7 5 cells",
         "\u22122",
-        "Beyond what 39 other neurons do: <a>",
+        "Beyond 39 others: <a>",
         "<a>: \u22122.0 %; without another neuron \u22121.0 to +1.0 %",
         "a & b",
     ):
@@ -96,10 +96,10 @@ def test_crops_are_shown_by_whole_multiples_or_made_smaller(side, box, shape):
 @pytest.mark.parametrize(
     ("change", "others", "said"),
     [
-        ((-1.0, 2.0), 39, "Within what 39 other neurons do"),
-        ((-1.5, 2.5), 3, "Beyond what 3 other neurons do: a, b"),
-        ((-1.0, np.nan), 1, "Within what 1 other neuron does"),
-        ((0.0, 0.0), 0, "No other neuron to compare with"),
+        ((-1.0, 2.0), 39, "Within what 39 others do"),
+        ((-1.5, 2.5), 3, "Beyond 3 others: a, b"),
+        ((-1.0, np.nan), 1, "Within what 1 other does"),
+        ((0.0, 0.0), 0, "No other to compare with"),
         ((np.nan, np.nan), 0, ""),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_card_on_a_slide_shows_what_it_shows_and_is_a_drawing(dark):
     check(drawing, "The slide")
     check_drawable(drawing, "The slide")
     said = " ".join(note["text"] for note in drawing["layout"]["annotations"])
-    for part in ("loop (0.8), none", "silhouette 0.71", "Beyond what 39 other neurons do: &lt;a&gt;"):
+    for part in ("loop (0.8), none", "silhouette 0.71", "Beyond 39 others: &lt;a&gt;"):
         assert part in said
     assert len(drawing["layout"]["images"]) == 2
     assert [shape["x0"] for shape in drawing["layout"]["shapes"]] == [10.0, 20.0]

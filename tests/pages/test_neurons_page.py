@@ -188,15 +188,15 @@ def test_cards_show_the_tests_with_most_relevance_and_what_silencing_changes(ope
     picture = drawn[0]["picture"]
     assert "accuracy without it" in picture
     assert "\u2013</text>" not in picture, "what silencing changes is there"
-    (verdict,) = re.findall(r">((?:Within|Beyond) what [^<]*)<", picture)
+    (verdict,) = re.findall(r">((?:Within what|Beyond) [^<]*)</text>", picture)
     places = view.chosen[np.linspace(0, 539, 500).astype(int)]
     inputs, targets = view.test.inputs[places], view.test.targets[places]
     others = np.setdiff1d(some_neurons(84, 40), [drawn[0]["neuron"]])
     found = silence_each(view.model, inputs, targets, "fc2", [drawn[0]["neuron"], *others], targets, 10)
     low, high = np.quantile(found.change[1:], [0.025, 0.975], axis=0)
     beyond = np.flatnonzero((found.change[0] < low - 1e-9) | (found.change[0] > high + 1e-9))
-    who = f"what {len(others)} other neurons do"
-    assert verdict == (f"Beyond {who}: {', '.join(map(str, beyond))}" if len(beyond) else f"Within {who}")
+    said = f"Beyond {len(others)} others: {', '.join(map(str, beyond))}"
+    assert verdict == (said if len(beyond) else f"Within what {len(others)} others do")
     assert app.segmented_control(key="card-part").value == "crop", "dense neurons look at parts, too"
     active = drawn_cards(open_page("neurons", layer="conv2", **{"card-by": "activation", "card-part": "whole"}))
     deep = open_view(Setup("lenet5-digits", "digits", "conv2", 6, ())).test_traces.activations["conv2"]
