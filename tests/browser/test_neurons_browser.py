@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from idc_core.figures.cards import WIDTH
+from idc_core.stories.story import STORIES
 from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
@@ -62,7 +63,7 @@ def test_heavier_methods_are_computed_when_chosen(visitor):
     expect(labels.filter(has_text="DeepLift")).to_be_visible()
 
 
-def test_a_card_is_saved_as_a_picture_and_opens_its_neuron(visitor, view):
+def test_a_card_is_saved_as_a_picture_becomes_a_slide_and_opens_its_neuron(visitor, view):
     visitor.open("neurons")
     neuron = int(view.analysis.important[1])
     with visitor.page.expect_download() as saving:
@@ -74,6 +75,13 @@ def test_a_card_is_saved_as_a_picture_and_opens_its_neuron(visitor, view):
         assert picture.format == "PNG"
         assert picture.width == 2 * (WIDTH + 24)
         assert len(picture.convert("RGB").getcolors(1 << 20)) > 50, "it shows something"
+    before = set(STORIES.listed())
+    visitor.page.get_by_role("button", name=f"Add to story: the card of neuron {neuron}").click()
+    expect(visitor.page.get_by_test_id("stToast")).to_contain_text("Slide ")
+    told = [story.slides[-1].sentence for story in STORIES.listed().values()]
+    assert any(sentence.startswith(f"Neuron {neuron}: the tests") for sentence in told)
+    for id in set(STORIES.listed()) - before:
+        STORIES.delete(id)
     visitor.page.locator(f"[data-neuron='{neuron}']").click()
     expect(visitor.page.get_by_text(f"Neuron {neuron}, highest activation")).to_be_visible()
     visitor.settle()
