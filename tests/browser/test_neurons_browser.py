@@ -76,7 +76,7 @@ def test_a_card_is_saved_as_a_picture_becomes_a_slide_and_opens_its_neuron(visit
         assert picture.width == 2 * (WIDTH + 24)
         assert len(picture.convert("RGB").getcolors(1 << 20)) > 50, "it shows something"
     before = set(STORIES.listed())
-    visitor.page.get_by_role("button", name=f"Add to story: the card of neuron {neuron}").click()
+    visitor.page.get_by_role("button", name=f"Add to story: the card of neuron {neuron}", exact=True).click()
     expect(visitor.page.get_by_test_id("stToast")).to_contain_text("Slide ")
     told = [story.slides[-1].sentence for story in STORIES.listed().values()]
     assert any(sentence.startswith(f"Neuron {neuron}: the tests") for sentence in told)
