@@ -101,8 +101,9 @@ def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: st
         f"Tests that add most coverage find more {yardstick} than as many random ones by {len(better)} of "
         f"{len(criteria)} criteria, {over}: {_beside(criteria[0])}.",
         *([f"{_of(rows[ranking])}, and {_of(rows[BEHIND])}."] if {ranking, BEHIND} <= rows.keys() else []),
-        f"Over random suites of one size, whose {label(ranking)} differs by at most {_apart(records, ranking, 'equal')}, "
-        f"it goes with the share found by {rho(found['equal'].get(ranking))}; over suites that are made to differ, by "
+        f"Over random suites of one size, whose {label(ranking)} differs by at most "
+        f"{_apart(records, ranking, 'equal')}, it goes with the share found by {rho(found['equal'].get(ranking))}; "
+        f"over suites that are made to differ, by "
         f"{_apart(records, ranking, 'stretched')}, by {rho(found['stretched'].get(ranking))}.",
     ]
 
