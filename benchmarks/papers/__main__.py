@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -96,8 +97,12 @@ def accounts() -> str:
 
 
 def verdict(one: Account) -> str:
-    """Return an account's verdict, as far as what it rests on was run."""
-    return WAITS if one.kept and not read(one.kept) else one.verdict
+    """Return an account's verdict; where it rests on a kept result, that of its table has to be there."""
+    rows = read(one.kept) if one.kept else []
+    printed = re.search(r"(table|figure)s?(\d+)", one.file)
+    if rows and "table" in rows[0] and printed:
+        rows = [row for row in rows if row["table"] == f"{printed[1].title()} {printed[2]}"]
+    return WAITS if one.kept and not rows else one.verdict
 
 
 def summary() -> str:
@@ -127,6 +132,8 @@ def figure(text: str) -> str:
     if not text:
         return ""
     value = float(text)
+    if abs(value) < 1e-9:
+        return "0"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
 
 
