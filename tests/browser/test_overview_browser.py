@@ -11,6 +11,12 @@ from tests.browser.waiting import expect
 
 pytestmark = pytest.mark.browser
 
+LATER = """() => {
+    const frame = requestAnimationFrame;
+    window.requestAnimationFrame = draw => frame(now => draw(now + 60000));
+}"""
+"""Pictures are drawn as a minute later, when all tests have fallen."""
+
 
 def test_a_click_in_the_grid_opens_the_cell(visitor, view):
     cell = view.table.cells[view.table.counts.argmax()].tolist()
@@ -24,6 +30,22 @@ def test_a_click_in_the_grid_opens_the_cell(visitor, view):
     assert visitor.faults() == []
 
 
+def test_play_lets_every_test_fall_into_its_cell_until_it_is_stopped_or_all_have(visitor, view):
+    visitor.open()
+    button, counter = (visitor.page.locator(f".play {part}") for part in ("button", "output"))
+    for name, pressed in (("Play", "true"), ("Stop", "false")):
+        expect(button).to_have_text(name)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", pressed)
+    expect(counter).to_have_text(re.compile(r"^[\d,]+ tests, [\d,]+ cells$"))
+    visitor.page.evaluate(LATER)
+    button.click()
+    expect(counter).to_have_text(f"{len(view.test):,} tests, {len(view.table.cells):,} cells")
+    expect(button).to_have_text("Play")
+    assert visitor.faults() == []
+
+
+@pytest.mark.slow
 def test_findings_are_whole_in_a_narrow_window_and_lead_to_their_subject(visitor):
     visitor.page.set_viewport_size({"width": 800, "height": 900})
     visitor.open("?m=12")
