@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first; what is rare is slow; `make test-all` tries every property again."""
+    _sample(items)
     for item in items:
         tried_again = config.option.markexpr == ALL_SLOW and is_hypothesis_test(getattr(item, "obj", None))
         if tried_again or item.get_closest_marker("rare"):
@@ -92,6 +93,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (seed := config.getoption("--order")) is not None:
         items[:] = _shuffled(items, seed)
     items.sort(key=place)
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Of the cases of a sampled test that are not slow anyway, leave one of each n quick, one slow, the others rare.
+
+    Where cases are all pairs of two lists, n shares no divisor with their lengths: then it passes over none of either.
+    """
+    seen = Counter[str]()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is None or item.get_closest_marker("slow") or item.get_closest_marker("rare"):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if turn := seen[test] % mark.args[0]:
+            item.add_marker("slow" if turn == 1 else "rare")
+        seen[test] += 1
 
 
 def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

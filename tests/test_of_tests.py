@@ -88,6 +88,7 @@ def test_a_thread_that_still_runs_is_seen(monkeypatch):
     assert before.changed() == []
 
 
+@pytest.mark.slow
 def test_an_order_is_drawn_from_a_number():
     files = ["tests/base/test_files.py", "tests/base/test_registry.py", "tests/store/test_notes.py"]
     asked = [sys.executable, "-m", "pytest", "--collect-only", *files, "--order"]

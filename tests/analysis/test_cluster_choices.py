@@ -14,6 +14,7 @@ def activations(n, seed, m=3):
     return np.maximum(random.normal(size=(n, m)) + random.integers(0, 3, (n, m)), 0).astype(np.float32)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", list(CLUSTERINGS))
 @pytest.mark.parametrize("drop", [False, True])
 def test_equals_clustering_for_each_choice_alone(name, drop):

@@ -53,6 +53,7 @@ def images(count, seed, names=("a", "b", "c"), split="test"):
 TRAIN, TESTS = images(150, 1, split="train"), {"few": images(20, 2), "many": images(90, 3)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options", [{}, {"drop_zeros": True}, {"clusters": (2,)}, {"priority": "absolute"}, {"clustering": "hierarchical"}]
 )

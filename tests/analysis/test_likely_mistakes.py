@@ -80,6 +80,7 @@ PREPARED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mistake", PREPARED)
 def test_colour_inputs_prepared_otherwise_are_named(mistake):
     change, seen, remedy = PREPARED[mistake]

@@ -219,6 +219,7 @@ def test_one_output_is_a_score_too(method):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_network_is_left_as_found(network, images, method):
     network.train()
@@ -240,6 +241,7 @@ def test_network_is_left_as_found(network, images, method):
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_the_same_twice_and_in_batches(network, images, method):
     layer = "pool" if METHODS[method].inside else "input"

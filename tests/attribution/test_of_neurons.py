@@ -112,6 +112,7 @@ def slowly(short, values, axis, inputs, layers, **how):
     return {layer: sum(part[layer] for part in parts) / len(parts) for layer in layers}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", TRUNCATED)
 def test_equals_the_network_truncated_at_the_layer(name, rule):

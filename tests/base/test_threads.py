@@ -28,6 +28,7 @@ SAID = [{}, *(pytest.param({_NUMBER: said}, marks=pytest.mark.slow) for said in 
 """Environments with which numbers are computed."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", SAID)
 def test_server_worker_and_command_line_give_the_same_numbers_bit_for_bit(tmp_path, said):
     found = json.loads(python("-m", "tests.equal_numbers", str(tmp_path), **said).splitlines()[-1])
@@ -100,6 +101,7 @@ def test_one_thread_holds_for_a_block_and_for_matrix_products_too():
         assert (number(), other.submit(number).result()) == (2, 2)
 
 
+@pytest.mark.rare
 def test_threads_that_begin_during_a_training_keep_their_number():
     """Each thread of Python takes the number that holds when it first computes, and keeps it."""
     program = """

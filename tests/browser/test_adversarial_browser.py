@@ -51,6 +51,7 @@ def test_stop_keeps_what_is_finished_and_going_on_continues(visitor):
     expect(warning).to_have_count(0)
 
 
+@pytest.mark.rare
 def test_a_chosen_cell_is_opened_on_the_coverage_page(visitor):
     visitor.open("adversarial?tab=cells&cell=0-1-0-1-3-1")
     visitor.page.get_by_role("link", name="Show the selected cell on the Coverage page").click()

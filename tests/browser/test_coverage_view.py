@@ -64,6 +64,7 @@ def listeners(page):
     return Counter(one["type"] for one in found if one["type"] in {"keydown", "click", "mousemove"})
 
 
+@pytest.mark.slow
 def test_a_neuron_is_held_and_let_go_with_the_keyboard(visitor):
     view = open_view(DEFAULT)
     visitor.open("coverage")

@@ -18,14 +18,14 @@ from tests.browser.waiting import expect
 pytestmark = pytest.mark.browser
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHARTS = {"classes": "distances", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
+CHARTS = {"classes": "confusion-matrix", "clusters": "histograms", "coverage": "grid", "overview": "grid"}
 """Pages whose first chart's files are looked into."""
 STATES = ("?tour=1", "coverage?tour=7", "learn?tab=clusters", "learn?tab=empty", "clusters?pin=m%3D3")
 """Addresses that show what no page shows at first."""
 OPENED = [*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES]
-ALWAYS = {"overview", "coverage", "learn", "library", "?tour=1"}
-"""What `make test` looks at: between them, all kinds of content; the other pages are slow."""
-RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "hypotheses"}}
+ALWAYS = {"overview", "coverage", "library"}
+"""What `make test` looks at: charts, controls, tables and uploads; the other pages are slow."""
+RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "hypotheses", "learn"}}
 RARE |= {"coverage?tour=7", "learn?tab=empty"}
 """Pages whose kinds of content others have too, and further steps: every tab of theirs is looked at more briefly."""
 WHOLE = ("overview", "clusters?pin=m%3D3")
@@ -214,8 +214,8 @@ def test_saved_pages_stay_interactive_without_a_network(opened, browser, tmp_pat
 def test_the_last_chart_can_be_saved(opened):
     name, visitor = opened
     rows = visitor.page.locator('[class*="st-key-save-"]').count()
-    # They begin with a network to play with, a list, and pictures of tests.
-    if name in ("learn", "library", "runs", "stories", "relevance", "adversarial", "differential"):
+    # They begin with a network to play with, a list, cards, and pictures of tests.
+    if name in ("learn", "library", "runs", "stories", "neurons", "relevance", "adversarial", "differential"):
         assert rows == 0
         return
     assert rows
@@ -299,6 +299,7 @@ def open_tab(visitor, name, title):
     assert visitor.page.get_by_test_id("stException").count() == 0
 
 
+@pytest.mark.slow
 def test_arrows_move_within_a_choice(visitor):
     visitor.open("learn?tab=relevance")
     chosen = visitor.page.get_by_test_id("stButtonGroup").first.get_by_role("radio", checked=True)
@@ -333,6 +334,7 @@ def test_charts_follow_the_theme(visitor):
     assert writing.evaluate("one => getComputedStyle(one).fill") == dark
 
 
+@pytest.mark.slow
 def test_the_checker_sees_a_violation(visitor):
     visitor.open("learn")
     visitor.page.evaluate("() => document.querySelector('h1').insertAdjacentHTML('afterend', '<img src=\"data:,\">')")

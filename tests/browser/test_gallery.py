@@ -70,6 +70,7 @@ def test_a_click_selects_on_all_pages_and_is_marked(visitor, tiles):
     expect(tiles.nth(2)).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.slow
 def test_the_keyboard_keeps_its_place(visitor, tiles):
     tiles.first.focus()
     visitor.page.keyboard.press("Tab")
@@ -83,6 +84,7 @@ def test_the_keyboard_keeps_its_place(visitor, tiles):
     expect(tiles.nth(1)).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.rare
 def test_galleries_wrap_in_a_narrow_window(visitor, tiles):
     visitor.page.set_viewport_size({"width": 800, "height": 1000})
     visitor.settle()

@@ -116,6 +116,7 @@ def test_arrow_keys_do_the_same(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.rare
 def test_every_line_and_input_can_be_reached_with_the_keyboard(visitor):
     open_learn(visitor)
     visitor.page.get_by_role("slider", name="weight from top to a1", exact=True).focus()
@@ -178,6 +179,7 @@ def test_the_setup_waits_on_the_other_pages(visitor, first):
     assert "m=3" in visitor.page.url
 
 
+@pytest.mark.slow
 def test_next_begins_at_the_top_of_the_chapter(visitor):
     visitor.page.set_viewport_size({"width": 1280, "height": 720})
     open_learn(visitor, "1 A network")

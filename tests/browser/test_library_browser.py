@@ -18,6 +18,7 @@ def emptied():
         library.delete(one.id)
 
 
+@pytest.mark.slow
 def test_an_uploaded_network_is_checked_and_opened(visitor, emptied, tmp_path):
     file = tmp_path / "uploaded <b>net.onnx"
     file.write_bytes(digits_onnx())

@@ -70,6 +70,7 @@ def neurons(values):
     return values.flatten(2).mean(2) if values.dim() == 4 else values
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*LENETS, "onnx"])
 def test_it_finds_what_the_engine_finds(page, name, tmp_path):
     model, layer = (small_onnx(tmp_path), "pool1") if name == "onnx" else (idc.load_model(name), LENETS[name])

@@ -70,6 +70,7 @@ def test_arrow_keys_step_through_the_tests(visitor):
     assert visitor.faults() == []
 
 
+@pytest.mark.rare
 def test_heatmaps_can_be_taken_away(visitor):
     visitor.open("relevance?input=17&second=class+8")
     with visitor.page.expect_download() as download:

@@ -106,6 +106,7 @@ def test_a_grid_drawn_anew_between_press_and_release_is_clicked(visitor, view, b
     page.close()
 
 
+@pytest.mark.slow
 def test_an_address_reopens_the_view(visitor, view):
     cell = cell_name(view.table.cells[-1])
     visitor.open(f"coverage?cell={cell}&colour=how+often&classes=3&classes=5")

@@ -170,6 +170,7 @@ def test_rq2_has_a_row_for_every_suite_and_number_of_neurons(capsys, tmp_path):
     assert run(capsys, *arguments, "--fresh")[1] == out
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_has_a_row_that_says_so(capsys, tmp_path, data_folder):
     file = tmp_path / "rq3.csv"
     sizes = ("--attacked", 0, "--cw", 0, "--m", 4)

@@ -44,6 +44,7 @@ def test_text_files_and_suite_say_the_same(capsys, tmp_path):
     np.testing.assert_array_equal(open_saved(saved).take(np.arange(usable.sum())), made["inputs"][usable])
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on(capsys, monkeypatch):
     whole = run(capsys, "--seed", "1")[1]
     advance = grid_filling._Filler.advance

@@ -52,6 +52,7 @@ def begin(folder, words):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_silence_is_no_success(tmp_path, command):
     write(tmp_path, "os._exit(0)")
@@ -61,6 +62,7 @@ def test_silence_is_no_success(tmp_path, command):
     assert err.startswith("The process ended with status 0 before the command was done: it reached no result. ")
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals of other processes")
 def test_a_signal_that_ends_the_code_is_named(tmp_path):
     write(tmp_path, "os.kill(os.getpid(), 9)")
@@ -71,6 +73,7 @@ def test_a_signal_that_ends_the_code_is_named(tmp_path):
     assert process.returncode == 2
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals of other processes")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_what_ends_the_command_ends_the_code(tmp_path, number, status):

@@ -244,6 +244,7 @@ def refused(capsys, argv):
     return output.err
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("command", "action"), options(), ids=lambda one: one if isinstance(one, str) else name_of(one)
 )

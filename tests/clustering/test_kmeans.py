@@ -99,6 +99,7 @@ class TestOptimum:
             best = cheapest_by_trying_all(values, k)
             assert inertia == pytest.approx(best, rel=1e-9, abs=1e-13 * spread(values))
 
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("n", [30, 300, 1500])
     def test_equals_the_full_table(self, kind, n):

@@ -192,6 +192,7 @@ class TestMixture:
         assert 2 <= found.k <= 8
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["normal", "relu"])
 def test_memory_is_linear(name, kind):

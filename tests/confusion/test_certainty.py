@@ -144,6 +144,7 @@ def test_reported_pairs_beside_pairs_drawn_at_random():
     assert report_finding(np.zeros(0, bool), np.zeros(0, bool)).verdict is Verdict.TOO_FEW
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.05])
 @pytest.mark.parametrize("sizes", [(54,) * 10, (20, 200, 50, 100, 400, 30, 60, 80, 90, 110)])
 def test_equal_rates_seldom_make_a_pair_certain(rate, sizes):

@@ -57,6 +57,7 @@ class CriterionLaws:
         assert_same(cut_up, whole)
         assert cut_up.score == pytest.approx(whole.score, rel=1e-12)
 
+    @pytest.mark.sampled(3)
     @given(a=rows, b=rows, c=rows)
     @hypothesis_settings(max_examples=20)
     def test_merging_is_associative_and_commutative(self, name, a, b, c):
@@ -65,6 +66,7 @@ class CriterionLaws:
         assert_same(one, other)
         assert one.score == pytest.approx(other.score, rel=1e-12)
 
+    @pytest.mark.sampled(3)
     @given(a=rows, b=rows)
     @hypothesis_settings(max_examples=20)
     def test_merged_parts_are_the_whole(self, name, a, b):
@@ -96,6 +98,7 @@ class CriterionLaws:
             ascending = [np.all(np.diff(part) > 0) for part in np.split(profiles.targets, profiles.starts[1:-1])]
             assert all(ascending)
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("size", [1, 7, 60])
     def test_batch_size_does_not_matter(self, name, size):
         options = {**OPTIONS[name], "batch_size": size}

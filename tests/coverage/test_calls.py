@@ -49,6 +49,7 @@ def profiled(name, parts):
 
 
 class TestProfilesOfSeveralCalls:
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("cuts", [(1,), (40,), (7, 8, 50), (20, 40, 60)])
     @pytest.mark.parametrize("name", ALL)
     def test_joined_they_are_those_of_one_call(self, name, cuts):

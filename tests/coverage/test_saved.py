@@ -149,6 +149,7 @@ class TestRefused:
             load_criterion(file, other)
         assert load_criterion(file, copy.deepcopy(NETWORK)).score == pytest.approx(0, abs=0)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", ALL)
     def test_damage(self, name, file):
         fitted(name).update(TESTS).save(file)
@@ -164,6 +165,7 @@ class TestRefused:
         with pytest.raises(DataError, match="cannot be read"):
             load_criterion(file, NETWORK)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", ALL)
     def test_arrays_that_do_not_fit(self, name, file):
         fitted(name).update(TESTS).save(file)

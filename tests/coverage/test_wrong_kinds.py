@@ -114,6 +114,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CALLS)
 def test_it_works_or_is_one_sentence(name):
     call, parameters = CALLS[name]

@@ -184,6 +184,7 @@ def test_intervals_hold_at_the_cells_of_real_tests(setting):
     assert 0.03 <= said <= 0.07
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("inputs", [20, 50, 100])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_intervals_hold_for_few_tests(setting, inputs):

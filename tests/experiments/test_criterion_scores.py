@@ -27,6 +27,7 @@ def expected(model, train, original, made, layer, m):
     return scores
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("ask", "make"),
     [
@@ -108,6 +109,7 @@ def test_a_stopped_run_goes_on_where_it_was(digits, monkeypatch, finished):
     assert len(made) == 17
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "other",
     [

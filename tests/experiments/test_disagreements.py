@@ -96,6 +96,7 @@ def test_training_with_disagreements_helps_on_disagreements_and_is_the_same_agai
     assert len(store) == 8
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_what_was_finished_on_disk(models, test_half, monkeypatch, tmp_path):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     train = part(load_dataset("digits", "train"), 100)

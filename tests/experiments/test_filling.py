@@ -21,6 +21,7 @@ def setup():
     return model, analyze(model, train, test, "fc2", 5), test, fit_judge(model, "fc2", train, test)
 
 
+@pytest.mark.rare
 def test_all_ways_spend_the_same(setup):
     found = compare_ways(*setup, SETTINGS)
     assert [one.way for one in found] == ["filling", "random transforms", "fuzzing"]

@@ -218,6 +218,7 @@ def test_any_batch_size_gives_the_same():
         assert np.allclose(other.random_scaled, results[0].random_scaled, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("deep")])
 def test_works_for_the_networks_of_the_registry(name, request):
     if not name.endswith("-digits"):

@@ -139,6 +139,7 @@ def test_it_can_be_repeated(setup, filling):
     assert not same(filling, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 7, 24])
 def test_it_stops_and_goes_on(setup, filling, most):
     """Behind any step, of the changes and of the search."""

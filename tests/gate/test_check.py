@@ -315,6 +315,7 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         assert said in err
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

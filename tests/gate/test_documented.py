@@ -88,6 +88,7 @@ def test_the_action_installs_its_own_repository_or_what_it_is_told(empty):
     assert bash("Install IDC Studio", {}, INSTALL="echo mine\nfalse\necho more") == (1, "mine\n")
 
 
+@pytest.mark.slow
 def test_the_action_checks_and_every_report_is_there(empty):
     (empty / "limits.toml").write_text('[[check]]\nmodel = "lenet1-digits"\n[[check.limit]]\nat_least = 0.99\n')
     tool = f'PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m idc_core "$@"'

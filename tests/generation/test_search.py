@@ -143,6 +143,7 @@ def test_ball_gives_what_a_slow_loop_gives(models, seeds):
         assert np.abs(found.inputs[row] - slow[position][1]).max() <= 1.01 / 255
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted(CONSTRAINTS))
 def test_every_picture_looked_at_is_valid(name, models, seeds, monkeypatch):
     looked_at = []

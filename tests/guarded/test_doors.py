@@ -17,6 +17,7 @@ MOST = 1_200_000_000
 LONGEST = 1_000
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="the child process measures itself as only Linux can"),
     pytest.mark.timeout(1800),
 ]

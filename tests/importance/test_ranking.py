@@ -147,6 +147,7 @@ def test_empty_samples_are_refused():
         sample_inputs(dataset([0, 1]), 0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("layer", ["0", "3"])
 @pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.inside])
 def test_methods_rank_by_their_mean_over_inputs(network, images, layer, method):

@@ -71,6 +71,7 @@ def test_runs_that_stop_early_keep_their_word(model):
     assert found.unscored.max() == 0
 
 
+@pytest.mark.slow
 def test_a_probe_of_all_records_is_the_same_however_often_it_was_asked_before(model, data):
     """Of rare rules a little more training changes the score."""
     hypotheses = library(data, ["grammar"])[2::12]

@@ -136,6 +136,7 @@ def test_export_as_parquet(kept_once, counts, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "out.parquet").num_rows == counts["scores"]
 
 
+@pytest.mark.rare
 def test_forgetting_a_run_leaves_the_others(found, kept):
     second = keep(found, "second")
     forget(kept)
@@ -235,6 +236,7 @@ def test_large_answers_are_cut(kept_once):
     assert (len(answer.rows), answer.cut) == (10_000, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -289,6 +291,7 @@ def old(tmp_path, monkeypatch):
         connection.execute(OLD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["ask", "export", "keep", "forget"])
 def test_a_file_of_an_earlier_version_is_brought_up_to_date(old, found, tmp_path, first):
     if first == "export":
@@ -305,6 +308,7 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(old, found, tmp_path
     assert database().ask(wanted).rows == [("old", 3, 0.5, 400, "", True, "once")]
 
 
+@pytest.mark.slow
 def test_processes_wait_for_each_other(kept, found):
     """One asks, in a process of its own, while another writes; both come to their end."""
     slow = "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3"

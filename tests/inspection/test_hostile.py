@@ -52,6 +52,7 @@ def reaching(good):
 ALL = (*hostile.TYPES, *hostile.DEEP, *hostile.LARGE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["reaching", "others"])
 def test_some_hostile_queries(good, monkeypatch, part):
     some = random.Random(part).sample(reaching(good) if part == "reaching" else list(ALL), 3)

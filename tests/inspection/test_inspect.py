@@ -22,6 +22,7 @@ def planted(hypothesis_of_letter, units=7, at=3, seed=1):
     return Table(columns)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("measure", [name for name in MEASURES if name not in ("majority", "chance")])
 def test_a_planted_unit_is_found_with_score_1_and_rank_1(measure):
     kinds = MEASURES[measure].kinds
@@ -59,6 +60,7 @@ def test_every_measure_that_looks_at_units_has_a_test():
     assert set(OF_UNITS) <= set(TESTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [0, pytest.param(1, marks=pytest.mark.slow), *(pytest.param(seed, marks=pytest.mark.rare) for seed in (2, 3, 4))],
@@ -76,6 +78,7 @@ def test_shuffled_hypotheses_pass_no_false_discovery_rate(seed):
     assert not discoveries(found, 0.05).any()
 
 
+@pytest.mark.rare
 def test_shuffled_classes_pass_nothing_on_units_that_fire_rarely():
     data = load_dataset("digits")
     hypotheses = [shuffled(one, at) for at, one in enumerate(library(data, ["labels", "looks"]))]
@@ -240,6 +243,7 @@ def test_probes_that_stop_early_are_within_the_error(orders):
     assert min(read) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sources", [25, pytest.param(100, marks=pytest.mark.slow)])
 def test_intervals_hold_the_truth_as_often_as_they_say(sources):
     """Correlation of a unit with a letter over records from one source; symbols of a record depend on one another."""

@@ -51,6 +51,7 @@ class Planted(nn.Module):
         return self.logits(found.mean((2, 3)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("measure", TESTED)
 def test_a_planted_unit_of_pixels_is_found_with_score_1_and_passes(digits, measure):
     ink = library(digits, ["regions"])[0]

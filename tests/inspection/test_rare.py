@@ -24,6 +24,7 @@ ALL_BUT_ONCE = of_records("all but once", lambda ids: ids != 77)
 SOMETIMES = of_records("in one of 50", lambda ids: ids % 50 == 0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("measure", [*MEASURES, "logistic"])
 @pytest.mark.parametrize("hypothesis", [NEVER, ALWAYS, ONCE, ALL_BUT_ONCE], ids=lambda one: one.name)
 def test_reading_stops_although_there_is_no_score(measure, hypothesis):

@@ -107,6 +107,7 @@ def test_more_are_asked_for_in_the_middle(whole):
     assert len(model.read) == COUNT
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

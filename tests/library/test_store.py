@@ -207,6 +207,7 @@ def test_ids_from_outside_lead_nowhere(home, id):
             ask(id)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("step", range(12))
 def test_the_library_opens_wherever_it_was_killed(home, tmp_path, step):
     """A process is killed at its n-th change of the disk while it adds, renames and deletes."""

@@ -54,6 +54,7 @@ def test_there_are_at_least_sixty():
     assert len(ALL) >= 60
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{kind}, {name}" for kind, name in ALL])
 def test_it_is_refused_or_read_in_a_sentence(home, tmp_path, good, kind, name):
     path, said = made(kind, name, tmp_path / "given", good)

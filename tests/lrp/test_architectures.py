@@ -18,6 +18,7 @@ ARCHITECTURES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_first_middle_and_last_block(name):

@@ -188,6 +188,7 @@ def network_of(function):
     )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_all_of_it_arrives(name):
     network = network_of(OPERATIONS[name])

@@ -50,6 +50,7 @@ def check(network, inputs, layers, tolerance=1e-9, **settings):
     return found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", some(RULES, SLOW, RARE))
 @pytest.mark.parametrize("name", CASES)
 def test_biases_redistributed(name, rule):
@@ -57,6 +58,7 @@ def test_biases_redistributed(name, rule):
     check(case.network(), case.inputs, case.layers, bias="redistribute", **RULES[rule])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", some(["z", "epsilon", "gamma", "alpha-beta"], ["alpha-beta"], ["z", "gamma"]))
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.free])
 def test_no_biases(name, rule):

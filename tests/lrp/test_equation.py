@@ -167,6 +167,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("bias", ["absorb", "redistribute"])
 @pytest.mark.parametrize("rule", ["z", "epsilon", "alpha-beta", "gamma", "composite"])
 @pytest.mark.parametrize("seed", [0, 1])

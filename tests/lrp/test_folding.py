@@ -92,6 +92,7 @@ BEHIND = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("affine", "run"), [(True, nn.Module.__call__), (False, by_function)], ids=["module", "function"]
 )
@@ -119,6 +120,7 @@ BEFORE = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BEFORE)
 def test_batch_norm_before(name):
     build, inputs, dimensions = BEFORE[name]
@@ -138,6 +140,7 @@ def test_batch_norm_before(name):
             np.testing.assert_allclose(passed, found, rtol=1e-9, atol=1e-12 * np.abs(found).max())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("layers", [["a"], ["n"], ["a", "n"], ["input", "a", "n"]])
 @pytest.mark.parametrize("rule", RULES)
 def test_a_layer_has_the_same_relevance_whatever_else_is_watched(layers, rule):
@@ -198,6 +201,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("name", BY_HAND)
 def test_scale_and_shift_by_hand(name, count):
@@ -272,6 +276,7 @@ class Bottleneck(nn.Module):
         return self.n3(self.c3(F.relu6(self.n2(self.c2(F.relu6(self.n1(self.c1(x))))))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [Block, Dense, Bottleneck])
 def test_whole_networks(block):
     widths = (3, 5, 7) if block is Dense else (3, 2, 4)

@@ -74,6 +74,7 @@ def network_of(inputs, function, bias=True):
     return settle(Written(lambda net, x: net.out(function(x).flatten(1)), out=nn.Linear(width, 3, bias)))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_conserved(name):
     inputs, function = FUNCTIONS[name]

@@ -114,6 +114,7 @@ def test_infinite_numbers_win_or_lose_like_others(layout):
     torch.testing.assert_close(found, torch.tensor([[[2.0, 3.0, 2.0]]]).double())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["avg", "lp", "adaptive_avg", "adaptive_max"])
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 def test_other_pooling(kind, dimensions):

@@ -188,6 +188,7 @@ def packed_outputs(net, x):
     return pad_packed_sequence(packed, batch_first=True)[0].sum(1)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("read", [packed_state, packed_outputs])
 @pytest.mark.parametrize("shape", ["one layer", "two layers both ways"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,6 +42,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("layer", ["0", "1", "2"])
 @pytest.mark.parametrize("order", ORDERS)

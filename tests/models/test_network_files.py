@@ -113,6 +113,7 @@ class Payload:
 NAMES = [f"net{ending}" for ending in (*REFUSED, ".pt2", ".onnx", ".safetensors")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("save", ["pickle", "torch", "torch before 1.6"])
 def test_a_pickle_is_never_opened_under_any_name(tmp_path, capsys, name, save):

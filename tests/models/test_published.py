@@ -31,6 +31,7 @@ def mnist():
     return load_dataset("mnist", "test")
 
 
+@pytest.mark.sampled(3)
 @needs_data
 @pytest.mark.parametrize("name", CORRECT)
 def test_accuracy_is_exactly_the_published_tables(name, mnist):

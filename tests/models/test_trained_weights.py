@@ -62,6 +62,7 @@ def test_card_describes_the_network_and_the_recipe_that_made_it(network):
     assert card.versions["torch"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[LARGE[name]] if name in LARGE else []) for name in TRAINED])
 def test_metrics_are_those_of_the_card_and_good_enough(name):
     network = load_model(name)

@@ -163,6 +163,7 @@ def test_junk_falls_back_to_the_defaults(visit, addresses):
         assert all(len(value) <= address._LONGEST and "\0" not in value for value in kept)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*vars(setup.DEFAULT), *vars(selection.Selection()), "pin", "tour", "suites", "net"])
 def test_every_junk_in_every_parameter_that_all_pages_read(visit, name):
     for value in JUNK:

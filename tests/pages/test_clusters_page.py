@@ -51,6 +51,7 @@ def studio():
 
 
 class TestControls:
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("k", range(2, 9))
     def test_number_by_hand(self, open_page, k):
         app = open_page("clusters", k=str(k))

@@ -112,6 +112,7 @@ def test_holding_a_neuron_shows_only_its_cells_and_stays_in_the_address(open_pag
     assert not [button for button in app.button if button.key.startswith("crumb")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "zoom", ["fc1~18-0", "fc2~18-9", "fc2~999-0", "fc2~18", "nonsense", "fc2~-~x-1", "fc2~18-" + 5000 * "9"]
 )

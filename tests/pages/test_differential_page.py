@@ -244,6 +244,7 @@ def test_published_networks_are_offered_where_their_weights_are(monkeypatch, tmp
     assert search.usual(alone) == ["dave2-udacity", search._COPY]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_every_constraint_can_be_chosen(open_page, name):
     app = open_page("differential", **SMALL, constraint=CONSTRAINTS[name].card.label, against="lenet1-digits")

@@ -61,6 +61,7 @@ def found():
     return scores_by_epoch(grids)
 
 
+@pytest.mark.rare
 def test_finding_and_lines_are_what_the_engine_finds(found):
     app = opened()
     first = int(found.most_gained()[0])

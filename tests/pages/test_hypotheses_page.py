@@ -275,6 +275,7 @@ def test_chosen_classes_are_read_alone():
     assert "540" not in sizes[0]
 
 
+@pytest.mark.slow
 def test_sql_answers_over_kept_runs_and_cannot_change_anything():
     app = opened(families="labels", tab="sql")
     assert "No run is kept yet." in text(app)

@@ -32,6 +32,7 @@ def words(app) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in kind)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), MOSTLY_DRAWN, ids=str)
 def test_tests_with_other_classes_than_the_network(small_data, open_page, name, tab):
     app = open_page(name, model="LeNet-5 on digits", data="Fashion-MNIST", **tab)
@@ -41,6 +42,7 @@ def test_tests_with_other_classes_than_the_network(small_data, open_page, name, 
     assert "misclassified" not in app.markdown[0].value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), FIRST_DRAWN, ids=str)
 def test_numbers_instead_of_classes(small_data, open_page, name, tab):
     app = open_page(name, model="Dave-2 on Udacity", **tab)
@@ -60,6 +62,7 @@ def test_numbers_instead_of_classes(small_data, open_page, name, tab):
         assert "True → predicted steering angle" in words(app)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), MOSTLY_DRAWN, ids=str)
 def test_words(small_data, open_page, name, tab):
     app = open_page(name, model="Text CNN on 20 Newsgroups", **tab)
@@ -70,6 +73,7 @@ def test_words(small_data, open_page, name, tab):
         assert any('"words"' in one.proto.json for one in app.get("bidi_component")), "texts are shown as words"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), ALL_DRAWN, ids=str)
 def test_colour_pictures(small_data, open_page, name, tab):
     app = open_page(name, model="ConvNet on CIFAR-10", classes=["cat", "dog"], **tab)
@@ -88,6 +92,7 @@ def in_time(name, tab, model):
     return pytest.param(name, tab, model, marks=() if often else pytest.mark.rare if rare else pytest.mark.slow)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "tab", "model"), [in_time(*one, model) for one in WITH_SETUP for model in TRANSFORMERS], ids=str
 )

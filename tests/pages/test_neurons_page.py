@@ -119,6 +119,7 @@ def test_address_opens_the_same_rankings(open_page):
     assert app.selectbox(key="neuron-chosen").value == 7
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "method",
     [

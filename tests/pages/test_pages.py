@@ -66,6 +66,7 @@ def test_front_door_leads_to_every_page():
         assert app.title[0].value == page.question
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), FEW_OF_CELLS, ids=str)
 def test_wrong_address_falls_back_to_the_default_setup(open_page, name, tab):
     app = open_page(
@@ -88,6 +89,7 @@ def test_wrong_address_falls_back_to_the_default_setup(open_page, name, tab):
     assert "LeNet-5 · digits · layer fc2 · m = 6 · 540 tests" in words(app)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), MOSTLY_OF_CELLS, ids=str)
 def test_smallest_m(open_page, name, tab):
     app = open_page(name, m="1", **tab)
@@ -104,6 +106,7 @@ def test_largest_m_and_a_filter_that_leaves_few_tests(open_page, name, tab):
     assert "540 tests" not in app.caption[0].value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), MOSTLY_OF_CELLS, ids=str)
 def test_layer_with_fewer_neurons_than_m(open_page, name, tab):
     app = open_page(name, model="LeNet-1 on digits", layer="conv1", **tab)

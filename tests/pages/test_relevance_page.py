@@ -99,6 +99,7 @@ def test_address_opens_the_same_view(open_page):
     assert "Settings (5)" in [one.proto.popover.label for one in app.get("popover")]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_drawn_with_its_parameters(open_page, method):
     app = open_page("relevance", method=METHODS[method].label, second="nothing")

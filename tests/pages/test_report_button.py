@@ -24,6 +24,7 @@ def press(app):
     return next(button for button in app.button if button.label == "Make report").click().run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", [{}, SETUP], ids=["default", "another"])
 def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path, setup):
     offered, real = {}, report.st.download_button

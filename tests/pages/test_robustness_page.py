@@ -286,6 +286,7 @@ def test_regression_is_measured_by_its_error(small_data, open_page, monkeypatch)
     assert "RMSE" in text(app)
 
 
+@pytest.mark.slow
 def test_a_saved_suite_is_added_and_the_tests_it_was_made_of_are_not_measured(open_page, view):
     from idc_core.suites import ProvenanceStep, save_suite
     from idc_core.suites.custom_tests import SuiteFormat, suite_from_arrays

@@ -218,6 +218,7 @@ def test_a_pin_that_cannot_be_shown_leaves_a_sentence(open_page, monkeypatch, tm
     assert app.error[0].value.startswith("The pinned setup cannot be shown. ")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["overview", "testsets", "adversarial", "robustness", "criteria"])
 def test_a_pinned_setup_whose_filter_no_test_passes_leaves_a_sentence(name, open_page):
     tab = {"adversarial": "sizes"}.get(name, "")

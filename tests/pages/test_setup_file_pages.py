@@ -75,6 +75,7 @@ USUAL_PAGES = ("overview", "layers", "testsets", "differential", "robustness", "
 """Pages on which small pictures with classes are as the digits are."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("model", ["page-mlp", "page-regression"])
 @pytest.mark.parametrize("name", WITH_SETUP)
 def test_vectors_and_regressions(setup, name, model):

@@ -81,6 +81,7 @@ def test_every_chart_has_its_menu(name, tab):
 OF_TABLES = [one for one in TABS if PAGES[one[0]].setup != "none"] + [("robustness", RETRAINED)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "tab"), OF_TABLES, ids=str)
 def test_tables_read_again_as_they_were(open_page, monkeypatch, name, tab):
     written = []

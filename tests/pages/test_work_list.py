@@ -121,6 +121,7 @@ def test_what_training_inputs_say_nothing_of_is_not_said(open_page):
     assert [one for one in app.button_group if one.key == "gaps-reached"] == []
 
 
+@pytest.mark.slow
 def test_accepted_rejected_and_relabelled_inputs_are_found_at_a_second_visit(undecided, opened, view):
     app, filling = undecided
     first, second, third = made(listed(app), 2)[:3]

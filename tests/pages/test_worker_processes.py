@@ -37,6 +37,7 @@ def everything_can_be_sent(caplog):
     assert "cannot be sent" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_view_is_the_same_by_a_worker(shelf, monkeypatch):
     here = open_view(DEFAULT)
     monkeypatch.setattr(jobs, "shelf", lambda: shelf)

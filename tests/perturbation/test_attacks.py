@@ -93,6 +93,7 @@ def test_every_attack_fools_the_network_and_says_so_truly(name, lenet, digits):
     assert result.linf.max() <= LARGEST.get(name, 1.0) + 1e-6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_the_network_is_left_as_it_was_found(name, lenet, digits):
     inputs = digits.inputs.copy()
@@ -114,6 +115,7 @@ def test_the_network_is_left_as_it_was_found(name, lenet, digits):
         next(lenet.parameters()).requires_grad_(True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_results_do_not_depend_on_how_inputs_are_cut(name, lenet, digits):
     whole, (cut, _) = attacked(name, lenet), attacked_in_parts(name, lenet)
@@ -124,6 +126,7 @@ def test_results_do_not_depend_on_how_inputs_are_cut(name, lenet, digits):
     np.testing.assert_allclose(whole.l2, cut.l2, rtol=0.01)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_stopping_keeps_what_is_finished(name, lenet, digits):
     def stop_after_two_batches(done, total, label):
@@ -152,6 +155,7 @@ def test_progress_only_grows_and_ends_with_all(name, lenet, digits):
     assert len(told) >= 4
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in ATTACKS if ATTACKS[name].takes_goal])
 def test_the_wrong_answer_can_be_chosen(name, lenet, digits):
     settings = {**quick(name), **({"epsilon": 0.5} if name in LARGEST else {})}
@@ -163,6 +167,7 @@ def test_the_wrong_answer_can_be_chosen(name, lenet, digits):
     assert result.success.mean() > before + 0.1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_softmax_at_the_end_changes_nothing(name, lenet, digits):
     """Behind it the gradients of sure answers would be zero."""
@@ -369,6 +374,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_scores_among_other_results_are_attacked(name, form):

@@ -11,6 +11,7 @@ from idc_core.perturbation import ATTACKS
 FEW = {"learning_rate": 0.1, "search_steps": 3, "iterations": 30, "initial_constant": 1.0}
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(("targeted", "confidence"), [(False, 0.0), (True, 0.0), (False, 2.0)])
 def test_the_library_itself_gives_the_same_pictures(lenet, digits, targeted, confidence):
     pictures, labels = digits.inputs[:6], digits.targets[:6]

@@ -37,6 +37,7 @@ def pictures():
     return np.random.default_rng(1).random((12, 1, 6, 6), np.float32)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_is_changed_is_the_attack_not_its_rounding(name, dtype):

@@ -37,6 +37,7 @@ def test_it_is_a_method_with_its_parameter():
 
 
 # The rules that are built in conserve it in all of these networks at every run.
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.rare if place % 4 else ()) for place, name in enumerate(CASES)]
 )

@@ -86,6 +86,7 @@ def material(request):
         registry.update(kept)
 
 
+@pytest.mark.sampled(3)
 def test_nothing_of_it_is_markup_and_all_of_it_is_bounded(material):
     notes = [Note("note-1", "2026-11-23T10:00:00+00:00", HARM * 99, HARM, HARM + "\n" + "y" * 1_900, {})] * 30
     files = make_files(material, date=HARM, command=f"run {HARM}", notes=notes)
@@ -108,6 +109,7 @@ def test_nothing_of_it_is_markup_and_all_of_it_is_bounded(material):
     assert all(len(one["picture"]) < 60_000 and len(one["true"]) <= 40 for one in shown)
 
 
+@pytest.mark.sampled(3)
 def test_what_is_not_defined_is_said(material):
     document = json.loads(make_files(material, date="2026-11-23").json)
     classes = len(material.test.class_names)

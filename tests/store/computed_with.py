@@ -24,13 +24,18 @@ ASIDE = ("idc_core.cli", "idc_core.figures", "idc_core.report")
 @cache
 def modules() -> dict[str, str]:
     """Return the source of the engine's and studio's modules by their names, without comments and docstrings."""
+    return {module: _without(text, _tree(module)) for module, text in _texts().items()}
+
+
+@cache
+def _texts() -> dict[str, str]:
     paths = [path for package in ("idc_core", "studio") for path in sorted((ROOT / package).rglob("*.py"))]
-    return {_name(path): code_of(path.read_text(encoding="utf-8")) for path in paths}
+    return {_name(path): path.read_text(encoding="utf-8") for path in paths}
 
 
 @cache
 def _tree(module: str) -> ast.Module:
-    return ast.parse(modules()[module])
+    return ast.parse(_texts()[module])
 
 
 def _name(path: Path) -> str:
@@ -39,11 +44,15 @@ def _name(path: Path) -> str:
 
 def code_of(text: str) -> str:
     """Take comments, empty lines, and texts that stand by themselves out of a source; the same in every Python."""
+    return _without(text, ast.parse(text))
+
+
+def _without(text: str, tree: ast.Module) -> str:
     lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline) if "#" in text else ():
         if token.type == tokenize.COMMENT:
             lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             first = lines[node.lineno - 1][: node.col_offset]
             lines[node.lineno - 1 : node.end_lineno] = [f"{first}..."] + [""] * ((node.end_lineno or 0) - node.lineno)

@@ -200,6 +200,7 @@ def test_stopping_leaves_nothing_behind(digits):
     assert not list(SAVED.folder.glob("*"))
 
 
+@pytest.mark.rare
 def test_keeping_makes_one_block_at_a_time(digits):
     many = type(digits)(
         **{

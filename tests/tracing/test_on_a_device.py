@@ -61,6 +61,7 @@ def test_relevance_waits_for_the_device_once_a_batch(copied, name):
     assert found.shape == inputs.shape
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", ["LeNet-5", "ResNet-18"])
 def test_no_rule_waits_for_the_device(copied, rule, name):

@@ -87,6 +87,7 @@ def test_inspect_prints_the_same(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out == here
 
 
+@pytest.mark.rare
 def test_verify_prints_the_same(capsys):
     words, outs = ("verify", "charlstm-sql", "is a digit", "--limit", "200", "--pairs", "20", "--sets", "9"), []
     for engine in ((), ("--engine", "local")):
@@ -95,6 +96,7 @@ def test_verify_prints_the_same(capsys):
     assert outs[0] == outs[1]
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("models", [("lenet5-digits", "lenet1-digits"), ("lenet5-digits", "lenet5-digits:4")])
 def test_differential_writes_the_same(capsys, tmp_path, monkeypatch, models):
     words = ("differential", "--models", *models, "--seeds", "40", "--constraint", "linf", "--guide", "tknc", "--csv")
@@ -108,6 +110,7 @@ def test_differential_writes_the_same(capsys, tmp_path, monkeypatch, models):
     assert len(written[0][0].splitlines()) > 2
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(("rule", "runs"), [("epsilon", 2), ("z", 3)])
 def test_report_writes_the_same(tmp_path, monkeypatch, rule, runs):
     opened, local = [], EXECUTORS["local"]

@@ -41,6 +41,7 @@ def test_blocks_are_whole_batches():
     assert many[-1][1] == 10_000_000
 
 
+@pytest.mark.slow
 def test_every_criterion_is_equal_to_one_pass():
     with EXECUTORS["local"].open("") as engine:
         assert_equal(on_engine(engine))
@@ -73,6 +74,7 @@ def test_confusion_an_attack_and_an_analysis_are_equal_to_one_pass():
         assert_others_equal(engine)
 
 
+@pytest.mark.rare
 def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     monkeypatch.setattr(growing, "config", lambda: SimpleNamespace(activations=20_000))
@@ -91,6 +93,7 @@ def test_activations_that_wait_for_the_second_round_go_to_disk(tmp_path, monkeyp
     assert not any(one._held or one._stream for one in shelves)  # everything was taken, and no file is open
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("rows_kept", [100, 1 << 20])
 def test_sketches_of_very_many_values_are_merged_to_that_of_one_process(tmp_path, monkeypatch, rows_kept):
     (tmp_path / "config.toml").write_text("[limits]\nsketch_from = 1000\n", encoding="utf-8")

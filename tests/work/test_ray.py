@@ -42,11 +42,13 @@ def engine():
         made.shutdown()
 
 
+@pytest.mark.slow
 def test_a_second_cluster_is_refused(engine):
     with pytest.raises(SettingError, match="leave the address out"):
         EXECUTORS["ray"].open("127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_every_worker_computes_with_one_thread(engine):
     assert engine.run(TEST, ThreadsOfEachBlock(), [(0, 9), (9, 18), (18, 27)]).joined().tolist() == [1, 1, 1]
 

@@ -35,6 +35,7 @@ def guidance(name):
     return make_guidance(name, [network(), companion()], train, test, m=3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("constraint", ["blackout", "light", "linf", "occlusion"])
 def test_the_pictures_are_those_of_one_process(constraint):
     settings = search_settings(constraint=constraint)
@@ -42,6 +43,7 @@ def test_the_pictures_are_those_of_one_process(constraint):
         assert_searches_equal(searched(engine, settings), settings)
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("guide", ["idc", "kmnc"])
 def test_so_they_are_with_a_guide(guide):
     settings, guides = search_settings(), guidance(guide)
@@ -49,6 +51,7 @@ def test_so_they_are_with_a_guide(guide):
         assert_searches_equal(searched(engine, settings, guides), settings, guides)
 
 
+@pytest.mark.rare
 def test_the_others_steer_each_seed():
     settings = search_settings()
     with EXECUTORS["local"].open("") as engine:
@@ -74,6 +77,7 @@ class Forgetful(ByBlocks):
         return self._open.kept.left.by_block if self._open.kept.word else {}
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_over_makes_the_steps_again():
     settings, engine = search_settings(), Forgetful()
     assert_searches_equal(searched(engine, settings), settings)
@@ -101,6 +105,7 @@ class Joined(ByBlocks):
         return tree.found[tree.top]
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(("iterations", "share"), [(8, 3), (4, 0)])
 def test_a_worker_that_joins_has_its_share_while_the_search_is_young(iterations, share):
     settings, engine = search_settings(iterations=iterations, step=4.0), Joined()
@@ -132,6 +137,7 @@ def test_in_one_piece_progress_counts_steps_and_stop_is_heard_too():
             searched(executor, settings, on_progress=lambda taken, *_: taken < 2)
 
 
+@pytest.mark.slow
 def test_a_stopped_search_leaves_nothing_when_other_work_begins():
     engine = ByBlocks()
     with pytest.raises(CancelledError):

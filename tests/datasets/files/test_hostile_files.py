@@ -48,6 +48,7 @@ def bombs(folder):
     yield folder / "images"
 
 
+@pytest.mark.slow
 def test_what_expands_is_refused_by_the_limit(little):
     tried = 0
     for path in bombs(little):

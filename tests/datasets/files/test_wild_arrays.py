@@ -259,6 +259,7 @@ PICTURES = {
 LEFT = {".DS_Store": b"x", "cat/Thumbs.db": b"x", "cat/._1.png": b"x", "readme.txt": b"x", "cat/notes.txt": b"x"}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["folder", "zip"])
 @pytest.mark.parametrize("what", PICTURES)
 def test_pictures_are_read_as_meant(tmp_path, monkeypatch, what, kind):

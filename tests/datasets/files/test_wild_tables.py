@@ -302,6 +302,7 @@ OTHERS = {
 WILD = {**SIGNS, **HEADINGS, **CELLS, **OTHERS}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", WILD)
 def test_a_table_is_read_as_meant_or_the_line_of_its_sentence_works(tmp_path, monkeypatch, what):
     monkeypatch.chdir(tmp_path)

@@ -52,6 +52,7 @@ def test_texts(kind, tmp_path):
     np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", PICTURED)
 def test_pictures(kind, tmp_path):
     folder = picture_folder(tmp_path, kind)
@@ -78,6 +79,7 @@ def test_published_scores(kind, most):
     np.testing.assert_allclose(found, expected["scores"], atol=most, rtol=0)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", PICTURED)
 def test_pictures_are_brought_to_their_size_as_the_processor_does(kind, tmp_path):
     folder = picture_folder(tmp_path, kind)

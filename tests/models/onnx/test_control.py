@@ -154,6 +154,7 @@ def test_a_loop_whose_count_depends_on_numbers_is_refused(tmp_path):
         load_onnx(written(tmp_path, nodes, [constant(U, "u")]))
 
 
+@pytest.mark.slow
 def test_a_loop_that_goes_on_for_ever_and_one_within_another_are_refused(tmp_path):
     ends, u = [helper.make_node("Identity", ["last"], ["y"])], constant(U, "u")
     with pytest.raises(idc.IdcError, match=r"takes more than 4,096 steps"):

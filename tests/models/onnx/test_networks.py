@@ -156,6 +156,7 @@ def assert_equals_runtime(path, inputs, batch=None):
     np.testing.assert_allclose(found.numpy(), np.concatenate(parts), atol=1e-4)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("batch", [None, 1])
 @pytest.mark.parametrize("opset", [9, 12, 17, 20])
 @pytest.mark.parametrize("name", NETWORKS)

@@ -72,6 +72,7 @@ def step_at_the_end(path):
     return float(numpy_helper.to_array(scale))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("kind", [QuantType.QUInt8, QuantType.QInt8])
 @pytest.mark.parametrize("name", NETWORKS)
@@ -189,6 +190,7 @@ def places(operator, names, others):
     }.get(operator, usual)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kinds", [(np.uint8, np.int8), (np.uint8, np.uint8), (np.int8, np.int8)])
 @pytest.mark.parametrize("operator", CASES)
 def test_an_operator_gives_what_its_numbers_stand_for(tmp_path, operator, kinds):

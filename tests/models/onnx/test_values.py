@@ -66,6 +66,7 @@ def recurrent(tmp_path, kind, places=("x", "w", "r", "b"), more=(), **attributes
 EMPTY = ("x", "w", "r", "b", "", "", "", "p")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize(
     "said",
