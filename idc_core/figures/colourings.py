@@ -24,7 +24,9 @@ _BINS: Final = (1, 2, 5, 10, 25, 100)
 _SHARES: Final = ((0.0, "\u25cb", "none misclassified"), (0.25, "\u25d4", "up to 25 %"), (0.5, "\u25d1", "up to 50 %"))
 """Bins of the share of misclassified tests: upper end, mark and label. All tests, and more than half, come after."""
 
-_WRONG: Final = "\u00d7"
+WRONG: Final = "\u00d7"
+MARK: Final = "mark"
+"""The name of annotations that say what a tile's colour does, in a corner of its picture."""
 _HELD: Final = "\u2022"
 _ROOM: Final = (450, 40, 6.5)
 """Pixels of a narrow grid's width, rows up to which a number fits, and pixels of a digit."""
@@ -143,7 +145,7 @@ def mark(colouring: str, tiles: Tiles, tile: int, category: int, class_names: Se
 def _number(tiles: Tiles, numbers: _Counts, tile: int) -> str:
     """Write a number where there is room; a cross says that every test of the tile is misclassified."""
     if tiles.wrong[tile] == tiles.tests[tile]:
-        return _WRONG
+        return WRONG
     return str(int(numbers[tile])) if tiles.roomy else _HELD
 
 
@@ -192,7 +194,7 @@ def _errors(tiles: Tiles) -> _Counts:
     return np.where(tiles.covered > 0, 1 + bins, 0).astype(np.int64)
 
 
-_ERROR_MARKS: Final = (*(mark for _, mark, _ in _SHARES), "\u25d5", _WRONG)
+_ERROR_MARKS: Final = (*(mark for _, mark, _ in _SHARES), "\u25d5", WRONG)
 
 
 def _errors_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list[tuple[str, str]]:
@@ -215,7 +217,7 @@ def _shared_legend(colours: Palette, _names: Sequence[str], _cells: int) -> list
     return [(f"{mark} {label}", colour) for mark, label, colour in zip(_SHARED_MARKS, labels, shades, strict=True)]
 
 
-CROSS: Final = f"{_WRONG}: reached only by misclassified tests."
+CROSS: Final = f"{WRONG}: reached only by misclassified tests."
 """How to read the mark of what only errors reach, where a test can be right or wrong."""
 
 COLOURINGS: Final = {

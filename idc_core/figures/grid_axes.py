@@ -23,8 +23,12 @@ MOST_PICTURED: Final = (16, 20)
 
 def tile_side(grid: Grid) -> int:
     """Return the side of a tile in pixels: tiles are squares, and all of them fit on a small screen."""
+    return side_of(len(grid.row_cells), len(grid.column_cells))
+
+
+def side_of(rows: int, columns: int) -> int:
+    """Return the same of a grid of so many rows and columns."""
     low, high = _TILE
-    rows, columns = len(grid.row_cells), len(grid.column_cells)
     return max(low, min(high, _SIDE[0] // rows, _SIDE[1] // columns))
 
 

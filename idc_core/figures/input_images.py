@@ -143,6 +143,16 @@ def side_by_side(tiles: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
     return folded.reshape(rows * height, columns * width, channels)
 
 
+def apart(sheet: NDArray[np.uint8], columns: int, count: int) -> NDArray[np.uint8]:
+    """Take apart what `side_by_side` put on a sheet of no more than `count` pictures: (count, H, W, c).
+
+    Of fewer pictures than `columns` the sheet is that wide all the same.
+    """
+    high, wide = sheet.shape[0] // -(-count // columns), sheet.shape[1] // columns
+    folded = sheet.reshape(-1, high, columns, wide, sheet.shape[2]).swapaxes(1, 2)
+    return folded.reshape(-1, high, wide, sheet.shape[2])[:count]
+
+
 def spaced(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Give pictures a transparent margin on the right and below, so that neighbours do not touch: (n, H, W, 4)."""
     covered = np.concatenate([tiles, np.full((*tiles.shape[:3], 1), 255, np.uint8)], axis=3)
@@ -154,7 +164,7 @@ def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -
     if not len(tiles) or len(tiles) != len(captions):
         raise SettingError(f"Expected a caption for each picture; got {len(captions)} for {len(tiles)} pictures.")
     words = [word for caption in captions for word in caption.split()]
-    room = max(max(tile.shape[1] for tile in tiles), *(math.ceil(_font().getlength(word)) for word in words))
+    room = max(max(tile.shape[1] for tile in tiles), *(math.ceil(font().getlength(word)) for word in words))
     lines = [_wrap(caption, room) for caption in captions]
     columns = max(1, min(len(tiles), (_SHEET_WIDTH - _SHEET_GAP) // (room + _SHEET_GAP)))
     rows = [range(start, min(start + columns, len(tiles))) for start in range(0, len(tiles), columns)]
@@ -171,7 +181,7 @@ def contact_sheet(tiles: Sequence[NDArray[np.uint8]], captions: Sequence[str]) -
             picture = Image.fromarray(tiles[i]).convert("RGBA")
             sheet.paste(picture, (left, top), picture)
             pen.multiline_text(
-                (left, top + tall + GAP), "\n".join(lines[i]), fill="black", font=_font(), spacing=_LINE - _LETTERS
+                (left, top + tall + GAP), "\n".join(lines[i]), fill="black", font=font(), spacing=_LINE - _LETTERS
             )
         top += tall + text + _SHEET_GAP + GAP
     return np.asarray(sheet)
@@ -182,7 +192,7 @@ def _wrap(text: str, room: int) -> list[str]:
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
-        if _font().getlength(longer) <= room:
+        if font().getlength(longer) <= room:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -190,11 +200,11 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 @cache
-def _font() -> ImageFont.FreeTypeFont:
-    """Return a font with arrows and the letters of most languages; the one that comes with Pillow has neither."""
+def font(pixels: int = _LETTERS) -> ImageFont.FreeTypeFont:
+    """Return a font, its letters so high, with arrows and most letters; the one that comes with Pillow lacks both."""
     import matplotlib
 
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", _LETTERS)
+    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", pixels)
 
 
 def png(image: NDArray[np.uint8], said: str = "") -> bytes:
@@ -207,7 +217,7 @@ def png(image: NDArray[np.uint8], said: str = "") -> bytes:
 
 
 def webp(image: NDArray[np.uint8], most: int) -> bytes:
-    """Write a picture (H, W, 3) as WebP: exactly, unless that needs too many bytes."""
+    """Write a picture (H, W, 3 or 4) as WebP: exactly, unless that needs too many bytes."""
     exact, photograph = io.BytesIO(), io.BytesIO()
     Image.fromarray(image).save(exact, "WEBP", lossless=True)
     if exact.tell() <= most:

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
-from idc_core.figures.palette import ON_FILL, palette
+from idc_core.figures.colourings import MARK
+from idc_core.figures.palette import ON_FILL, Palette, palette
 from idc_core.figures.style import FONT, finish
+from idc_core.figures.tile_contents import TileContents, picture_of_all
 
 # The library's own buttons include one that sends a figure to its maker's server.
 _CONFIG = {"displaylogo": False, "plotlyServerURL": "", "modeBarButtonsToRemove": ["sendChartToCloud"]}
@@ -65,11 +68,17 @@ def allowed_script(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> go.Figure:
-    """Draw `coverage_grid`'s option with plotly, whose figures can be saved with what they say under the pointer."""
+def grid_figure(
+    option: dict[str, Any], height: int, *, contents: TileContents | None = None, dark: bool = False
+) -> go.Figure:
+    """Draw `coverage_grid`'s option with plotly, whose figures can be saved with what they say under the pointer.
+
+    Tiles show their `contents`, with the mark in a corner.
+    """
     colours = palette(dark)
     rows, x, y = option["dataset"]["source"], option["xAxis"][0], option["yAxis"][0]
     shape = (len(y["data"]), len(x["data"]))
+    pictured = np.isin(np.arange(len(rows)), [] if contents is None else contents.tile)
     pieces = option["visualMap"]["pieces"]
     index = {piece["value"]: place for place, piece in enumerate(pieces)}
     steps = [place / len(pieces) for place in range(len(pieces) + 1)]
@@ -87,7 +96,7 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
             x=x["data"],
             y=y["data"],
             z=rows["category"].map(index).to_numpy().reshape(shape),
-            text=laid_out("mark"),
+            text=np.where(pictured, "", rows["mark"]).reshape(shape),
             texttemplate="%{text}",
             textfont={"size": 11, "color": ON_FILL},
             customdata=rows[["cell", "tests"]].to_numpy().reshape(*shape, 2),
@@ -113,4 +122,34 @@ def grid_figure(option: dict[str, Any], height: int, *, dark: bool = False) -> g
         left, top = list(x["data"]).index(column) - 0.5, list(y["data"]).index(row) - 0.5
         line = {"color": outlined["itemStyle"]["borderColor"], "width": 3}
         figure.add_shape(type="rect", x0=left, x1=left + 1, y0=top, y1=top + 1, line=line)
+    if contents is not None:
+        fills = {piece["value"]: piece["color"] for piece in pieces}
+        _fill(figure, contents, shape, [fills[value] for value in rows["category"]], list(rows["mark"]), colours)
     return figure.update_layout(plot_bgcolor=colours.line)
+
+
+def _fill(
+    figure: go.Figure,
+    contents: TileContents,
+    shape: tuple[int, int],
+    fills: Sequence[str],
+    marks: Sequence[str],
+    colours: Palette,
+) -> None:
+    """Lay what tiles show on them, which become squares, and their marks in a corner of it."""
+    picture = picture_of_all(contents, shape, colours)
+    place = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": shape[1], "sizey": shape[0]}
+    figure.add_layout_image(source=picture, sizing="stretch", layer="above", **place)
+    corner = {"name": MARK, "xanchor": "right", "yanchor": "bottom", "showarrow": False, "borderpad": 1}
+    figure.update_layout(
+        annotations=[
+            corner
+            | {"x": tile % shape[1] + 0.5, "y": tile // shape[1] + 0.5, "text": html.escape(marks[tile])}
+            | {"bgcolor": fills[tile], "font": {"size": 11, "color": ON_FILL}}
+            for tile in contents.tile.tolist()
+            if marks[tile]
+        ]
+    )
+    # Found by plotly, the ranges would make room for the marks.
+    figure.update_xaxes(constrain="domain", range=[-0.5, shape[1] - 0.5])
+    figure.update_yaxes(constrain="domain", scaleanchor="x", autorange=None, range=[shape[0] - 0.5, -0.5])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,23 +12,25 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from idc_core.base.progress import Progress
 from idc_core.coverage.cell_table import CellTable
 from idc_core.coverage.reach import Reach
 from idc_core.figures.clusters import bin_edges, bin_shares, histograms
 from idc_core.figures.colourings import categories
 from idc_core.figures.coverage import coverage_grid, grid_rows, grid_size
 from idc_core.figures.grid import Grid, default_axes, lay_out
+from idc_core.figures.grid_axes import MOST_PICTURED
+from idc_core.figures.grid_tiles import filled
 from idc_core.figures.palette import LIGHT, ON_FILL
+from idc_core.figures.tile_contents import TileContents, picture_of_all, small_pictures, strongest_words
 from idc_core.figures.web import grid_figure
 from idc_core.figures.wording import counted, plural
 from idc_core.report.bounds import NEURONS
 from idc_core.report.material import Material
+from idc_core.runs import Planned
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-_TILES = 1024
-"""Tiles of the grid at most."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +46,53 @@ class Chart:
     picture: Markup
 
 
-def grid_chart(material: Material) -> Chart:
-    """Draw the grid of combinations."""
+def grid_chart(material: Material, on_progress: Progress | None = None) -> Chart:
+    """Draw the grid of combinations, in its tiles their most typical tests."""
     table, errors, reach = material.table, material.correct is not None, material.overview.reach()
-    grid = lay_out(
-        table, [str(neuron) for neuron in material.analysis.important], default_axes(table.sizes, most=_TILES)
-    )
+    axes = default_axes(table.sizes, within=MOST_PICTURED)
+    grid = lay_out(table, [str(neuron) for neuron in material.analysis.important], axes)
+    shown = _contents(material, grid, on_progress)
     title = counted("Covered", table.covered, table.total, "cell")
     colouring = "errors" if errors else "covered"
 
     def draw(dark: bool) -> go.Figure:
         option = coverage_grid(grid, table, colouring, title, reach=reach, clickable=False, dark=dark)
-        return grid_figure(option, min(620, grid_size(grid, option)[1]), dark=dark)
+        contents = shown(dark)
+        return grid_figure(option, min(620, grid_size(grid, option)[1]), contents=contents, dark=dark)
 
     if grid.folded:
         read = f"Each tile stands for {plural(grid.cells_per_tile, 'cell')}: one cluster of each neuron on the axes."
     else:
         read = "Each tile is a cell: one cluster of every important neuron. Cluster 0 has the lowest activations."
     read += " Colour and mark: share of misclassified tests." if errors else " Filled tiles hold tests."
-    picture = _grid_picture(grid, table, colouring, title, reach)
+    read += " Each shows its most typical test."
+    picture = _grid_picture(grid, table, colouring, title, reach, shown(False))
     return _chart("grid", title, read, draw(False), draw(True), picture)
+
+
+def _contents(material: Material, grid: Grid, on_progress: Progress | None) -> Callable[[bool], TileContents]:
+    """Return what gives the contents of the tiles on either ground: the most typical test of the fullest cell."""
+    drawn, test, train = filled(grid, material.table), material.test, material.train
+    typical = np.array(material.overview.typical)[drawn.row]
+    positions = np.searchsorted(test.ids, typical).astype(np.int64)
+    if test.inputs.dtype.kind == "f":
+        return lambda dark: TileContents(drawn.tile, small_pictures(test, train, positions, dark=dark), [])
+    maps = None if test.is_spelt else _relevance(material, positions, on_progress)
+    words = strongest_words(test, positions, maps)
+    return lambda dark: TileContents(drawn.tile, np.zeros((0, 1, 1, 3), np.uint8), words)
+
+
+def _relevance(material: Material, positions: NDArray[np.int64], on_progress: Progress | None) -> NDArray[np.floating]:
+    """Return the relevance (k, length) of texts for their predictions, kept as the dashboard keeps it."""
+    from idc_core.attribution.relevance import relevance
+
+    def work(report: Progress | None) -> NDArray[np.float32]:
+        inputs = material.test.inputs[positions]
+        maps = relevance(material.open_model(), inputs, ["input"], target="predicted", on_progress=report)["input"]
+        return np.asarray(maps, dtype=np.float32)
+
+    key = (*material.fingerprints, tuple(positions.tolist()), None)
+    return Planned("heatmaps", key, work).kept(on_progress)
 
 
 def histogram_chart(material: Material) -> Chart:
@@ -99,8 +128,8 @@ def _chart(name: str, title: str, read: str, light: go.Figure, dark: go.Figure, 
 
 
 _WIDTH = 710
-_ROW = (9, 24)  # smallest and largest height of a row of the grid
-_TALLEST = 380  # of the grid without its labels
+_TILE = 72.0  # largest side of a tile
+_TALLEST = 500  # of the grid without its labels
 _LETTER = 4.6  # width of a small letter
 _PANEL = (236, 150)  # width and height of a histogram with its labels
 _PLOT = (40, 18, 190, 104)  # left, top, width and height of its bars within
@@ -108,13 +137,15 @@ _COLUMNS = 3
 _TOP = 250.0  # per cent at the upper end of a histogram
 
 
-def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str, reach: Reach | None) -> Markup:
-    """Draw the grid of combinations, coloured and marked as `coverage_grid` does."""
+def _grid_picture(
+    grid: Grid, table: CellTable, colouring: str, title: str, reach: Reach | None, contents: TileContents
+) -> Markup:
+    """Draw the grid of combinations, coloured, marked and filled as `grid_figure` does."""
     squares = grid_rows(grid, table, colouring, reach=reach)
     category = squares["category"].to_numpy()
     rows, columns = len(grid.row_labels), len(grid.column_labels)
     left = 24 + _LETTER * len(grid.row_labels[-1])
-    wide, tall = (_WIDTH - left) / columns, float(np.clip(_TALLEST / rows, *_ROW))
+    wide = tall = min((_WIDTH - left) / columns, _TALLEST / rows, _TILE)
     x, y = left + wide * (np.arange(grid.tiles) % columns), tall * (np.arange(grid.tiles) // columns)
     named = categories(colouring, LIGHT, (), grid.cells_per_tile, reach is not None)
     pieces = [entry for entry in named if entry["value"] in {0, *category}]
@@ -125,9 +156,16 @@ def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str, reac
             for i in np.flatnonzero(category == piece["value"])
         )
         parts.append(f'<path d="{tiles}" fill="{piece["color"]}" stroke="{LIGHT.line}" stroke-width="0.5"/>')
-    size = min(10.0, 0.8 * tall, wide)
-    marks = zip(x, y, squares["mark"], strict=True)
-    parts += [_text(a + wide / 2, b + tall / 2 + size / 3, mark, size, ON_FILL) for a, b, mark in marks if mark]
+    whole = picture_of_all(contents, (rows, columns), LIGHT)
+    extent = f'x="{left:.1f}" y="0" width="{columns * wide:.1f}" height="{rows * tall:.1f}"'
+    parts.append(f'<image {extent} preserveAspectRatio="none" href="{whole}"/>')
+    fills = {piece["value"]: piece["color"] for piece in pieces}
+    pictured = set(contents.tile.tolist())
+    for tile, (a, b, mark, kind) in enumerate(zip(x, y, squares["mark"], category, strict=True)):
+        if mark and tile in pictured:
+            parts += _corner(a + wide, b + tall, mark, fills[kind])
+        elif mark:
+            parts.append(_text(a + wide / 2, b + tall / 2 + 3, mark, 10, ON_FILL))
     bottom = rows * tall
     for label, place in _some(grid.row_labels, 9 / tall):
         parts.append(_text(left - 4, (place + 0.5) * tall + 3, label, anchor="end"))
@@ -139,10 +177,17 @@ def _grid_picture(grid: Grid, table: CellTable, colouring: str, title: str, reac
             else _text(left + (place + 0.5) * wide, bottom + 11, label)
         )
     bottom += (16 + _LETTER * len(grid.column_labels[-1])) if turned else 16
-    parts.append(_text((left + _WIDTH) / 2, bottom + 10, grid.column_title))
+    parts.append(_text(left + columns * wide / 2, bottom + 10, grid.column_title))
     parts.append(_text(10, rows * tall / 2, grid.row_title, turn=True))
     legend, height = _legend([(entry["label"], entry["color"]) for entry in pieces], bottom + 22)
     return _picture([*parts, *legend], height, title)
+
+
+def _corner(right: float, bottom: float, mark: str, fill: str) -> tuple[str, str]:
+    """Write a mark into the lower right corner of a tile, on the tile's colour."""
+    wide = 6 + 5.5 * len(mark)
+    ground = f'<path d="M{right:.1f} {bottom:.1f}h-{wide:.1f}v-11h{wide:.1f}z" fill="{fill}"/>'
+    return ground, _text(right - wide / 2, bottom - 2, mark, 9, ON_FILL)
 
 
 def _histogram_picture(material: Material, ranks: range, title: str) -> Markup:

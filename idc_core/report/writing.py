@@ -51,7 +51,7 @@ def make_files(
     content = make_report(material, date=date, command=command, notes=said, on_progress=on_progress)
     report(on_progress, 0, 1, "drawing the charts of the report")
     cards = _cards(material, names, hypotheses, on_progress)
-    page = _write_page(content, [grid_chart(material), histogram_chart(material)], cards)
+    page = _write_page(content, [grid_chart(material, on_progress), histogram_chart(material)], cards)
     return ReportFiles(page, content.to_json().encode("utf-8", errors="replace"))
 
 

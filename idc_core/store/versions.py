@@ -13,7 +13,7 @@ _VERSIONS: dict[str, int] = {
     "fillings": 2,
     "limits": 2,
     "neuron-examples": 2,
-    "report": 4,
+    "report": 5,
     "trials": 2,
     "verifications": 2,
 }

@@ -50,8 +50,14 @@ _LEADS_ELSEWHERE = re.compile(r"<\s*a\b|url\s*\(|javascript:", re.IGNORECASE)
 
 def large(figure: go.Figure) -> Drawing:
     """Return a figure as it is drawn on a slide: without title and height, its writing at least `SMALLEST` pixels."""
+    from idc_core.figures.colourings import MARK, WRONG
+
     # As a whole, plotly would pack the arrays.
     layout = {name: part for name, part in _plain(figure.layout.to_plotly_json()).items() if _is_part(name)}
+    # As large as a room reads them, the marks of tiles would hide their pictures: frames say the same by their colour.
+    marked = layout.pop("annotations", [])
+    if kept := [one for one in marked if one.get("name") != MARK or one["text"] == WRONG]:
+        layout["annotations"] = kept
     data = [_written(_plain(trace.to_plotly_json()), _LARGER, SMALLEST) for trace in figure.data]
     layout = _written(
         {"font": {"size": SMALLEST}, "hoverlabel": {"font": {"size": SMALLEST}}, **layout}, _LARGER, SMALLEST

@@ -107,6 +107,7 @@ def _draw_grid(view: View, held: grid_axes.Zoom, colouring: str) -> Grid:
             lambda tile: _clicked(view, grid, tile),
             table=cell_rows(view.table, reach, view.test.class_names),
             layer=grid_pictures.layer(view, grid, option),
+            contents=lambda dark: grid_pictures.contents(view, grid, dark=dark),
         )
     return grid
 

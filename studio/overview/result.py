@@ -30,6 +30,8 @@ from studio.widgets.storytelling import add_button
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from idc_core.figures.tile_contents import TileContents
+
 _SMALL = 1024
 """Tiles of the small grid at most."""
 
@@ -80,11 +82,7 @@ def _draw_findings(result: Overview, shown: View | Snapshot) -> None:
             chosen = {name: text for name, text in shown.setup.texts.items() if text} if isinstance(shown, View) else {}
             whole = {**chosen, **found.query}
             add_button(
-                f"finding-{place}",
-                found.sentence,
-                partial(_figure, result, shown.setup),
-                shown.line,
-                (found.page, whole),
+                f"finding-{place}", found.sentence, partial(_figure, result, shown), shown.line, (found.page, whole)
             )
     if said := sentences.nothing(result):
         st.markdown(said)
@@ -149,7 +147,14 @@ def _draw_small(result: Overview, shown: View | Snapshot) -> None:
     """Show the grid of combinations; a click opens its cell on the Coverage page."""
     grid = _laid_out(result, shown.setup)
     layer = partial(grid_pictures.layer, shown, grid)
-    _draw_grid(result, grid, shown.line, partial(_open, result, grid), layer=layer)
+    _draw_grid(
+        result,
+        grid,
+        shown.line,
+        partial(_open, result, grid),
+        layer=layer,
+        contents=lambda dark: grid_pictures.contents(shown, grid, dark=dark),
+    )
 
 
 def _laid_out(result: Overview, setup: Setup) -> Grid:
@@ -165,6 +170,7 @@ def _draw_grid(
     clicked: Callable[[int], None] | None,
     name: str = "grid",
     layer: Callable[[dict[str, object]], dict[str, object]] = lambda option: {},
+    contents: Callable[[bool], TileContents | None] = lambda dark: None,
 ) -> None:
     table, errors = result.table, result.accuracy is not None
     title = covered(result)
@@ -189,16 +195,19 @@ def _draw_grid(
         read += " Click one to open it in Coverage."
     size = figures.grid_size(grid, option)
     rows = cell_rows(table, result.reach())
-    grid_chart(f"overview-{name}", option, size, title, read, line, clicked, name, rows, layer=layer(option))
+    grid_chart(
+        f"overview-{name}", option, size, title, read, line, clicked, name, rows, layer=layer(option), contents=contents
+    )
 
 
-def _figure(result: Overview, setup: Setup, dark: bool) -> go.Figure:
+def _figure(result: Overview, shown: View | Snapshot, dark: bool) -> go.Figure:
     """Draw the small grid on a slide that says a finding."""
     from idc_core.figures.web import grid_figure
 
-    grid, colouring = _laid_out(result, setup), "errors" if result.accuracy is not None else "covered"
+    grid, colouring = _laid_out(result, shown.setup), "errors" if result.accuracy is not None else "covered"
     option = figures.coverage_grid(grid, result.table, colouring, covered(result), reach=result.reach(), dark=dark)
-    return grid_figure(option, figures.grid_size(grid, option)[1], dark=dark)
+    contents = grid_pictures.contents(shown, grid, dark=dark)
+    return grid_figure(option, figures.grid_size(grid, option)[1], contents=contents, dark=dark)
 
 
 def _open(result: Overview, grid: Grid, tile: int) -> None:

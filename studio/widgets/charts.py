@@ -17,12 +17,14 @@ from studio.state.selection import Point
 from studio.state.setup import Setup
 from studio.widgets import exports
 from studio.widgets.headlines import Headline
-from studio.widgets.storytelling import add_entry
+from studio.widgets.storytelling import add_chart
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
     from streamlit.components.v2.types import ComponentRenderer
+
+    from idc_core.figures.tile_contents import TileContents
 
 _Modes = Sequence[Literal["points", "box", "lasso"]]
 _Clicked = Callable[[Sequence[Point]], None]
@@ -154,12 +156,13 @@ def grid_chart(
     table: _Table | None = None,
     setup: Setup | None = None,
     layer: Mapping[str, object] | None = None,
+    contents: Callable[[bool], TileContents | None] = lambda dark: None,
 ) -> None:
     """Draw a grid of combinations, an option of `coverage_grid` in its size, as `chart` does.
 
     `line` is the setup in one line; `clicked` is called with the position of a cell that was clicked, counted row by
     row; `name` is the chart's in the files' names, beside the `setup`, by default the page's; `layer` is what lies
-    above the tiles (`tile_layer`).
+    above the tiles (`tile_layer`), and `contents` gives what they show for files and slides, on either ground.
     """
     width, height = size
     drawn = {**option, "series": [series for series in option["series"] if series["name"] != "selected"]}
@@ -182,7 +185,8 @@ def grid_chart(
     def figure(dark: bool) -> go.Figure:
         from idc_core.figures.web import grid_figure
 
-        return grid_figure(option if dark == now else recoloured(option, dark), height, dark=dark)
+        coloured = option if dark == now else recoloured(option, dark)
+        return grid_figure(coloured, height, contents=contents(dark), dark=dark)
 
     _save_row(key, exports.stem(name, setup), alt, read, figure, (line,), table)
 
@@ -266,17 +270,15 @@ def _save_row(
                 how_to_read(read)
         if scale:
             scale = _choose_scale(key, scale)
-        with st.popover(
-            "Export", type="tertiary", key=f"menu-{key}", help="Add the chart to a story, or save it or its data."
-        ):
-            add_entry(key, title, figure, lines[0] if lines else "")
-            _draw_exports(key, file, title, page, table)
+        add_chart(key, title, figure, lines[0] if lines else "")
+        with st.popover("Export", type="tertiary", key=f"menu-{key}", help="Save the chart or its data."):
+            _draw_exports(key, file, title, exports.origin(lines[0] if lines else ""), page, table)
     return scale
 
 
-def _draw_exports(key: str, file: str, title: str, page: Callable[[], str], table: _Table | None) -> None:
-    """Offer a chart as files."""
-    ground, origin = palette(is_dark()).ground, exports.origin()
+def _draw_exports(key: str, file: str, title: str, origin: str, page: Callable[[], str], table: _Table | None) -> None:
+    """Offer a chart as files; `origin` is what pictures say of where they are from."""
+    ground = palette(is_dark()).ground
     data = {"chart": key, "file": file, "title": title, "origin": origin, "ground": ground}
     _pictures(key=f"pictures-{key}", data=data)
     st.download_button(

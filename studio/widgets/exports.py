@@ -35,9 +35,10 @@ def named(file: str, setup: Setup | None = None) -> str:
     return f"{stem(what, setup)}.{ending}"
 
 
-def origin() -> str:
-    """Return the page's setup and the day in one line, for files that have room for it."""
-    return " · ".join(part for part in (st.session_state.get(_LINE, ""), date.today().isoformat()) if part)
+def origin(line: str = "") -> str:
+    """Return a setup's `line`, by default the page's, and the day in one line, for files that have room for it."""
+    of = line or st.session_state.get(_LINE, "")
+    return " · ".join(part for part in (of, date.today().isoformat()) if part)
 
 
 def _written(setup: Setup | None) -> str:

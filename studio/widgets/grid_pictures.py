@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,15 @@ from zlib import crc32
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from PIL import Image
 from streamlit import runtime
 
-from idc_core.coverage.closest_inputs import spread
+from idc_core.analysis.overview import Overview
 from idc_core.figures import input_images
 from idc_core.figures.grid import MOST_CELLS, Axes, Grid, default_axes, lay_out
 from idc_core.figures.grid_axes import MOST_PICTURED, has_room
 from idc_core.figures.grid_tiles import filled, tile_layer
-from idc_core.figures.input_texts import words_of
+from idc_core.figures.tile_contents import TileContents, small_pictures, strongest_words
 from studio.jobs.overview import Snapshot, compare, snapshot, summarise
 from studio.jobs.results import View, heatmaps
 from studio.state import address
@@ -32,12 +34,7 @@ PICTURES = "pictures"
 
 _OFF = "off"
 
-_MOST_PIXELS = 96
-"""Sides of larger pictures are thinned out: no tile has more pixels."""
-
 _COLUMNS = 32
-
-_MOST_WORDS = 6
 
 _MOST_BYTES = 250_000
 """Bytes of a sheet up to which its pictures are sent exactly."""
@@ -76,13 +73,37 @@ def layer(shown: View | Snapshot, grid: Grid, option: dict[str, Any]) -> dict[st
     described = tile_layer(grid, result.table, option, np.asarray(result.rows, dtype=np.int64), dark=is_dark())
     if not wanted() or not has_room(grid) or not runtime.exists():
         return described
-    tests = [result.typical[row] for row in filled(grid, result.table).row]
-    content = _kept(shown, tests)
-    if content is None and isinstance(shown, View):
-        content = _content(shown, np.searchsorted(shown.test.ids, tests))
+    tests = _typical(result, grid)
+    content = _shown(shown, tests, dark=is_dark())
     if content is None:
         return described
     return described | {"has_pictures": True, "tests": tests, **_addressed(content, len(tests))}
+
+
+def contents(shown: View | Snapshot, grid: Grid, *, dark: bool) -> TileContents | None:
+    """Return the same for files and slides: what the tiles show, where they are wanted to."""
+    if not wanted() or not has_room(grid):
+        return None
+    result = summarise(shown) if isinstance(shown, View) else shown.result
+    tests = _typical(result, grid)
+    content = _shown(shown, tests, dark=dark)
+    if content is None:
+        return None
+    tiles = filled(grid, result.table).tile
+    return TileContents(tiles, content.pictures(len(tests)), content.words)
+
+
+def _typical(result: Overview, grid: Grid) -> list[int]:
+    """Return the number of the most typical test of each tile that holds tests."""
+    return [result.typical[row] for row in filled(grid, result.table).row]
+
+
+def _shown(shown: View | Snapshot, tests: list[int], *, dark: bool) -> _Content | None:
+    """Return what these tests are shown by, as it was made beforehand or from the view; None where neither is there."""
+    content = _kept(shown, tests)
+    if content is None and isinstance(shown, View):
+        content = _content(shown, np.searchsorted(shown.test.ids, tests), dark=dark)
+    return content
 
 
 def _kept(shown: View | Snapshot, tests: list[int]) -> _Content | None:
@@ -101,8 +122,8 @@ def part(view: View) -> dict[str, object]:
     """Return what the file of a view's pictures holds: those of the grid as it opens, with the tests' numbers."""
     result = compare(view)
     grid = lay_out(result.table, list(map(str, result.important)), _roomy_axes(result.table.sizes))
-    tests = [result.typical[row] for row in filled(grid, result.table).row]
-    content = _content(view, np.searchsorted(view.test.ids, tests))
+    tests = _typical(result, grid)
+    content = _content(view, np.searchsorted(view.test.ids, tests), dark=is_dark())
     sheet = f"data:image/webp;base64,{base64.b64encode(content.sheet).decode()}" if content.sheet else ""
     return {"tests": tests, "sheet": sheet, "words": content.words}
 
@@ -114,6 +135,12 @@ class _Content:
     sheet: bytes
     words: list[list[str]]
 
+    def pictures(self, count: int) -> NDArray[np.uint8]:
+        """Return the first pictures of the sheet, (count, H, W, 3); none of texts."""
+        if not self.sheet:
+            return np.zeros((0, 1, 1, 3), np.uint8)
+        return input_images.apart(np.asarray(Image.open(io.BytesIO(self.sheet)).convert("RGB")), _COLUMNS, count)
+
 
 def _addressed(content: _Content, count: int) -> dict[str, object]:
     """Make the pictures known to the browser."""
@@ -124,37 +151,18 @@ def _addressed(content: _Content, count: int) -> dict[str, object]:
     return {"sheet": {"address": address, "columns": _COLUMNS, "rows": -(-count // _COLUMNS)}}
 
 
-def _content(view: View, positions: NDArray[np.int64]) -> _Content:
+def _content(view: View, positions: NDArray[np.int64], *, dark: bool) -> _Content:
     """Return what tests are shown by: pictures, lines of time series, bars of features, or their strongest words."""
     test = view.test
     if test.inputs.dtype.kind == "f":
-        return _Content(_sheet((test.fingerprint, positions.tobytes()), is_dark(), view, positions), [])
-    return _Content(b"", _strongest(view, positions))
-
-
-def _strongest(view: View, positions: NDArray[np.int64]) -> list[list[str]]:
-    """Return the words of texts with the largest relevance for the prediction; of texts by characters, the first."""
-    words = [words_of(view.test, view.test.inputs[place]) for place in positions]
-    if view.test.is_spelt:
-        return ["".join(letters).split()[:_MOST_WORDS] for letters in words]
-    maps = heatmaps(view, positions, None)
-    found = []
-    for place, text, relevance in zip(positions, words, maps, strict=True):
-        known = relevance[view.test.inputs[place] != view.test.padding][: len(text)]
-        ranked = [text[i] for i in np.argsort(-known, kind="stable") if text[i] != "\u2026"]
-        found.append(list(dict.fromkeys(ranked))[:_MOST_WORDS])
-    return found
+        return _Content(_sheet((test.fingerprint, positions.tobytes()), dark, view, positions), [])
+    # Of texts by characters the first words.
+    maps = None if test.is_spelt else heatmaps(view, positions, None)
+    return _Content(b"", strongest_words(test, positions, maps))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _sheet(key: tuple[str, bytes], dark: bool, _view: View, _positions: NDArray[np.int64]) -> bytes:
     """Put the pictures of some tests on one sheet."""
-    inputs = _view.test.inputs[_positions]
-    if inputs.ndim == 4:
-        every = -(-max(inputs.shape[2:]) // _MOST_PIXELS)
-        small = input_images.pictures(inputs[:, :, ::every, ::every], 1)
-    elif inputs.ndim == 3:
-        small = input_images.lines(inputs, size=(_MOST_PIXELS, _MOST_PIXELS), dark=dark)
-    else:
-        small = input_images.bars(inputs, _view.train.inputs.mean(axis=0), spread(_view.train.inputs), dark=dark)
+    small = small_pictures(_view.test, _view.train, _positions, dark=dark)
     return input_images.webp(input_images.side_by_side(small, _COLUMNS), _MOST_BYTES)

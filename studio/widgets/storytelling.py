@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
@@ -30,18 +30,25 @@ def add_button(key: str, title: str, figure: _Themed | None, line: str, place: _
 
     `place` is the page and what its address says; by default those that are shown.
     """
-    _offer(f"tell-{key}", (title, figure, line, place), icon=":material/playlist_add:", type="tertiary")
+    _offer(f"tell-{key}", title, figure, line, place)
 
 
-def add_entry(key: str, title: str, figure: _Themed, line: str) -> None:
-    """Offer the same in a menu."""
-    _offer(f"add-{key}", (title, figure, line, None), width="stretch")
+def add_chart(key: str, title: str, figure: _Themed, line: str) -> None:
+    """Offer the same below a chart."""
+    _offer(f"add-{key}", title, figure, line, None)
 
 
-def _offer(key: str, slide: tuple[str, _Themed | None, str, _Place | None], **look: Any) -> None:
+def _offer(key: str, *slide: str | _Themed | _Place | None) -> None:
     if not visitor.uploads_refused():
-        text = "The next slide of the story that was last opened on the page Stories."
-        st.button("Add to story", key=key, on_click=add_slide, args=slide, help=text, **look)
+        st.button(
+            "Add to story",
+            key=key,
+            icon=":material/playlist_add:",
+            type="tertiary",
+            on_click=add_slide,
+            args=slide,
+            help="Add to story: the next slide of the one that was last opened on the page Stories.",
+        )
 
 
 def own_stories() -> dict[str, Story]:

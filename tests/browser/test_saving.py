@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from idc_core.coverage.reach import CellState
 from idc_core.figures.coverage import coverage_grid
@@ -65,6 +66,23 @@ def test_the_frame_of_the_selected_cell_is_on_its_tile_and_in_the_picture(visito
     assert left == pytest.approx(inner["left"] + column * width, abs=1)
     assert height == pytest.approx(high / len(option["yAxis"][0]["data"]), abs=0.5)
     assert top == pytest.approx(inner["top"] + row * height, abs=1)
+
+
+def test_pictures_of_every_kind_of_chart_say_in_themselves_what_they_are_of(visit):
+    with visit() as visitor:
+        for address in ("coverage", "coverage?tab=growth"):  # drawn by ECharts, by plotly
+            visitor.open(address)
+            name, png = visitor.save("PNG")
+            picture = Image.open(io.BytesIO(png))
+            picture.load()  # checks the sums of its parts
+            said = picture.info["Description"]
+            svg = ElementTree.fromstring(visitor.save("SVG")[1])
+            title, origin = (svg.find(f"{{http://www.w3.org/2000/svg}}{tag}").text for tag in ("title", "desc"))
+            assert said == f"{title} · {origin}"
+            assert title
+            assert re.fullmatch(r"LeNet-5 · digits · layer fc2 · m = 6 · 540 tests · \d{4}-\d\d-\d\d", origin)
+            assert name.endswith(f"_{origin[-10:]}.png")
+            assert min(picture.size) > 500
 
 
 def test_inputs_of_a_cell_can_be_taken_away(visitor, view, fullest):

@@ -25,8 +25,7 @@ def test_three_slides_are_made_ordered_played_and_opened_from_a_file(stranger, b
     visitor, page = stranger, stranger.page
     for path in ("coverage", "clusters"):
         visitor.open(path)
-        visitor.export()
-        page.get_by_role("button", name="Add to story").last.click()
+        page.locator(".st-key-add-histograms button, [class*='st-key-add-grid-'] button").first.click()
         expect(page.get_by_test_id("stToast")).to_contain_text("My story")
         visitor.settle()
     visitor.open("relevance?input=519")

@@ -52,6 +52,7 @@ def test_one_sheet_holds_every_tile_at_its_place(n):
     for i, tile in enumerate(tiles):
         top, left = 4 * (i // 3), 5 * (i % 3)
         assert (sheet[top : top + 4, left : left + 5] == tile).all()
+    assert (input_images.apart(sheet, 3, n) == tiles).all()
 
 
 @pytest.mark.parametrize("n", [1, 11, 40])

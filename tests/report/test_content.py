@@ -225,6 +225,14 @@ def test_the_same_gives_the_same_bytes_but_for_the_date(material, some, files):
     assert make_report(some, date=DATE).to_json() != files.json.decode()
 
 
+def test_tiles_of_the_grid_show_their_most_typical_tests_in_both_themes_and_in_print(files):
+    page = files.page.decode()
+    in_charts = re.findall(r'"source": ?"(data:image/webp;base64,[^"]+)"', page)
+    (in_print,) = re.findall(r'<image [^>]*href="(data:image/webp;base64,[^"]+)"', page)
+    assert in_charts == [in_print] * 2
+    assert "Each shows its most typical test." in page
+
+
 def test_cards_of_the_neurons_are_in_the_report_with_their_names(material):
     neuron = int(material.analysis.important[0])
     place = {"model": "lenet5-digits", "layer": "fc2", "neuron": str(neuron)}
