@@ -36,9 +36,9 @@ _TRIED = "front-door-tried"
 _GIVEN_UP = "given-up-setup"
 """In the session: the setup whose opening was stopped; no page begins it again unless it is asked to."""
 _SHOWN = "shown-setup"
-"""In the session: the setup that the page shows; another one may be on its way."""
-_FORMER = '<span class="former-setup"></span>'
-"""While it is on the page, the styles hide all that is not drawn anew yet."""
+"""In the session: the page, its setup, and that in a line, that are shown; another one may be on its way."""
+_KEPT, _HIDDEN = (f'<span class="former-setup {state}"></span>' for state in ("kept", "hidden"))
+"""While one of them is on the page, the styles dim, or hide, all that is not drawn anew yet."""
 
 _SAID_BEFORE = {"coverage": reached}
 """What the first sentence of a page is made by, where it needs no more than what files say of shipped setups."""
@@ -52,9 +52,9 @@ _history = st.components.v2.component("idc_history", js=(ASSETS / "history" / "s
 def run() -> None:
     """Draw heading, sidebar and setup, then run the page; its script is loaded only then, when these are painted."""
     arrive()
-    asked.arrive()
     registered = _registered()
     entry, script = navigation(registered)
+    asked.arrive(entry.name)
     st.session_state.pop(_TRIED, None)
     # A picture of our own: a Material symbol in the browser's tab would be fetched from the network.
     st.set_page_config(page_title=f"{entry.title} - IDC Studio", page_icon=ASSETS / "icon.png", layout="wide")
@@ -75,6 +75,9 @@ def run() -> None:
     account.enter()
     presenting.draw(entry.name)
     line, former = st.empty(), st.empty()
+    shown = st.session_state.get(_SHOWN)
+    if shown is not None and shown[0] == entry.name:
+        line.caption(shown[2])  # what the page still shows is of this setup
     st.title(presenting.heading(entry.name) or entry.question, anchor=False)
     follow_theme()
     _keep_history()
@@ -99,13 +102,13 @@ def run() -> None:
         _run(script, kept)
         # What the sidebar lists takes a second to load; the page has not waited for it.
         _draw_sidebar()
-        st.session_state[_SHOWN] = kept.setup
+        st.session_state[_SHOWN] = (entry.name, kept.setup, kept.line)
         _go_on_behind(kept)
-        _drawn(former, kept.setup)
+        former.empty()
     else:
         setup, filtering = _draw_sidebar()
-        _hide_former(former, setup)
-        view = _open_behind(entry.name, setup, line)
+        view = _open_behind(entry.name, setup, line, former)
+        _hide_former(former, view.setup)
         test_filter.fill(filtering, view)
         line.caption(view.line)
         for sentence in asked.refused(entry.name, view):
@@ -113,7 +116,8 @@ def run() -> None:
         _note(view)
         tour.guide(guide, entry.name, view)
         _run(script, view)
-        _drawn(former, view.setup)
+        st.session_state[_SHOWN] = (entry.name, view.setup, view.line)
+        former.empty()
 
 
 def _registered() -> Setup | None:
@@ -128,13 +132,28 @@ def _registered() -> Setup | None:
 
 def _hide_former(place: DeltaGenerator, setup: Setup) -> None:
     """Hide what the page still shows of another setup until it is drawn anew: their numbers would mix."""
-    if st.session_state.get(_SHOWN, setup) != setup:
-        place.html(_FORMER)
+    if _of_another(setup):
+        place.html(_HIDDEN)
+    else:
+        place.empty()
 
 
-def _drawn(place: DeltaGenerator, setup: Setup) -> None:
-    st.session_state[_SHOWN] = setup
-    place.empty()
+def _keep_former(page: str, setup: Setup, line: DeltaGenerator, place: DeltaGenerator) -> None:
+    """Dim what the page still shows of another setup while this one is opened, below a line that says whose it is."""
+    if not _of_another(setup):
+        return
+    where, _, said = st.session_state[_SHOWN]
+    if where != page:
+        place.html(_HIDDEN)
+        return
+    line.caption(f"Still shown: {said}. The new setup is on its way.")
+    place.html(_KEPT)
+
+
+def _of_another(setup: Setup) -> bool:
+    """Whether the page still shows results of another setup."""
+    shown = st.session_state.get(_SHOWN)
+    return shown is not None and shown[1] != setup
 
 
 def _run(script: Page, shown: View | Snapshot | None) -> None:
@@ -142,6 +161,8 @@ def _run(script: Page, shown: View | Snapshot | None) -> None:
     token = _opened.set(shown)
     try:
         script.run()
+        for sentence in asked.not_taken():
+            st.toast(sentence, duration="long")
     finally:
         _opened.reset(token)
         starting.shown.set()
@@ -200,30 +221,32 @@ def _go_on_behind(kept: Snapshot) -> None:
             st.error(literal(error))
 
 
-def _open_behind(page: str, setup: Setup, line: DeltaGenerator) -> View:
-    """Return what to show of a setup; until it is there, what files say of it stands on the page."""
+def _open_behind(page: str, setup: Setup, line: DeltaGenerator, former: DeltaGenerator) -> View:
+    """Return what to show of a setup; until it is there, what files say of it stands on the page, or the former one."""
     kept = snapshot(setup)
     if kept is None:
-        return _open_setup(setup)
+        _keep_former(page, setup, line, former)
+        return _open_setup(setup, line)
+    _hide_former(former, setup)
     line.caption(kept.line)
     if page not in _SAID_BEFORE:
-        return _open_setup(setup)
+        return _open_setup(setup, line)
     finding = st.empty()
     finding.markdown(_SAID_BEFORE[page](kept.result))
-    view = _open_setup(setup)
+    view = _open_setup(setup, line)
     finding.empty()
     return view
 
 
-def _open_setup(setup: Setup) -> View:
+def _open_setup(setup: Setup, line: DeltaGenerator) -> View:
     """Return what to show of a setup; where that fails, say why and return the last good result."""
     try:
         view = _open(setup)
     except CancelledError:
-        return _last_good(setup)
+        return _last_good(setup, line)
     except IdcError as error:
         st.error(literal(error))
-        return _last_good(setup)
+        return _last_good(setup, line)
     st.session_state[_LAST_GOOD] = setup
     return view
 
@@ -265,15 +288,17 @@ def _draw_sidebar() -> tuple[Setup, test_filter.Places]:
     return setup, filtering
 
 
-def _last_good(failed: Setup) -> View:
-    """Return the last result of this session, or end the page."""
+def _last_good(failed: Setup, line: DeltaGenerator) -> View:
+    """Return the last result of this session, or end the page, of which nothing is shown any more."""
     setup = st.session_state.get(_LAST_GOOD)
     if setup is None or setup == failed or setup.model not in visitor.models() or not _is_there(setup):
+        line.empty()
         st.stop()
     st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
         return open_view(setup)
     except IdcError:
+        line.empty()
         st.stop()
 
 

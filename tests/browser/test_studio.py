@@ -1,6 +1,7 @@
 """What only a browser shows: clicks, addresses, downloads, and a console without errors."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
 from studio.jobs.overview import summarise
+from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
+from studio.state.setup import DEFAULT
 from studio.text import cell_name
 from studio.widgets import grid_axes
 from tests.browser.waiting import expect
@@ -139,18 +142,23 @@ def test_moving_m_changes_the_result_and_the_address(visitor):
     assert visitor.text() != before
 
 
-# Where a number of the setup's line, of the finding and of the grid's title are seen at once, in every picture drawn.
+# Whether the setup's line says that the former one is still shown; its layer, the number in the finding and in the
+# grid's title, where they are seen at once; and whether the finding is dimmed; in every picture drawn.
 WATCH = """() => {
     const seen = window.seen = new Set();
     const text = found => found?.checkVisibility({opacityProperty: true}) ? found.innerText ?? found.textContent : '';
     const look = () => {
         const main = document.querySelector('[data-testid="stMain"]');
+        const line = text(main.querySelector('[data-testid="stCaptionContainer"]'));
+        const finding = main.querySelector('[data-testid="stMarkdown"]:has(strong)');
         const parts = [
-            text(main.querySelector('[data-testid="stCaptionContainer"]')).match(/m = (\\d+)/),
-            text(main.querySelector('[data-testid="stMarkdown"]:has(strong)')).match(/of (\\d+) combinations/),
+            line.match(/layer (\\w+)/),
+            text(finding).match(/of (\\d+) combinations/),
             text(main.querySelector('[data-testid="stEChartsChart"] svg')).match(/of (\\d+) cells/),
-        ];
-        seen.add(parts.map(part => part ? part[1] : '').join());
+        ].map(part => part ? part[1] : '');
+        const stale = finding?.closest('[data-stale="true"]');
+        const dimmed = stale && parseFloat(getComputedStyle(stale).opacity) < 0.5 ? 'dimmed' : '';
+        seen.add([line.startsWith('Still shown: ') ? 'former' : '', ...parts, dimmed].join());
         requestAnimationFrame(look);
     };
     look();
@@ -160,19 +168,22 @@ WATCH = """() => {
 def test_numbers_of_two_setups_are_never_seen_together(visitor, view):
     visitor.open("coverage")
     visitor.page.evaluate(WATCH)
-    visitor.page.get_by_role("slider").focus()
-    visitor.page.keyboard.press("ArrowLeft")
-    expect(visitor.page.get_by_text("m = 5 ·").first).to_be_visible()
+    visitor.page.get_by_role("combobox", name="Layer", exact=True).click()
+    visitor.page.get_by_role("option", name="conv2", exact=True).click()
+    expect(visitor.page.get_by_text("· layer conv2 ·").first).to_be_visible()
     visitor.settle()
-    six, five = view.table.total, view.table.total // view.sizes[-1]
     seen = [one.split(",") for one in visitor.page.evaluate("() => [...window.seen]")]
-    assert ["5", str(five), str(five)] in seen
-    for m, found, drawn in seen:
-        assert {m} <= {"", "6"} or {m} <= {"", "5"}
-        assert {found, drawn} <= ({"", str(six)} if m == "6" else {"", str(five)} if m == "5" else {found, drawn})
+    before, after = str(view.table.total), str(open_view(replace(DEFAULT, layer="conv2")).table.total)
+    assert ["", "conv2", after, after, ""] in seen
+    for label, layer, found, drawn, _ in seen:
+        # The former numbers stay while the new ones are on their way, with a line that says whose they are.
+        assert (label, layer) in {("", ""), ("", "fc2"), ("former", "fc2"), ("", "conv2")}
+        of = {"conv2": {"", after}, "fc2": {"", before}}.get(layer, {"", found, drawn})
+        assert {found, drawn} <= of
         assert len({found, drawn} - {""}) <= 1
+    assert ["former", "fc2", before, before, "dimmed"] in seen
     visitor.page.evaluate("() => window.seen.clear()")
     visitor.page.get_by_role("radio", name="how often").click()
     visitor.settle()
     seen = visitor.page.evaluate("() => [...window.seen]")
-    assert {one.split(",")[1] for one in seen} == {str(five)}, "the finding stays where the setup does"
+    assert {one.split(",")[2] for one in seen} == {after}, "the finding stays where the setup does"
