@@ -1,6 +1,8 @@
-"""Tests, neurons, clusters and cells that an address or the search asked for: those that are not there are said."""
+"""What an address or the search asked for in vain is said: tests, neurons, clusters and cells, and controls' values."""
 
 from __future__ import annotations
+
+import math
 
 import streamlit as st
 
@@ -8,15 +10,28 @@ from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.state import address
 from studio.state.selection import Selection, select
-from studio.text import count, parse_cell, plural, quoted, said_of_cell
+from studio.text import count, literal, parse_cell, plural, quoted, said_of_cell
 
 _ASKED, _REFUSED = "selection-asked", "selection-refused"
 """In the session: parts of the selection to look at once results are there; the page and sentences of those refused."""
 
+_KNOWN, _BROUGHT = "address-known", "address-brought"
+"""In the session: what the address said as the page was last drawn; the page, and what an address brought to it that no
+control has taken yet."""
 
-def arrive() -> None:
-    """Note which parts of the selection an address brought, before it is read."""
+
+def arrive(page: str) -> None:
+    """Note what an address brought, before it is read: parts of the selection, and values of controls."""
     ask_for(*(name for name in vars(Selection()) if address.is_new(name)))
+    said, known = _said(), st.session_state.get(_KNOWN, {})
+    where, brought = st.session_state.get(_BROUGHT, ("", {}))
+    new = {name: texts for name, texts in said.items() if known.get(name) != texts}
+    st.session_state[_BROUGHT] = page, {**(brought if where == page else {}), **new}
+    beyond = [name for name, texts in new.items() if any(map(_is_beyond, texts))]
+    for name in beyond:
+        st.query_params.pop(name)
+    if beyond:
+        st.rerun()  # Streamlit's fields of whole numbers fail on them
 
 
 def ask_for(*names: str) -> None:
@@ -34,6 +49,66 @@ def refused(page: str, view: View) -> list[str]:
         st.rerun()  # the sidebar has named it
     where, said = st.session_state.get(_REFUSED, ("", {}))
     return [sentence for name, sentence in said.items() if where == page and not address.read(name)]
+
+
+def not_taken() -> list[str]:
+    """Return in sentences which values controls did not take that an address brought, once the page is drawn.
+
+    Streamlit binds a control to the address by its name, and falls back to the default without a word.
+    """
+    _, brought = st.session_state[_BROUGHT]
+    # What the studio reads of an address itself, it also judges.
+    drawn = [name for name in brought if name in st.session_state and not address.is_held(name)]
+    asked = {name: brought.pop(name) for name in drawn}
+    st.session_state[_KNOWN] = _said()
+    return [
+        f"The address says {literal(quoted(','.join(texts)))} for \u201c{literal(name)}\u201d, which cannot be: it is "
+        f"{literal(','.join(_written(value)) or 'empty')}."
+        for name, texts in asked.items()
+        if isinstance(value := st.session_state[name], _VALUES) and not _is_taken(texts, value)
+    ]
+
+
+_VALUES = (bool, int, float, str, list, tuple)
+"""What the values of controls are that an address can hold."""
+
+
+def _is_beyond(text: str) -> bool:
+    """Whether a text is a number beyond all floats."""
+    try:
+        return math.isinf(float(text)) and any(map(str.isdigit, text))
+    except ValueError:
+        return False
+
+
+def _said() -> dict[str, list[str]]:
+    return {name: list(map(address.clean, st.query_params.get_all(name))) for name in st.query_params}
+
+
+def _written(value: object) -> list[str]:
+    """Write the value of a control as an address holds it."""
+    if isinstance(value, list | tuple):
+        return list(map(str, value))
+    return [str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)]
+
+
+def _is_taken(texts: list[str], value: object) -> bool:
+    """Whether the value of a control is what an address said."""
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    # Of several texts, a control of one value reads the last.
+    said = texts if isinstance(value, list | tuple) else texts[-1:]
+    return len(said) == len(values) and all(_is_equal(text, one) for text, one in zip(said, values, strict=True))
+
+
+def _is_equal(text: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    if not isinstance(value, int | float):
+        return text == str(value)
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
 
 
 def _refusal(view: View, name: str) -> str:

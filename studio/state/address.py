@@ -52,6 +52,11 @@ def is_new(name: str) -> bool:
     return bool(values) and clean(",".join(values)) != st.session_state.get(KEPT + name, "")
 
 
+def is_held(name: str) -> bool:
+    """Whether the session keeps what the address says under a name."""
+    return KEPT + name in st.session_state
+
+
 def arrive(page: str) -> None:
     """Note which page is shown."""
     st.session_state[_PAGE] = page

@@ -2,12 +2,14 @@
 
 import ast
 import random
+import re
 from importlib import import_module
 from operator import attrgetter
 from types import SimpleNamespace
 from urllib.parse import parse_qs, quote_plus
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from idc_core.coverage.idc_settings import CONTROLS
 from idc_core.errors import SettingError
@@ -18,8 +20,10 @@ from studio.hypotheses import controls, hypothesis_pair
 from studio.jobs import suite_addresses, suite_catalog
 from studio.learn import network
 from studio.shell import pins, tour
+from studio.shell.pages import PAGES
 from studio.state import address, selection, setup
 from studio.testsets import added_inputs
+from studio.text import literal
 from studio.widgets import cell_search, grid_axes
 from tests.pages.reading import ROOT
 
@@ -44,16 +48,24 @@ PLACES = {"address.read": 0, "choose_one": 4, "choose_several": 4}
 """Functions that read the address, and which of their arguments is the name."""
 
 
+def bound_names():
+    """Every key of a control that Streamlit binds to the address."""
+    calls = [
+        {one.arg: one.value for one in call.keywords}
+        for file in sorted((ROOT / "studio").rglob("*.py"))
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+    ]
+    return {one["key"].value for one in calls if "bind" in one and isinstance(one.get("key"), ast.Constant)}
+
+
 def read_names():
     """Every name that some page reads from the address, and every key of a control that it holds."""
     names = {*vars(setup.DEFAULT), *vars(selection.Selection())}
+    names |= bound_names()
     names |= {grid_axes.FIXED, grid_axes.ROWS, grid_axes.COLUMNS, controls._FAMILY, controls._MEASURE}
     for file in sorted((ROOT / "studio").rglob("*.py")):
         for call in (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.Call)):
-            given = {one.arg: one.value for one in call.keywords}
-            bound = isinstance(given.get("bind"), ast.Constant) and isinstance(given.get("key"), ast.Constant)
-            if bound:
-                names.add(given["key"].value)
             place = PLACES.get(ast.unparse(call.func))
             name = call.args[place] if place is not None and len(call.args) > place else None
             if isinstance(name, ast.Constant):
@@ -186,6 +198,65 @@ def test_pages_draw_with_junk_everywhere(open_page, page, value):
     app = open_page(page, **dict.fromkeys(NAMES, value))
     assert not app.exception
     assert app.title
+
+
+@pytest.mark.parametrize(
+    "name", [page if page == "learn" else pytest.param(page, marks=pytest.mark.slow) for page in PAGES]
+)
+def test_what_bound_controls_do_not_take_is_said(open_page, name):
+    tab = {"tab": "clusters"} if name == "learn" else {}
+    app = open_page(name, **dict.fromkeys(bound_names(), "-1e9"), **tab)
+    told = " ".join(one.value for one in app.toast)
+    drawn = {one for one in bound_names() if one in app.session_state and not isinstance(app.session_state[one], str)}
+    assert name != "learn" or drawn
+    assert {one for one in drawn if f"\u201c{literal(one)}\u201d" in told} == drawn
+    assert not open_page(name).toast
+
+
+def page_of_numbers():
+    """A page with one bound control of each kind."""
+    import streamlit as st
+
+    from studio.shell import asked
+
+    asked.arrive("page")
+    st.slider("Share", 0.0, 1.0, 0.5, key="share", bind="query-params")
+    st.slider("Range", 0, 10, (2, 5), key="range", bind="query-params")
+    st.number_input("Count", 1, 20, 4, key="count", bind="query-params")
+    st.toggle("Switch", key="switch", bind="query-params")
+    st.segmented_control("Clusters", (2, 3, 4), default=2, required=True, key="k", bind="query-params")
+    st.selectbox("Word", ["one", "two"], key="word", bind="query-params")
+    for sentence in asked.not_taken():
+        st.text(sentence)
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ({}, []),
+        ({"share": "0.25", "range": ["3", "4"], "count": "7", "switch": "True", "k": "3", "word": "two"}, []),
+        ({"share": "0.5", "count": "4", "switch": "false", "k": "2", "word": "one"}, []),
+        ({"share": "7"}, ["share"]),
+        ({"share": "nan", "count": "0"}, ["share", "count"]),
+        ({"count": "21", "switch": "maybe", "k": "9", "word": "three"}, ["count", "switch", "k", "word"]),
+        ({"count": "3.7", "range": ["3", "99"]}, ["count", "range"]),
+        ({"count": DIGITS, "share": "<b>"}, ["count", "share"]),
+        ({"count": "-1e400", "word": "1e400"}, ["count", "word"]),
+        ({"unknown": "7"}, []),
+    ],
+)
+def test_every_kind_of_bound_control_says_what_it_did_not_take(said, refused):
+    app = AppTest.from_function(page_of_numbers)
+    for name, value in said.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    told = [one.value for one in app.text]
+    assert sorted(re.search("\u201c([^\u201d]+)\u201d, which cannot be", one).group(1) for one in told) == sorted(
+        refused
+    )
+    app.number_input[0].set_value(9).run()
+    assert not app.text, "said once; and what a person chooses is taken"
 
 
 def test_a_home_that_is_a_file_is_told_on_the_page(open_page, monkeypatch, tmp_path):
