@@ -155,6 +155,7 @@ def _entries(setup: Setup | None, *, parts: bool = True) -> list[dict[str, str]]
     if setup is not None:
         listed += [_entry("network", one.label, name) for name, one in visitor.models().items()]
         listed += [_entry("data set", one.label, name) for name, one in visitor.datasets().items()]
+        listed += [_entry("report", f"{one.line}, {one.date}", id) for id, one in report.made_before().items()]
     listed += [_entry("story", f"Present: {title}", id) for id, title in presenting.stories().items()]
     listed += [_entry("action", label, label) for label in (*_ACTIONS, *_THEMES)]
     return listed + [{"kind": "term", "label": term, "says": meaning} for term, meaning in _GLOSSARY.items()]
@@ -249,6 +250,11 @@ def _make_report() -> None:
     go_to("overview")
 
 
+def _report(id: str) -> None:
+    report.reopen(id)
+    go_to("overview")
+
+
 _ACTIONS: dict[str, Callable[[], None]] = {
     "Make report": _make_report,
     "Take the tour": tour.start,
@@ -264,6 +270,7 @@ _OPENED: dict[str, Callable[[str], None]] = {
     "tab": _tab,
     "action": lambda name: _ACTIONS[name](),
     "story": presenting.play,
+    "report": _report,
     "network": _network,
     "data set": _data_set,
     "layer": lambda name: select(layer=name),

@@ -16,15 +16,17 @@ from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View, idc_settings, open_view
 from studio.jobs.runs import find_hypotheses
 from studio.state import visitor
-from studio.state.setup import SAVED, Setup
+from studio.state.selection import change_setup
+from studio.state.setup import DEFAULT, SAVED, Setup, parse
 from studio.text import literal
 from studio.widgets import exports
 
 if TYPE_CHECKING:
     from idc_core.report.writing import ReportFiles
+    from idc_core.store.reports import MadeReport
 
 _ASKED = "report-asked"
-"""In the session: the setup whose report was asked for."""
+"""In the session: the setup whose report was asked for, and the day; empty for today's."""
 
 
 def offer(setup: Setup, view: View | None) -> None:
@@ -42,10 +44,11 @@ def offer(setup: Setup, view: View | None) -> None:
             args=(setup,),
             help="Scores all criteria and draws the charts, usually a few seconds.",
         )
-        if st.session_state.get(_ASKED) != setup:
+        asked, date = st.session_state.get(_ASKED, (None, ""))
+        if asked != setup:
             return
         try:
-            files = _made(open_view(setup) if view is None else view)
+            files = _made(open_view(setup) if view is None else view, date or datetime.now(UTC).date().isoformat())
         except CancelledError:
             st.session_state.pop(_ASKED)
             return
@@ -59,17 +62,36 @@ def offer(setup: Setup, view: View | None) -> None:
             st.download_button(label, written, exports.named(name, setup), mime, on_click="ignore", key=f"file-{name}")
 
 
-def ask(setup: Setup) -> None:
-    """Have the report of a setup made where it is offered; for callbacks."""
-    st.session_state[_ASKED] = setup
+def ask(setup: Setup, date: str = "") -> None:
+    """Have the report of a setup made where it is offered, by default as of today; for callbacks."""
+    st.session_state[_ASKED] = setup, date
 
 
-def _made(view: View) -> ReportFiles:
-    """Return the files of a view's report; the same day, of the same notes, they are made once."""
+def made_before() -> dict[str, MadeReport]:
+    """Return the reports that this visitor had made, by id, the newest first: those whose network is still there."""
+    from idc_core.store.reports import REPORTS
+
+    found = REPORTS.listed(visitor.person())
+    models = visitor.models()
+    return {id: one for id, one in reversed(found.items()) if one.setup.get("model", DEFAULT.model) in models}
+
+
+def reopen(id: str) -> None:
+    """Look at the setup of a report that was made, where its files are offered again; for callbacks."""
+    made = made_before().get(id)
+    if made is None:
+        st.toast("This report is not there any more.")
+        return
+    change_setup(**{name: made.setup.get(name, "") for name in vars(DEFAULT)})
+    ask(parse(made.setup), made.date)
+
+
+def _made(view: View, date: str) -> ReportFiles:
+    """Return the files of a view's report; of the same day and the same notes they are made once."""
     from idc_core.report.remarks import notes_on
     from idc_core.store.notes import kept_notes
 
-    setup, date, command = view.setup, datetime.now(UTC).date().isoformat(), _command_line(view)
+    setup, command = view.setup, _command_line(view)
     notes = tuple(notes_on(kept_notes(visitor.person()), setup.model, setup.data, setup.layer))
 
     hypotheses = find_hypotheses(view)
@@ -85,7 +107,20 @@ def _made(view: View) -> ReportFiles:
 
     told = None if hypotheses is None else tuple(hypotheses.items())
     key = (*view.key, setup, date, command, tuple(note.name for note in notes), told)
-    return Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
+    files = Waiting(1).get(JobKind("report", kept=4, is_long=True), key, "writing the report", work)
+    _note(view, date)
+    return files
+
+
+def _note(view: View, date: str) -> None:
+    """Note that a report was made, so that the search finds it."""
+    from idc_core.store.reports import MadeReport, note_report
+
+    said = {name: text for name, text in view.setup.texts.items() if text}
+    try:
+        note_report(MadeReport(said, view.line, date, visitor.owner()))
+    except IdcError as error:
+        st.caption(f"{literal(error)} The search will not find this report.")
 
 
 def _command_line(view: View) -> str:

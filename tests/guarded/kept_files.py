@@ -17,7 +17,7 @@ from idc_core.guarded import seal_text, seal_zip
 from idc_core.inspection import inspect
 from idc_core.inspection.blocks import BlockStore
 from idc_core.inspection.database import database, keep
-from idc_core.store import cache, documents, notes
+from idc_core.store import cache, documents, notes, reports
 from idc_core.stories import page_file
 from idc_core.stories import story as stories
 from idc_core.stories.drawing import large
@@ -65,6 +65,18 @@ def read_note(path):
     if path.stem in found:
         return found[path.stem]
     raise DataError(notes.NOTES.damaged().get(path.stem, "it is not in the list"))
+
+
+def made_report(folder):
+    """What is kept of a report that was made."""
+    reports.note_report(reports.MadeReport({"m": "5"}, "LeNet-5", "2026-11-27"))
+    return reports.REPORTS.path(*reports.REPORTS.listed())
+
+
+def read_report(path):
+    """A report that was made, as it is found."""
+    documents._read.cache_clear()
+    return reports.REPORTS.find(path.stem)
 
 
 def told():
@@ -322,6 +334,17 @@ KEPT = (
         read_note,
         {"values": crafted_texts.json_text},
         dict.fromkeys(("damage", "values"), TEXT),
+        damage.all_of,
+        tries=300,
+        flips=100,
+    ),
+    Reader(
+        "reports that were made",
+        ("idc_core.store.reports",),
+        made_report,
+        read_report,
+        {"values": crafted_texts.json_text, "values under a new checksum": inner_json},
+        {"values under a new checksum": FORGED},
         damage.all_of,
         tries=300,
         flips=100,

@@ -10,8 +10,10 @@ from idc_core.cli import main
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
 from idc_core.opening.live import enter_live
+from idc_core.store.reports import REPORTS
 from studio.jobs import jobs
 from studio.jobs.results import open_view
+from studio.shell import search
 from studio.state.setup import parse
 from studio.widgets import report
 from tests.pages.reading import text
@@ -48,6 +50,27 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
     app.query_params["m"] = "2"
     app.run()
     assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
+    # The search finds it, and leads back to it.
+    (found,) = [id for id, one in REPORTS.listed().items() if parse(one.setup) == parse(setup)]
+    made = REPORTS.find(found)
+    entries: list[dict[str, str]] = []
+    with monkeypatch.context() as patch:
+
+        def choose(data, on_chosen_change, **rest):
+            entries.extend(data["entries"])
+            if not opened:
+                on_chosen_change()
+                opened.append(found)
+
+        opened: list[str] = []
+        patch.setattr(search, "_search", choose)
+        patch.setattr(search, "_open", lambda: search._OPENED["report"](found))
+        app.run()
+    app.run()
+    assert not app.exception
+    assert {"kind": "report", "label": f"{made.line}, {made.date}", "value": found} in entries
+    assert [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
+    assert offered["Report (HTML)"] == (tmp_path / "report.html").read_bytes()
 
 
 def test_stop_takes_the_wish_back(open_page, monkeypatch):
