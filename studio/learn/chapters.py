@@ -214,7 +214,7 @@ def _clusters() -> None:
         )
         help = f"Number of clusters, from 2 to 4. Default {clustering.k}."
         choice = st.segmented_control(
-            "Clusters k", (2, 3, 4), default=clustering.k, required=True, key="k", bind="query-params", help=help
+            "Clusters k", (2, 3, 4), default=clustering.k, required=True, key="lesson-k", bind="query-params", help=help
         )
         k = choice or clustering.k  # an address may say none at all
         steps = teaching.kmeans_steps(values, k)
