@@ -112,7 +112,7 @@ def test_the_address_holds_network_and_line(open_learn):
     "wrong", ["nonsense", "1_2", address().replace("90", "101", 1), address().replace("90", "--9", 1), "9" * 90, ""]
 )
 def test_a_wrong_address_falls_back_to_the_start(open_learn, wrong):
-    app = open_learn(net=wrong, line=wrong, chapter=wrong, explained=wrong, k=wrong, shown=wrong)
+    app = open_learn(net=wrong, line=wrong, chapter=wrong, explained=wrong, **{"lesson-k": wrong}, shown=wrong)
     assert not app.exception
     assert "(scores: one \u22120.39, seven 1.12)" in words(app)
     assert r"\text{a1} = 0.90 \times 1.00" in words(app)
@@ -170,7 +170,7 @@ def test_clusters_step_by_step(open_learn):
     assert seen[-1] == "Converged: no value changes its cluster"
     assert "Spread: 0.062." in words(app)
     assert "This is not the optimum" not in words(app)
-    app.segmented_control(key="k").set_value(4).run()
+    app.segmented_control(key="lesson-k").set_value(4).run()
     app.slider(key="step4").set_value(app.slider(key="step4").max).run()
     assert "This is not the optimum: the best 4 clusters have a spread of 0.025" in words(app)
 
