@@ -190,11 +190,11 @@ def pixels(view: View) -> int:
 
 
 def _perturbations(view: View) -> list[SuiteOption]:
-    """Return the suites that can be made of the tests: of pictures noise, transforms and attacks, of texts changes."""
+    """Return the suites that can be made of the tests: of pictures noise, transforms, corruptions, attacks; of texts changes."""
     from idc_core.datasets.reading import Reading
     from idc_core.suites import SUITES
 
-    families = {"noise", "transform"} if view.test.inputs.ndim == 4 else set()
+    families = {"noise", "transform", "corruption"} if view.test.inputs.ndim == 4 else set()
     if view.test.inputs.ndim == 4 and view.correct is not None:
         families.add("attack")
     if Reading.of(view.test) is not None:

@@ -210,7 +210,7 @@ def test_parts_of_the_tests_add_nothing_and_say_what_they_reach(open_page, view)
 
 def test_every_kind_of_suite_is_offered(view):
     offered = suite_catalog._catalogue(view)
-    assert {"noise", "guided", "rotation", "jpeg", "fgsm", "cw", "mnist"} <= set(offered)
+    assert {"noise", "guided", "rotation", "jpeg", "fog", "fgsm", "cw", "mnist"} <= set(offered)
     parts = [one.label for one in offered.values() if one.within]
     first = view.test.class_names[view.test.targets[0]]
     assert parts[:2] == [f"Tests of class {first}", "Tests with confidence 0 to 0.9"]
