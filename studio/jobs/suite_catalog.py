@@ -190,7 +190,7 @@ def pixels(view: View) -> int:
 
 
 def _perturbations(view: View) -> list[SuiteOption]:
-    """Return what can be made of the tests: of pictures noise, transforms, corruptions and attacks, of texts changes."""
+    """Return what can be made of the tests: of pictures noise, transforms, corruptions, attacks; of texts changes."""
     from idc_core.datasets.reading import Reading
     from idc_core.suites import SUITES
 
