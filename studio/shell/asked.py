@@ -27,7 +27,8 @@ def arrive(page: str) -> None:
     where, brought = st.session_state.get(_BROUGHT, ("", {}))
     new = {name: texts for name, texts in said.items() if known.get(name) != texts}
     st.session_state[_BROUGHT] = page, {**(brought if where == page else {}), **new}
-    beyond = [name for name, texts in new.items() if any(map(_is_beyond, texts))]
+    # What the studio keeps itself it would write back, and judges.
+    beyond = [name for name, texts in new.items() if any(map(_is_beyond, texts)) and not address.is_held(name)]
     for name in beyond:
         st.query_params.pop(name)
     if beyond:
