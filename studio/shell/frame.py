@@ -289,16 +289,16 @@ def _draw_sidebar() -> tuple[Setup, test_filter.Places]:
 
 
 def _last_good(failed: Setup, line: DeltaGenerator) -> View:
-    """Return the last result of this session, or end the page, of which nothing is shown any more."""
+    """Return the last result of this session, or end the page, of which no more than files say is shown."""
+    if snapshot(failed) is None:
+        line.empty()  # it may still name the former setup
     setup = st.session_state.get(_LAST_GOOD)
     if setup is None or setup == failed or setup.model not in visitor.models() or not _is_there(setup):
-        line.empty()
         st.stop()
     st.caption("The last successful result is shown; the line above the heading names its setup.")
     try:
         return open_view(setup)
     except IdcError:
-        line.empty()
         st.stop()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from idc_core.figures.coverage import coverage_grid
 from idc_core.figures.grid import lay_out
+from studio.coverage.cell_details import SHOWN
 from studio.jobs.overview import summarise
 from studio.jobs.results import open_view
 from studio.shell.pages import PAGES
@@ -85,7 +86,7 @@ def test_a_click_opens_a_cell(visitor, view):
         expect(page.get_by_role("heading", name=f"Cell {cell_name(cell)}", exact=True)).to_be_visible()
         if cell in cells:
             assert f"{cells[cell]} tests, " in visitor.text()
-            expect(page.locator(".gallery").first.get_by_role("button")).to_have_count(min(12, cells[cell]))
+            expect(page.locator(".gallery").first.get_by_role("button")).to_have_count(min(SHOWN, cells[cell]))
         else:
             assert "No test reaches this cell." in visitor.text()
         expect(page).to_have_url(re.compile(f"cell={cell_name(cell)}"))

@@ -155,6 +155,7 @@ def test_a_method_that_refuses_the_network_is_named_and_the_others_are_shown(ope
     assert chart(app, "Rank correlation of the rankings")["layout"]["xaxis"]["ticktext"] == [
         "Cumulative relevance",
         "Absolute relevance",
+        "Normalised relevance",
         "LRP-0 (z)",
         "LRP-alpha-beta",
         "LRP composite",
