@@ -10,6 +10,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.state import address
 from studio.state.selection import Selection, select
+from studio.state.setup import DEFAULT
 from studio.text import count, literal, parse_cell, plural, quoted, said_of_cell
 
 _ASKED, _REFUSED = "selection-asked", "selection-refused"
@@ -58,8 +59,15 @@ def not_taken() -> list[str]:
     Streamlit binds a control to the address by its name, and falls back to the default without a word.
     """
     _, brought = st.session_state[_BROUGHT]
-    # What the studio reads of an address itself, it also judges.
-    drawn = [name for name in brought if name in st.session_state and not address.is_held(name)]
+    # Setups and selections are judged where they are read, and names that the session keeps by menus that offer them.
+    judged = {*vars(DEFAULT), *vars(Selection()), *address.PASSING}
+    drawn = [
+        name
+        for name in brought
+        if name in st.session_state
+        and name not in judged
+        and (not address.is_held(name) or isinstance(st.session_state[name], int | float))
+    ]
     asked = {name: brought.pop(name) for name in drawn}
     st.session_state[_KNOWN] = _said()
     return [

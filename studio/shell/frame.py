@@ -8,6 +8,7 @@ from contextvars import ContextVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import Page
+from streamlit.runtime.scriptrunner import StopException
 
 from idc_core.base.files import cache_folder
 from idc_core.base.threads import settle
@@ -161,11 +162,19 @@ def _run(script: Page, shown: View | Snapshot | None) -> None:
     token = _opened.set(shown)
     try:
         script.run()
-        for sentence in asked.not_taken():
-            st.toast(sentence, duration="long")
+    except StopException:
+        _tell_not_taken()
+        raise
+    else:
+        _tell_not_taken()
     finally:
         _opened.reset(token)
         starting.shown.set()
+
+
+def _tell_not_taken() -> None:
+    for sentence in asked.not_taken():
+        st.toast(sentence, duration="long")
 
 
 def enter() -> View | Snapshot | None:

@@ -62,8 +62,8 @@ def test_experiments_name_models_that_exist(name):
     assert set(EXPERIMENTS[name].models) <= set(MODELS)
 
 
-OWN_TESTS = ("cells", "filling", "finds", "rq6", "worth")
-"""Experiments whose records other tests compare: tests/cli/test_rq6.py, and in tests/experiments and tests/worth."""
+OWN_TESTS = ("cells", "filling", "finds", "forcing", "replacing", "rq6", "worth")
+"""Experiments whose records other tests compare, or that take another network: tests/cli, experiments, and worth."""
 
 
 @pytest.mark.slow

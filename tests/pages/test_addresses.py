@@ -224,7 +224,7 @@ def page_of_numbers():
     st.slider("Range", 0, 10, (2, 5), key="range", bind="query-params")
     st.number_input("Count", 1, 20, 4, key="count", bind="query-params")
     st.toggle("Switch", key="switch", bind="query-params")
-    st.segmented_control("Clusters", (2, 3, 4), default=2, required=True, key="k", bind="query-params")
+    st.segmented_control("Clusters", (2, 3, 4), default=2, required=True, key="ways", bind="query-params")
     st.selectbox("Word", ["one", "two"], key="word", bind="query-params")
     for sentence in asked.not_taken():
         st.text(sentence)
@@ -234,11 +234,11 @@ def page_of_numbers():
     ("said", "refused"),
     [
         ({}, []),
-        ({"share": "0.25", "range": ["3", "4"], "count": "7", "switch": "True", "k": "3", "word": "two"}, []),
-        ({"share": "0.5", "count": "4", "switch": "false", "k": "2", "word": "one"}, []),
+        ({"share": "0.25", "range": ["3", "4"], "count": "7", "switch": "True", "ways": "3", "word": "two"}, []),
+        ({"share": "0.5", "count": "4", "switch": "false", "ways": "2", "word": "one"}, []),
         ({"share": "7"}, ["share"]),
         ({"share": "nan", "count": "0"}, ["share", "count"]),
-        ({"count": "21", "switch": "maybe", "k": "9", "word": "three"}, ["count", "switch", "k", "word"]),
+        ({"count": "21", "switch": "maybe", "ways": "9", "word": "three"}, ["count", "switch", "ways", "word"]),
         ({"count": "3.7", "range": ["3", "99"]}, ["count", "range"]),
         ({"count": DIGITS, "share": "<b>"}, ["count", "share"]),
         ({"count": "-1e400", "word": "1e400"}, ["count", "word"]),

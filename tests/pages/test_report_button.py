@@ -16,7 +16,7 @@ from studio.jobs.results import open_view
 from studio.shell import search
 from studio.state.setup import parse
 from studio.widgets import report
-from tests.pages.reading import text
+from tests.pages.reading import forget_all, text
 
 SETUP = {"layer": "fc1", "m": "3", "k": "3", "zeros": "dropped", "classes": "3,8"}
 SETUP |= {"predicted": "3,5,8", "answers": "right", "confidence": "0.5to1", "without": "label,ambiguous"}
@@ -36,6 +36,7 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
         return real(label, data, *rest, **more)
 
     monkeypatch.setattr(report.st, "download_button", offer)
+    forget_all()  # a page looks for newly kept hypotheses twice a minute, a command at once
     app = open_page("overview", **setup)
     assert "Report (HTML)" not in offered
     press(app)
