@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from idc_core.perturbation.corruptions.registry import Bytes, Levels, corruption
 
 
 @corruption("defocus-blur", "Defocus blur", "A lens out of focus: every point becomes a disc.")
 def _defocus(picture: Bytes, severity: int, random: np.random.Generator) -> Levels:
+    from idc_core.base.scipy_parts import ndimage
+
     radius, softness = ((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5))[severity - 1]
     disc = _disc(radius, softness).astype(np.float64)
     values = picture / 255.0
@@ -23,6 +24,8 @@ def _defocus(picture: Bytes, severity: int, random: np.random.Generator) -> Leve
 
 def _disc(radius: int, softness: float) -> NDArray[np.float32]:
     """Return a disc of sum 1 whose edge is smoothed over 3 pixels, of large ones 5."""
+    from idc_core.base.scipy_parts import ndimage
+
     reach, half = max(8, radius), 1 if radius <= 8 else 2
     places = np.arange(-reach, reach + 1)
     disc = (places[:, None] ** 2 + places**2 <= radius**2).astype(np.float32)
@@ -37,6 +40,8 @@ def _disc(radius: int, softness: float) -> NDArray[np.float32]:
 
 @corruption("glass-blur", "Glass blur", "Frosted glass: pixels take the values of others nearby.", random=True)
 def _glass(picture: Bytes, severity: int, random: np.random.Generator) -> Levels:
+    from idc_core.base.scipy_parts import ndimage
+
     width, reach, rounds = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))[severity - 1]
 
     def softened(values: Levels) -> Levels:
@@ -92,6 +97,8 @@ def _zoom(picture: Bytes, severity: int, random: np.random.Generator) -> Levels:
 
 def enlarged(values: Levels, factor: float) -> Levels:
     """Return the middle of values (H, W, C), enlarged to their size or a little more."""
+    from idc_core.base.scipy_parts import ndimage
+
     height, wide = values.shape[:2]
     rows, columns = (math.ceil(side / factor) for side in (height, wide))
     top, left = (height - rows) // 2, (wide - columns) // 2

@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 from idc_core.perturbation.corruptions.registry import Bytes, Levels, corruption
 
@@ -22,6 +21,8 @@ def _contrast(picture: Bytes, severity: int, random: np.random.Generator) -> Lev
 
 @corruption("elastic", "Elastic transform", "Moves small parts of the picture this way and that.", random=True)
 def _elastic(picture: Bytes, severity: int, random: np.random.Generator) -> Levels:
+    from idc_core.base.scipy_parts import ndimage
+
     strength = 250 * (0.05, 0.065, 0.085, 0.1, 0.12)[severity - 1]
     height, width, channels = picture.shape
     most = height * 0.005

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from idc_core.perturbation.corruptions.blur import enlarged, moved
 from idc_core.perturbation.corruptions.registry import Bytes, Levels, corruption
@@ -52,6 +51,8 @@ def _crystals(height: int, width: int, random: np.random.Generator) -> NDArray[n
 
     Photographs of frost, which the paper's program lays over pictures, are not ours to give away.
     """
+    from idc_core.base.scipy_parts import ndimage
+
     side = max(height, width)
     ice = np.zeros((height, width))
     for _ in range(_NEEDLES):
