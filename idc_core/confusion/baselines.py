@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from idc_core.confusion.ground_truth import Floats, Ints, Labels
 from idc_core.errors import DataError
@@ -54,6 +53,8 @@ class ByChance:
 
 def by_chance(pairs: int, true_pairs: int, reported: int) -> ByChance:
     """Return how many of `reported` random pairs are true (hypergeometric): the paper's random baseline."""
+    from idc_core.base.scipy_parts import stats
+
     drawn = stats.hypergeom(pairs, true_pairs, reported)
     return ByChance(float(drawn.mean()), int(drawn.ppf(0.025)), int(drawn.ppf(0.975)))
 
@@ -85,6 +86,8 @@ def told_apart(values: NDArray[np.floating], classes: Ints) -> ToldApart:
     -----
     Tian et al., ICSE 2020, RQ1: a Kruskal-Wallis test and Cohen's d of each input's neuron coverage by class.
     """
+    from idc_core.base.scipy_parts import stats
+
     groups = [np.asarray(values[classes == one], np.float64) for one in np.unique(classes)]
     groups = [group for group in groups if len(group) > 1]
     if len(groups) < 2 or np.ptp(values) == 0:
