@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from idc_core.base.scipy_parts import special
 from idc_core.base.statistics import wilson
 
 _TAIL = 0.975
