@@ -96,19 +96,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sample(items: list[pytest.Item]) -> None:
-    """Of the cases of a sampled test that are not slow anyway, leave one of each n quick, one slow, the others rare.
+    """Of the cases of a sampled test, leave one of each n quick, one slow, the others rare; of slow ones one slow.
 
     Where cases are all pairs of two lists, n shares no divisor with their lengths: then it passes over none of either.
     """
-    seen = Counter[str]()
+    seen = Counter[tuple[str, bool]]()
     for item in items:
         mark = item.get_closest_marker("sampled")
-        if mark is None or item.get_closest_marker("slow") or item.get_closest_marker("rare"):
+        if mark is None or item.get_closest_marker("rare"):
             continue
-        test = item.nodeid.partition("[")[0]
-        if turn := seen[test] % mark.args[0]:
-            item.add_marker("slow" if turn == 1 else "rare")
-        seen[test] += 1
+        kind = item.nodeid.partition("[")[0], item.get_closest_marker("slow") is not None
+        if turn := seen[kind] % mark.args[0]:
+            item.add_marker("slow" if turn == 1 and not kind[1] else "rare")
+        seen[kind] += 1
 
 
 def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:

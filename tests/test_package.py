@@ -240,7 +240,7 @@ def test_an_installed_one_opens_the_dashboard_without_a_command(installed):
         server.wait(timeout=60)
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 @pytest.mark.browser
 @pytest.mark.usefixtures("draws_put_back")
 def test_an_installed_one_is_launched_from_a_script(installed):

@@ -56,10 +56,13 @@ def check_sealed_zip(file: File, where: str) -> None:
     digest = hashlib.blake2b(digest_size=_DIGITS // 2)
     with opened(file, where) as stream:
         left = size_of(stream) - _COMMENT
-        while left > 0 and (block := stream.read(min(_BLOCK, left))):
+        stream.seek(max(left, 0))
+        given = stream.read(_COMMENT)
+        stream.seek(0)
+        # Without the mark at its end, a file need not be read.
+        while given.startswith(_MARK) and left > 0 and (block := stream.read(min(_BLOCK, left))):
             digest.update(block)
             left -= len(block)
-        given = stream.read(_COMMENT)
     if given != _MARK + digest.hexdigest().encode():
         raise DataError(f"{where} is damaged: its content does not have the checksum that it was written with.")
 

@@ -24,7 +24,7 @@ def python(*arguments, **environment):
     ).stdout
 
 
-SAID = [{}, *(pytest.param({_NUMBER: said}, marks=pytest.mark.slow) for said in ("1", "3"))]
+SAID = [{}, *(pytest.param({_NUMBER: said}, marks=pytest.mark.rare) for said in ("1", "3"))]
 """Environments with which numbers are computed."""
 
 

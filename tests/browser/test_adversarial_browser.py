@@ -19,7 +19,7 @@ def finding(visitor):
     return visitor.page.get_by_test_id("stMain").locator("strong").first
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_click_looks_at_an_input_and_selects_it(visitor):
     visitor.open("adversarial")
     tile = visitor.page.locator(".gallery").first.get_by_role("button").nth(4)

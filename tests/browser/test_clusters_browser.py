@@ -73,7 +73,7 @@ def test_a_choice_holds_on_other_pages_and_in_a_copied_link(visitor, stranger):
     assert "of 729 combinations" in stranger.text()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_lasso_gathers_tests_that_can_be_taken_away(visitor):
     visitor.open("clusters?tab=map")
     visitor.page.get_by_text("lasso", exact=True).click()

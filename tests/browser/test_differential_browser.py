@@ -9,7 +9,7 @@ from tests.browser.waiting import expect
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_row_shows_its_disagreement_and_selects_its_seed(visitor):
     page = visitor.page
     visitor.open("differential?count=12")

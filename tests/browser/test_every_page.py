@@ -25,8 +25,8 @@ STATES = ("?tour=1", "coverage?tour=7", "learn?tab=clusters", "learn?tab=empty",
 OPENED = [*CHARTS, *(name for name in PAGES if name not in CHARTS), *STATES]
 ALWAYS = {"overview", "coverage", "library"}
 """What `make test` looks at: charts, controls, tables and uploads; the other pages are slow."""
-RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "hypotheses", "learn"}}
-RARE |= {"coverage?tour=7", "learn?tab=empty"}
+RARE = {name for name, page in PAGES.items() if page.tabs and name not in {*ALWAYS, "clusters", "learn"}}
+RARE |= {"coverage?tour=7", "learn?tab=empty", "learn?tab=clusters"}
 """Pages whose kinds of content others have too, and further steps: every tab of theirs is looked at more briefly."""
 WHOLE = ("overview", "clusters?pin=m%3D3")
 """Where navigation and sidebar are looked at too: the other pages have the same, without or with a pinned setup."""
@@ -34,10 +34,8 @@ RETRAINED = "robustness?epochs=1&seeds=2&added=2&perturbed-by=noise&classes=3&cl
 """What the page makes of little, so that it is soon complete: one epoch, few additions, and tests of two classes."""
 
 TABBED = [name for name, page in PAGES.items() if page.tabs]
-DARK = ("learn", "neurons", "differential")
-"""Pages whose tabs hold all kinds of content that has colours of its own: a network, words, pictures and galleries."""
-MIXED = {*DARK, "clusters", "runs", "testsets"}
-"""Pages whose tabs hold between them everything that the tabs of the others are made of."""
+MIXED = ("learn", "clusters")
+"""Pages whose tabs hold most of what the tabs of the others are made of: a network, words, pictures, charts, tables."""
 WIDE, NARROW = {"width": 1440, "height": 1200}, {"width": 800, "height": 900}
 
 TALLEST = 1_800
@@ -280,7 +278,7 @@ def test_every_tab_is_short_and_sound(visitor, name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in DARK else pytest.mark.rare) for name in TABBED]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in MIXED else pytest.mark.rare) for name in TABBED]
 )
 def test_no_tab_has_a_serious_violation_in_the_dark(visitor, name):
     enter(visitor, name)
@@ -319,7 +317,7 @@ def test_no_serious_violation_while_networks_are_retrained(visitor):
     assert serious_violations(visitor.page) == []
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_charts_follow_the_theme(visitor):
     visitor.open("layers")
     writing = visitor.page.locator(".js-plotly-plot .main-svg .gtitle").first

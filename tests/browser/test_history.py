@@ -23,7 +23,7 @@ def test_choices_are_names_that_the_address_holds():
     assert "m" not in _history_names()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_a_slider_is_no_step_and_a_page_is_one(visitor):
     visitor.open("clusters")
     visitor.follow("coverage")

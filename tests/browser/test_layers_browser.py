@@ -25,7 +25,7 @@ def test_a_click_on_a_square_opens_its_layer_and_m(visitor):
     assert "m=4" in visitor.page.url
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_another_test_set_is_opened_with_its_layer(visitor):
     visitor.open("layers?suites=mnist&ms=6")
     click_square(visitor.page, 1, 0)

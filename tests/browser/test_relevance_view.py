@@ -86,7 +86,7 @@ def test_heatmaps_can_be_taken_away(visitor):
     assert height > 168, "captions stand below the pictures"
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_words_keep_their_ground_and_number_on_the_page(visitor):
     visitor.open("relevance?model=Text+CNN+on+20+Newsgroups")
     words = visitor.page.get_by_test_id("stHtml").locator("span[title][style]")

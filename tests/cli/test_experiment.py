@@ -65,9 +65,18 @@ def test_experiments_name_models_that_exist(name):
 OWN_TESTS = ("cells", "filling", "finds", "forcing", "replacing", "rq6", "worth")
 """Experiments whose records other tests compare, or that take another network: tests/cli, experiments, and worth."""
 
+LONG = ("deepxplore", "near")
+"""Experiments that train or search for long; test_deepxplore looks at what they measure."""
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in OWN_TESTS])
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.rare if name in LONG else pytest.mark.slow)
+        for name in EXPERIMENTS
+        if name not in OWN_TESTS
+    ],
+)
 def test_fields_of_every_experiment_are_there(capsys, name):
     status, out, _ = run(capsys, name, "--models", "lenet4-digits", "--cw", 0, "--seeds", 2, *SMALL)
     assert status == 0

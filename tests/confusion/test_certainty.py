@@ -221,6 +221,7 @@ _SETTINGS = [(0.005, 200), (0.02, 54), (0.05, 54), (0.1, 200)]
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("rate", "size"), _SETTINGS)
 @pytest.mark.parametrize("kind", list(_THIRDS))
 def test_an_interval_of_a_disparity_holds(kind, rate, size):

@@ -36,7 +36,7 @@ def test_mnist():
     assert np.bincount(test.targets).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 @needs("cifar10")
 def test_cifar10():
     data = load_dataset("cifar10", "train")

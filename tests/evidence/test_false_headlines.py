@@ -14,6 +14,7 @@ SLOW = {"Criteria", "Hypotheses"}
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NOTHING)
 def test_nothing_stands_out_where_nothing_is_there(name):
     world, seeds = NOTHING[name]
@@ -22,6 +23,7 @@ def test_nothing_stands_out_where_nothing_is_there(name):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_was_planted_stands_out(name):
     seeds = 10 if name in SLOW else FEW

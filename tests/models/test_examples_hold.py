@@ -34,7 +34,7 @@ from idc_core.models.onnx import load_onnx
 from tests.lrp.networks import total
 from tests.models.huggingface.folders import TEXTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled(3)]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 TRAINING, WRONG = 30, 5

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from idc_core import store
@@ -43,8 +44,9 @@ def forget(kind: str, chosen: Callable[[Any], bool] = lambda key: True) -> int:
 
 
 def forget_all() -> None:
-    """Let every result be made again."""
+    """Let every result be made again, and be looked for where it is kept."""
     shelf.clear()
+    st.cache_data.clear()
     shutil.rmtree(store.results_folder(), ignore_errors=True)
 
 

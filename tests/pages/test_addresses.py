@@ -200,8 +200,16 @@ def test_pages_draw_with_junk_everywhere(open_page, page, value):
     assert app.title
 
 
+SOON = ("clusters", "layers", "testsets")
+"""Pages with bound controls that are soon drawn."""
+
+
 @pytest.mark.parametrize(
-    "name", [page if page == "learn" else pytest.param(page, marks=pytest.mark.slow) for page in PAGES]
+    "name",
+    [
+        page if page == "learn" else pytest.param(page, marks=pytest.mark.slow if page in SOON else pytest.mark.rare)
+        for page in PAGES
+    ],
 )
 def test_what_bound_controls_do_not_take_is_said(open_page, name):
     tab = {"tab": "clusters"} if name == "learn" else {}

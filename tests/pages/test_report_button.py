@@ -26,6 +26,14 @@ def press(app):
     return next(button for button in app.button if button.label == "Make report").click().run()
 
 
+def first_difference(one, other):
+    """Return what is around the first place where two files differ: pytest's comparison of such takes half an hour."""
+    if one == other:
+        return ()
+    place = next(place for place, (a, b) in enumerate(zip(one + b" ", other + b" ", strict=False)) if a != b)
+    return one[place - 200 : place + 100], other[place - 200 : place + 100]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("setup", [{}, SETUP], ids=["default", "another"])
 def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path, setup):
@@ -48,7 +56,7 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
     assert main([*words[3:], "--json", "report.json"]) == 0
     assert shlex.join(words).encode() in offered["Report (JSON)"]
     assert offered["Report (JSON)"] == (tmp_path / "report.json").read_bytes()
-    assert offered["Report (HTML)"] == (tmp_path / "report.html").read_bytes()
+    assert first_difference(offered["Report (HTML)"], (tmp_path / "report.html").read_bytes()) == ()
     app.query_params["m"] = "2"
     app.run()
     assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
@@ -72,7 +80,7 @@ def test_it_gives_what_the_command_line_writes(open_page, monkeypatch, tmp_path,
     assert not app.exception
     assert {"kind": "report", "label": f"{made.line}, {made.date}", "value": found} in entries
     assert [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
-    assert offered["Report (HTML)"] == (tmp_path / "report.html").read_bytes()
+    assert first_difference(offered["Report (HTML)"], (tmp_path / "report.html").read_bytes()) == ()
 
 
 def test_stop_takes_the_wish_back(open_page, monkeypatch):

@@ -133,7 +133,8 @@ def test_killed_while_it_analyses(tmp_path, monkeypatch, kills):
         assert np.array_equal(found[m][1], cells)
 
 
-@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.rare
+@pytest.mark.parametrize("kills", [5, 50])
 def test_killed_while_it_writes_a_report(tmp_path, monkeypatch, kills):
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "home"))
     out = tmp_path / "reports"

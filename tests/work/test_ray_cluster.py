@@ -173,7 +173,7 @@ def test_a_worker_killed_at_any_moment_changes_nothing(engine, seed):
     assert dies.done
 
 
-@pytest.mark.parametrize("seed", range(3))
+@at_any_moment(3, (0, 1))
 def test_a_worker_killed_in_a_search_changes_nothing(engine, seed):
     draw, settings = random.Random(seed), search_settings()
     dies = At(draw.randrange(1, 20), lambda: kill_a_worker(draw))
