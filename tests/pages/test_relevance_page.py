@@ -205,6 +205,7 @@ def test_methods_are_compared_in_their_tab(open_page, view, wrong):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("data_folder")
 def test_methods_of_a_text_name_its_most_relevant_words(open_page):
     app = open_page("relevance", tab="methods", model=TEXT, input="0")
     assert not app.exception

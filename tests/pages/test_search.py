@@ -48,7 +48,9 @@ def test_networks_data_sets_and_actions_are_found():
         (DEFAULT, "no such words"),
     ],
 )
-def test_tests_are_found_by_their_classes_and_words(monkeypatch, setup, text):
+def test_tests_are_found_by_their_classes_and_words(monkeypatch, request, setup, text):
+    if setup.model != DEFAULT.model:
+        request.getfixturevalue("data_folder")
     monkeypatch.setitem(search.st.session_state, search._SOUGHT, text)
     found = search._find_tests(setup)
     view = open_view(setup)
