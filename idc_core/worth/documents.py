@@ -50,16 +50,11 @@ such tests that look alike to another network (networks with fewer than three ar
 cluster-based coverage of a suite counts the clusters that the whole pool makes.
 """
 
-_NOT_MADE_ANEW = (
+_RETRAINED = (
     "**What to keep in mind**: mutants after training are small changes of weights, killed by tests near the borders "
     "of classes, which is what uncertainty looks for; and where a network is mistaken it is mostly unsure. Mutants "
-    "that are trained anew with a fault are closer to real faults: `--retrain` makes them, in hours, and they are not "
-    "in these tables."
-)
-
-_MADE_ANEW = (
-    "**What to keep in mind**: mutants that are trained anew with a fault (DeepCrime) are closer to real faults than "
-    "small changes of weights, which are killed by tests near the borders of classes, where uncertainty looks."
+    "that are trained anew with a fault (DeepCrime) are closer to real faults: `--retrain` makes them, in an hour or "
+    "more a network, and they are there for {of} of these networks."
 )
 
 _BENCH = """\
@@ -88,7 +83,7 @@ def result_document(records: Mapping[str, Record]) -> str:
         tests=f"{max(record['tests'] for record in records.values()):,}",
         train=f"{max(record['train'] for record in records.values()):,}",
         networks=len(records),
-        retrained=_MADE_ANEW if RETRAINED in names else _NOT_MADE_ANEW,
+        retrained=_RETRAINED.format(of=sum(RETRAINED in record["yardsticks"] for record in records.values())),
         sections="\n".join([*sections, *_networks(records)]).strip(),
     )
     return _wrapped(text.rstrip()) + "\n"
@@ -108,7 +103,7 @@ def _result_section(records: Mapping[str, Record], yardstick: str) -> list[str]:
     held = {name: record for name, record in records.items() if yardstick in record["yardsticks"]}
     lines = [f"## {yardstick[0].upper()}{yardstick[1:]}", ""]
     for budget, share in enumerate(("1 %", "3 %", "5 %")):
-        lines += [f"**{share} of the pool selected**, {len(held)} networks:", ""]
+        lines += [f"**{share} of the pool selected**, {telling.of_networks(len(held))}:", ""]
         lines += [*telling.selection_table(selected(records, yardstick, budget)), ""]
     lines += [
         "**Difference to random by data**, in points, 5 % of the pool selected:",

@@ -43,6 +43,11 @@ def headline(records: Mapping[str, Record]) -> str:
     return next((name for name in names if counts[name] >= ENOUGH), max(names, key=lambda name: counts[name]))
 
 
+def of_networks(count: int) -> str:
+    """Write a number of networks."""
+    return f"{count} network{'s' if count != 1 else ''}"
+
+
 def percent(share: float) -> str:
     """Write a share with one digit."""
     return f"{100 * share:.1f} %".replace("-", "\u2212")
@@ -50,16 +55,20 @@ def percent(share: float) -> str:
 
 def points(mean: Mean) -> str:
     """Write a difference of shares in points, with its interval."""
-    value, low, high = (f"{100 * number:+.1f}".replace("-", "\u2212") for number in (mean.value, mean.low, mean.high))
-    return f"{value} ({low} to {high})"
+    return _with_interval([f"{100 * number:+.1f}" for number in (mean.value, mean.low, mean.high)], mean.networks)
 
 
 def rho(mean: Mean | None) -> str:
     """Write a mean correlation with its interval."""
     if mean is None:
         return "\u2013"
-    value, low, high = (f"{number:+.2f}".replace("-", "\u2212") for number in (mean.value, mean.low, mean.high))
-    return f"{value} ({low} to {high})"
+    return _with_interval([f"{number:+.2f}" for number in (mean.value, mean.low, mean.high)], mean.networks)
+
+
+def _with_interval(written: list[str], networks: int) -> str:
+    """Put a mean and its interval together; one network has none."""
+    value, low, high = (number.replace("-", "\u2212") for number in written)
+    return f"{value} ({low} to {high})" if networks > 1 else value
 
 
 def finding(records: Mapping[str, Record], yardstick: str, ranking: str = "idc") -> Finding:
@@ -70,9 +79,10 @@ def finding(records: Mapping[str, Record], yardstick: str, ranking: str = "idc")
         [one["yardsticks"][yardstick] for one in records.values() if yardstick in one["yardsticks"]],
     )
     _, low, high = (sum(ends) / len(held) for ends in zip(*(one["random"][-1] for one in held), strict=True))
+    over = of_networks(row.more.networks)
     return Finding(
         "worth",
-        f"Share of the {yardstick} that tests selected by {label(ranking)} find, mean of {row.more.networks} networks",
+        f"Share of the {yardstick} that tests selected by {label(ranking)} find, mean of {over}",
         row.found,
         Control("by as many random tests", row.random, low, high),
         row.more.low,
@@ -96,7 +106,7 @@ def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: st
     better = [row for row in criteria if row.more.is_certain and row.more.value > 0]
     found = correlated(records, yardstick)
     few = "" if networks >= ENOUGH else f" (too few for a headline, which takes {ENOUGH})"
-    over = f"over {networks} networks{few}"
+    over = f"over {of_networks(networks)}{few}"
     return [
         f"Tests that add most coverage find more {yardstick} than as many random ones by {len(better)} of "
         f"{len(criteria)} criteria, {over}: {_beside(criteria[0])}.",

@@ -31,7 +31,8 @@ def draw(view: View) -> None:
         telling.headline(records),
         YARDSTICK,
         width=320,
-        help="What tests are to find. Mutants are networks with small changes of weights, killed class by class. "
+        help="What tests are to find. Mutants are networks with small changes of weights, or trained anew with a "
+        "fault, killed class by class. "
         f"Default {telling.headline(records)}.",
     )
     title = layout.claim(telling.finding(records, yardstick))
