@@ -156,8 +156,8 @@ def worth_marks(rankings: Sequence[str], more: Sequence[Mean], title: str, *, da
                 "line": {"color": colours.accent, "width": 1.5},
             },
             text=[
-                f"{name}<br>{value:+.1f} points ({a:.1f} to {b:.1f})"
-                for name, value, a, b in zip(rankings, values, low, high, strict=True)
+                f"{name}<br>{value:+.1f} points{f' ({a:.1f} to {b:.1f})' if one.networks > 1 else ''}"
+                for name, value, a, b, one in zip(rankings, values, low, high, more, strict=True)
             ],
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,

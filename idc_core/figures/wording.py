@@ -78,9 +78,9 @@ def counted(what: str, part: int, whole: int, noun: str) -> str:
     return f"{what}: {count(part)} of {plural(whole, noun)}{share}"
 
 
-def estimated(what: str, value: str, low: str, high: str) -> str:
-    """Say a number with its 95 % interval."""
-    return f"{what}: {value} ({low} to {high}, 95 % interval)"
+def estimated(what: str, value: str, low: str, high: str, level: str = "95 %") -> str:
+    """Say a number with its interval, and how often that holds."""
+    return f"{what}: {value} ({low} to {high}, {level} interval)"
 
 
 def balanced(text: str, width: int) -> list[str]:

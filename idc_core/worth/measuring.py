@@ -40,21 +40,24 @@ def rank_pool(
     Criteria have their default settings and look at the default layer, or at all layers of the network's card, as each
     says.
     """
-    layer, layers = model.card.default_layer, tuple(model.card.layers)
-    traces = collect(model, pool, layers, on_progress=on_progress)
+    traces = collect(model, pool, tuple(model.card.layers), on_progress=on_progress)
     rankings, missing = [], {}
     for name in names:
-        make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
-        streamed = issubclass(CRITERIA[name], StreamedCriterion)
         try:
-            one_layer = name == "idc" or CRITERIA[name].card.one_layer
-            criterion = make(model, layer if one_layer else layers)
-            tests = traces if streamed else pool
+            criterion = usual_criterion(model, name)
+            tests = traces if isinstance(criterion, StreamedCriterion) else pool
             (result,) = evaluate_criteria([criterion], train, tests, {}, on_progress=on_progress)
             rankings += _of_criterion(name, result)
         except IdcError as error:
             missing[name] = str(error)
     return rankings, missing
+
+
+def usual_criterion(model: Network, name: str) -> Criterion:
+    """Return a criterion by its name with its default settings, for the layers that it usually looks at."""
+    make: Callable[..., Criterion] = CRITERIA[name]  # each has a constructor of its own
+    one_layer = name == "idc" or CRITERIA[name].card.one_layer
+    return make(model, model.card.default_layer if one_layer else tuple(model.card.layers))
 
 
 def rank_by_rivals(

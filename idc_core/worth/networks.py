@@ -17,6 +17,7 @@ from idc_core.models import MODELS, ModelCard, ModelEntry, load_model
 from idc_core.models.network import Network
 from idc_core.store.cache import ArrayFolder, Record, records_folder, stored
 from idc_core.tracing.trace import collect
+from idc_core.worth.corruptions import corrupted_gains
 from idc_core.worth.faults import distinct_faults
 from idc_core.worth.measuring import kinds_of_mistakes, rank_by_rivals, rank_pool
 from idc_core.worth.mutants import mutants_after_training
@@ -25,7 +26,7 @@ from idc_core.worth.retrained import retrained_mutants
 from idc_core.worth.study import StudySettings, study
 from idc_core.worth.yardstick import Yardstick
 
-FORMAT = 1
+FORMAT = 2
 """Goes up when the numbers of a record change."""
 
 
@@ -76,7 +77,8 @@ def _mutants(studied: Studied, on_progress: Progress | None) -> Yardstick:
     return mutants_after_training(studied.model, studied.pool, on_progress=on_progress).yardstick()
 
 
-def _faults(studied: Studied, on_progress: Progress | None) -> Yardstick:
+def faults_of(studied: Studied, on_progress: Progress | None = None) -> Yardstick:
+    """Return the distinct faults that a pool shows, told apart by another network; DataError where they are few."""
     other = load_model(_witness(studied.model.card))
     found = distinct_faults(
         studied.model, other, studied.pool, other.card.default_layer, least=_TESTS_OF_A_FAULT
@@ -105,7 +107,7 @@ def _retrained(studied: Studied, on_progress: Progress | None) -> Yardstick:
 YARDSTICKS: dict[str, Callable[[Studied, Progress | None], Yardstick]] = {
     RETRAINED: _retrained,
     "mutants after training": _mutants,
-    "distinct faults": _faults,
+    "distinct faults": faults_of,
     "kinds of mistakes": _mistakes,
 }
 """What makes each yardstick of a network, the most telling one first."""
@@ -118,7 +120,7 @@ def yardsticks_of_network(
     held, missing = [], {}
     for name in names:
         make, kept = YARDSTICKS[name], ArrayFolder(records_folder() / "yardsticks")
-        key = _digest({"name": name, **_about(studied)})
+        key = _digest({"name": name, **about(studied)})
         if fresh or key not in kept:
             try:
                 kept[key] = {"found": make(studied, on_progress).found}
@@ -143,7 +145,8 @@ def study_network(
     """Return the study of a network, as `idc_core.worth.study.study` gives it: from disk where it is finished.
 
     Beside it stand "network", "label", "data", "train" (training inputs), "prints" (fingerprints of network, training
-    inputs and pool), "missing" (why a ranking or a yardstick is not there, by name) and "seconds".
+    inputs and pool), "corruptions" (as `corrupted_gains` gives them), "missing" (why a ranking, a yardstick or the
+    corruptions are not there, by name) and "seconds".
     `criteria` are those that rank; unless they are named, all do, and what they are compared with.
     `code` changes where the code of a criterion of your own does. With `retrain` there are mutants that are trained
     anew, too: some hundred trainings, of networks that are trained here.
@@ -151,7 +154,7 @@ def study_network(
     pool, settings = pool or PoolSettings(), settings or StudySettings()
     studied = open_network(name, pool, on_progress=on_progress)
     names = list(CRITERIA) if criteria is None else list(criteria)
-    key = {**_about(studied), "settings": asdict(settings), "criteria": names, "code": code}
+    key = {**about(studied), "settings": asdict(settings), "criteria": names, "code": code}
     held_to = [name for name in YARDSTICKS if retrain or name != RETRAINED]
     key |= {"yardsticks": held_to, "rivals": criteria is None}
 
@@ -163,6 +166,7 @@ def study_network(
         if criteria is None:
             rivals, absent = rank_by_rivals(*inputs, on_progress=on_progress)
             rankings, unranked = rankings + rivals, unranked | absent
+        corrupted, uncorrupted = _corrupted(studied, names, on_progress)
         card = studied.model.card
         return {
             "network": name,
@@ -170,15 +174,25 @@ def study_network(
             "data": card.dataset,
             "train": len(studied.train),
             "prints": [card.fingerprint, studied.train.fingerprint, studied.pool.fingerprint],
-            "missing": missing | unranked,
+            "missing": missing | unranked | uncorrupted,
             **study(rankings, yardsticks, settings, on_progress=on_progress),
+            **corrupted,
             "seconds": round(time.monotonic() - began),
         }
 
     return stored("worth", key, make, fresh=fresh)
 
 
-def _about(studied: Studied) -> Record:
+def _corrupted(studied: Studied, names: Sequence[str], on_progress: Progress | None) -> tuple[Record, dict[str, str]]:
+    """Return what corrupted tests cover, under "corruptions", or why nothing is known of it, under the same name."""
+    try:
+        found = corrupted_gains(studied.model, studied.train, studied.pool, names, on_progress=on_progress)
+    except DataError as error:
+        return {}, {"corruptions": str(error)}
+    return {"corruptions": found}, {}
+
+
+def about(studied: Studied) -> Record:
     """Return what everything about a network's study follows from."""
     return {
         "format": FORMAT,

@@ -81,6 +81,62 @@ class SelectedRow:
     above: float
 
 
+@dataclass(frozen=True)
+class AddedRow:
+    """What corrupted tests cover beyond others by one criterion, over networks.
+
+    Attributes
+    ----------
+    criterion : str
+    times : dict of str to Mean
+        By severity ("1" to "5") the natural logarithm of how many times as many targets they cover as the same tests
+        cover as they are; half a target is added to both, so that none is a number too.
+    invalid : dict of str to float
+        By severity, "0" for the tests as they are, the share of those targets, 0..1, that only inputs reach which a
+        detector refuses: mean over the networks where there are any; NaN where there are in none.
+    """
+
+    criterion: str
+    times: dict[str, Mean]
+    invalid: dict[str, float]
+
+
+def added(records: Mapping[str, Record]) -> list[AddedRow]:
+    """Return what corrupted tests cover by each criterion, the one that they raise most (severity 5) first.
+
+    `records` are what `study_network` gives; those without corruptions are left out. Probabilities are corrected for
+    the number of criteria at each severity.
+    """
+    held = [record["corruptions"]["gains"] for record in records.values() if "corruptions" in record]
+    names = list(dict.fromkeys(name for gains in held for name in gains))
+    levels = [level for level in (held[0][names[0]] if held else ()) if level.isdigit()]
+    of = {name: [gains[name] for gains in held if name in gains] for name in names}
+    times = {
+        level: _means({name: np.array([_log_ratio(one[level][0], one["0"][0]) for one in of[name]]) for name in names})
+        for level in levels
+        if level != "0"
+    }
+    rows = [
+        AddedRow(
+            name,
+            {level: means[name] for level, means in times.items()},
+            {level: _share([one[level] for one in of[name]]) for level in levels},
+        )
+        for name in names
+    ]
+    return sorted(rows, key=lambda row: -row.times[max(row.times)].value)
+
+
+def _log_ratio(number: float, other: float) -> float:
+    return float(np.log((number + 0.5) / (other + 0.5)))
+
+
+def _share(parts: list[list[float]]) -> float:
+    """Return the mean share that the second number is of the first, where that is above 0."""
+    shares = [invalid / gained for gained, invalid in parts if gained]
+    return float(np.mean(shares)) if shares else float("nan")
+
+
 def yardsticks_of(records: Mapping[str, Record]) -> list[str]:
     """Return the names of all yardsticks of some networks' records, the most telling one first."""
     names = sorted({name for record in records.values() for name in record["yardsticks"]})

@@ -9,8 +9,12 @@ from pathlib import Path
 from idc_core.base.files import SHIPPED, write_whole
 from idc_core.errors import DataError
 from idc_core.store.cache import Record
+from idc_core.worth.prediction import Relation, learn_relation
 
 FOLDER = SHIPPED / "assets" / "worth"
+
+SUITES = FOLDER / "suites"
+"""Where what suites find is kept, as `idc_core.worth.fault_suites` gives it."""
 
 
 def published(folder: Path = FOLDER) -> dict[str, Record]:
@@ -21,14 +25,24 @@ def published(folder: Path = FOLDER) -> dict[str, Record]:
     return records
 
 
+def kept_relation() -> Relation:
+    """Return how the faults that suites find rise with their mutation score, from what is kept of shipped networks."""
+    return learn_relation(published(SUITES))
+
+
 def publish(records: Mapping[str, Record], folder: Path = FOLDER) -> None:
     """Keep records by network; rankings of criteria that were entered before on the same inputs stay beside them."""
-    folder.mkdir(parents=True, exist_ok=True)
     before = published(folder)
     for name, record in records.items():
         kept = before.get(name)
-        whole = joined(kept, record) if kept is not None and is_same_pool(kept, record) else record
-        write_whole(folder / f"{name}.json", (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode())
+        write_record(joined(kept, record) if kept is not None and is_same_pool(kept, record) else record, folder)
+
+
+def write_record(record: Record, folder: Path = SUITES) -> None:
+    """Keep the record of a network."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    write_whole(folder / f"{record['network']}.json", written.encode())
 
 
 def is_same_pool(one: Record, other: Record) -> bool:
@@ -53,4 +67,8 @@ def joined(one: Record, other: Record) -> Record:
     for name, yardstick in other["yardsticks"].items():
         rankings = held.get(name, {}).get("rankings", {})
         held[name] = {**yardstick, "rankings": rankings | yardstick["rankings"]}
-    return {**one, "yardsticks": held, "ranges": one["ranges"] | other["ranges"]}
+    whole = {**one, "yardsticks": held, "ranges": one["ranges"] | other["ranges"]}
+    parts = [record["corruptions"] for record in (one, other) if "corruptions" in record]
+    if parts:
+        whole["corruptions"] = {**parts[0], "gains": parts[0]["gains"] | parts[-1]["gains"]}
+    return whole

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from idc_core.evidence.finding import Control, Finding
 from idc_core.store.cache import Record
-from idc_core.worth.pooling import ENOUGH, Mean, SelectedRow, correlated, selected, yardsticks_of
+from idc_core.worth.pooling import ENOUGH, AddedRow, Mean, SelectedRow, correlated, selected, yardsticks_of
+from idc_core.worth.prediction import SUITES, Score, left_out
 from idc_core.worth.study import SIZE
 
 _RIVALS = {
@@ -20,6 +24,9 @@ _RIVALS = {
     SIZE: "Size alone",
 }
 
+
+_TOLD, _STRONGEST = ("1", "3", "5"), "5"
+"""Severities of corruptions in tables, and the one that sentences are about."""
 
 BEHIND = "deepgini"
 """The ranking by which criteria are measured beside random."""
@@ -118,6 +125,76 @@ def answer(records: Mapping[str, Record], ranking: str = "idc", *, yardstick: st
     ]
 
 
+def times(mean: Mean) -> str:
+    """Write how many times as many there are, with its interval."""
+    return _with_interval([f"{math.exp(number):.2f}" for number in (mean.value, mean.low, mean.high)], mean.networks)
+
+
+def corrupted(records: Mapping[str, Record], rows: Sequence[AddedRow], ranking: str = "idc") -> str:
+    """Say in two sentences what corrupted tests add by one criterion and by the one that they raise most."""
+    held = [record["corruptions"] for record in records.values() if "corruptions" in record]
+    refused, natural = (percent(sum(one["refused"][level] for one in held) / len(held)) for level in (_STRONGEST, "0"))
+    mine, most = next(row for row in rows if row.criterion == ranking), rows[0]
+    return (
+        f"Tests with the strongest corruptions reach {times(mine.times[_STRONGEST])} times as many new targets of "
+        f"{label(ranking)} as the same tests do as they are, over {of_networks(len(held))}. Of "
+        f"{label(most.criterion)}, which they raise most, it is {times(most.times[_STRONGEST])} times as many, and "
+        f"{percent(most.invalid[_STRONGEST])} of these are reached only by inputs that a calibrated detector refuses. "
+        f"It refuses {refused} of the corrupted tests, and {natural} of them as they are."
+    )
+
+
+def corruption_table(rows: Sequence[AddedRow]) -> list[str]:
+    """Return what corrupted tests add by each criterion as a table in Markdown."""
+    levels = [level for level in rows[0].times if level in _TOLD]
+    heads = (*(f"times, severity {level}" for level in levels), "refused: as they are")
+    heads += tuple(f"severity {level}" for level in levels)
+    lines = [f"| criterion | networks | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
+    for row in rows:
+        strongest, shares = row.times[_STRONGEST], (row.invalid[level] for level in ("0", *levels))
+        cells = (
+            f"**{label(row.criterion)}**" if strongest.is_certain else label(row.criterion),
+            str(strongest.networks),
+            *(times(row.times[level]) for level in levels),
+            *("\u2013" if math.isnan(share) else percent(share) for share in shares),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+_PREDICTED_FROM: dict[Score, str] = {"mutants": "mutation score", "size": "number of tests", "idc": "IDC"}
+_KINDS = {"": "all", "random": "random", "idc": "selected by IDC", "deepgini": "selected by DeepGini"}
+
+
+def predicted(suites: Mapping[str, Record], score: Score = "mutants") -> str:
+    """Say in a sentence how well faults are predicted of networks that nothing was learned on."""
+    rows = left_out(suites, score)
+    held, kept = (np.mean([row.held for row in rows]), sum(row.held >= SUITES for row in rows))
+    error = 100 * float(np.mean([row.error for row in rows]))
+    return (
+        f"From its {_PREDICTED_FROM[score]}, the share of the distinct faults that a suite finds is predicted to "
+        f"{error:.0f} points (root mean square, {of_networks(len(rows))} each left out in turn); intervals hold "
+        f"{percent(float(held))} of the suites, and in {kept} of {len(rows)} networks 90 % of them or more."
+    )
+
+
+def prediction_table(suites: Mapping[str, Record]) -> list[str]:
+    """Return how well faults are predicted, by score and kind of suite, as a table in Markdown."""
+    lines = [
+        "| predicted from | suites | off by, points | beyond it, points | held | \u00b1 points |",
+        "|---|---|---|---|---|---|",
+    ]
+    for score, called in _PREDICTED_FROM.items():
+        for kind, which in _KINDS.items():
+            rows = left_out(suites, score, kind=kind)
+            error, bias, held, margin = (
+                float(np.mean([getattr(row, name) for row in rows])) for name in ("error", "bias", "held", "margin")
+            )
+            cells = (f"{100 * error:.1f}", f"{100 * bias:+.1f}", percent(held), f"{100 * margin:.1f}")
+            lines.append(f"| {called} | {which} | {' | '.join(cells)} |".replace("-", "\u2212"))
+    return lines
+
+
 def _apart(records: Mapping[str, Record], ranking: str, design: str) -> str:
     """Say by how many points scores of suites differ at most, the mean over the networks."""
     ends = [record["ranges"][ranking][design] for record in records.values() if ranking in record["ranges"]]
@@ -149,7 +226,7 @@ def selection_table(rows: list[SelectedRow]) -> list[str]:
             percent(row.found),
             percent(row.random),
             points(row.more),
-            f"{row.more.corrected_p:.3f}",
+            f"{row.more.corrected_p:.3f}" if row.more.networks > 1 else "\u2013",
             f"{row.above:.2f}",
         )
         lines.append(f"| {' | '.join(cells)} |")

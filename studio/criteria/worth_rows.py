@@ -8,7 +8,7 @@ import streamlit as st
 from idc_core.figures import criteria as figures
 from idc_core.store.cache import Record
 from idc_core.worth import telling
-from idc_core.worth.pooling import correlated, selected, yardsticks_of
+from idc_core.worth.pooling import Mean, added, correlated, selected, yardsticks_of
 from idc_core.worth.published import published
 from studio.jobs.results import View
 from studio.state.choices import choose_one
@@ -45,9 +45,7 @@ def draw(view: View) -> None:
                 "found": row.found,
                 "random": row.random,
                 "difference": row.more.value,
-                "low": row.more.low,
-                "high": row.more.high,
-                "p, Holm": row.more.corrected_p,
+                **dict(zip(("low", "high", "p, Holm"), _told(row.more), strict=True)),
                 "A12": row.above,
             }
             for row in rows
@@ -66,12 +64,45 @@ def draw(view: View) -> None:
     with st.expander("Table"):
         st.dataframe(table, hide_index=True, height=360, alt="What the selections of every ranking find")
         st.dataframe(_rho_table(records, yardstick), hide_index=True, height=360, alt="Correlations of every score")
+    _draw_corruptions(records)
     layout.computed(
         view,
         f"Kept results of {len(records)} shipped networks, not of this setup. Random: mean of 200 selections. "
         "Intervals: bootstrap over the networks, 95 %. What stands out: Wilcoxon's signed-rank test over the networks, "
         "with Holm's correction over the rankings. Networks on the same data share their tests. More is in "
         "docs/results/worth.md.",
+    )
+
+
+def _told(mean: Mean) -> tuple[float | None, ...]:
+    """Return the ends of an interval and the probability; none of them of one network."""
+    return (mean.low, mean.high, mean.corrected_p) if mean.networks > 1 else (None, None, None)
+
+
+def _draw_corruptions(records: dict[str, Record]) -> None:
+    """Say and list what corrupted tests add by each criterion, and how much of it only refused inputs reach."""
+    rows = added(records)
+    if not rows:
+        return
+    st.header("What corrupted tests add", anchor=False)
+    st.markdown(literal(telling.corrupted(records, rows)))
+    table = [
+        {"criterion": telling.label(row.criterion), "networks": row.times["5"].networks}
+        | {f"times, severity {level}": telling.times(row.times[level]) for level in row.times}
+        | {f"refused, {level if level != '0' else 'as they are'}": share for level, share in row.invalid.items()}
+        for row in rows
+    ]
+    shares = {name: st.column_config.NumberColumn(format="percent") for name in table[0] if name.startswith("refused")}
+    st.dataframe(
+        pd.DataFrame(table),
+        hide_index=True,
+        height=360,
+        column_config=shares,
+        alt="What corrupted tests add by every criterion, and the share that only refused inputs reach",
+    )
+    st.caption(
+        "Times: new targets of corrupted tests beside those of the same tests as they are. Refused: share of the new "
+        "targets that only inputs reach which a calibrated detector refuses."
     )
 
 

@@ -31,9 +31,9 @@ def counted(what: str, part: int, whole: int, noun: str) -> Headline:
     return Headline(wording.counted(what, part, whole, noun))
 
 
-def estimated(what: str, value: str, low: str, high: str) -> Headline:
-    """Say a number with its 95 % interval."""
-    return Headline(wording.estimated(what, value, low, high))
+def estimated(what: str, value: str, low: str, high: str, level: str = "95 %") -> Headline:
+    """Say a number with its interval, and how often that holds."""
+    return Headline(wording.estimated(what, value, low, high, level))
 
 
 def topic(template: str, *names: object) -> Headline:

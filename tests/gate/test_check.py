@@ -74,6 +74,10 @@ kind = "new-cell"
 at_most = 0.2
 
 [[check.limit]]
+kind = "faults"
+may_fall_by = 0.001
+
+[[check.limit]]
 kind = "accuracy"
 at_least = 0.9
 may_fall_by = 0.005
@@ -136,12 +140,12 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
     (tmp_path / "setup.py").write_text(SETUP)
     status, out, err = check(WHOLE, "--write-baseline")
     assert (status, err) == (0, ""), out
-    assert "11 of 11 limits kept" in out
+    assert "12 of 12 limits kept" in out
     written = (tmp_path / "idc-baseline.json").read_bytes()
     status, out, err = check(WHOLE, "--junit", tmp_path / "kept.xml")
     assert (status, err) == (0, "")
     kept = cases(tmp_path / "kept.xml")
-    assert len(kept) == 11
+    assert len(kept) == 12
     assert not any(kept.values())
     agrees_with_the_engine(json.loads(written)["checks"]["mine, all tests"]["values"])
     assert check(WHOLE, "--write-baseline")[0] == 0
@@ -175,8 +179,8 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
         inside[0].text for name, inside in broken.items() if name.startswith("accuracy under fgsm")
     )
     summary = (tmp_path / "broken.md").read_text(encoding="utf-8")
-    assert "## IDC Studio: 11 of 11 limits broken" in summary
-    assert summary.count("❌ broken") == 11
+    assert "## IDC Studio: 12 of 12 limits broken" in summary
+    assert summary.count("❌ broken") == 12
     assert all(sentence in out for sentence in said.values())
     # A broken minimum does not keep a new baseline from being written.
     assert check(WHOLE, "--write-baseline")[0] == 1
@@ -210,7 +214,7 @@ def agrees_with_the_engine(values):
 
 
 def test_every_kind_of_limit_was_broken_above():
-    assert set(LIMITS) == {"coverage", "new-cell", "accuracy", "robust-accuracy", "confused-pairs"}
+    assert set(LIMITS) == {"coverage", "new-cell", "faults", "accuracy", "robust-accuracy", "confused-pairs"}
     assert all(name == "coverage" or f'kind = "{name}"' in WHOLE for name in LIMITS)
 
 

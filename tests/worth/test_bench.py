@@ -43,11 +43,17 @@ def own_file(tmp_path, monkeypatch):
     CRITERIA.pop("mine", None)
 
 
+def left_out(*_, **__):
+    """Stands for corruptions, which have tests of their own."""
+    raise DataError("left out here")
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
     """A small study of one network by one yardstick, made once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(networks, "YARDSTICKS", {"kinds of mistakes": networks.YARDSTICKS["kinds of mistakes"]})
+        patch.setattr(networks, "corrupted_gains", left_out)
         patch.setenv("IDC_HOME", str(tmp_path_factory.mktemp("home")))
         settings = StudySettings(suites=8, draws=20, orders=2)
         yield study_network(NETWORK, PoolSettings(300, 200), settings, criteria=["idc", "nc"])
@@ -55,6 +61,7 @@ def record(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_command_prints_laws_and_rows_and_writes_the_card(own_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(networks, "corrupted_gains", left_out)
     monkeypatch.setattr(module, "FOLDER", tmp_path / "none")
     for ending in ("json", "md"):
         assert main(["benchmark", str(own_file), "--models", NETWORK, *SMALL, "--card", f"{tmp_path}/c.{ending}"]) == 0
@@ -118,6 +125,7 @@ def test_a_study_is_kept_and_found_again(record, monkeypatch):
     settings = StudySettings(suites=8, draws=20, orders=2)
     assert study_network(NETWORK, PoolSettings(300, 200), settings, criteria=["idc", "nc"]) == record
     assert set(record["yardsticks"]) == {"kinds of mistakes"}
+    assert record["missing"]["corruptions"] == "left out here"
     assert record["budgets"] == [3, 9, 15]
 
 
@@ -152,7 +160,7 @@ def test_rankings_join_on_one_pool_only(record, tmp_path):
 
 
 def test_documents_say_that_few_networks_are_too_few(record):
-    document = result_document({NETWORK: record})
+    document = result_document({NETWORK: record}, {})
     assert "too few for a headline" in document
     assert f"| {NETWORK} | digits | 300 | 200 |" in document
     assert all(len(line) <= 125 or line.startswith("|") for line in document.splitlines())
@@ -162,7 +170,7 @@ def test_documents_say_that_few_networks_are_too_few(record):
 def test_the_documents_are_those_of_the_kept_records():
     records, docs = published(), ROOT / "docs"
     assert records
-    assert (docs / "results" / "worth.md").read_text() == result_document(records)
+    assert (docs / "results" / "worth.md").read_text() == result_document(records, published(module.SUITES))
     assert (docs / "BENCHMARK.md").read_text() == bench_document(records)
 
 
@@ -184,6 +192,7 @@ def test_the_experiment_has_a_row_a_yardstick_budget_and_ranking(record):
 def test_the_experiment_prints_and_writes_its_rows(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("IDC_HOME", str(tmp_path))
     monkeypatch.setattr(networks, "YARDSTICKS", {"kinds of mistakes": networks.YARDSTICKS["kinds of mistakes"]})
+    monkeypatch.setattr(networks, "corrupted_gains", left_out)
     file = tmp_path / "worth.csv"
     arguments = ["experiment", "worth", "--models", NETWORK, "--limit", "300", "--limit-train", "200"]
     assert main([*arguments, "--out", str(file)]) == 0
