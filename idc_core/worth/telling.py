@@ -25,8 +25,11 @@ _RIVALS = {
 }
 
 
-_TOLD, _STRONGEST = ("1", "3", "5"), "5"
-"""Severities of corruptions in tables, and the one that sentences are about."""
+TOLD = ("1", "3", "5")
+"""Severities of corruptions in tables."""
+
+_STRONGEST = "5"
+"""The one that sentences are about."""
 
 BEHIND = "deepgini"
 """The ranking by which criteria are measured beside random."""
@@ -146,7 +149,7 @@ def corrupted(records: Mapping[str, Record], rows: Sequence[AddedRow], ranking: 
 
 def corruption_table(rows: Sequence[AddedRow]) -> list[str]:
     """Return what corrupted tests add by each criterion as a table in Markdown."""
-    levels = [level for level in rows[0].times if level in _TOLD]
+    levels = [level for level in rows[0].times if level in TOLD]
     heads = (*(f"times, severity {level}" for level in levels), "refused: as they are")
     heads += tuple(f"severity {level}" for level in levels)
     lines = [f"| criterion | networks | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]

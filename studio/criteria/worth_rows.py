@@ -86,18 +86,19 @@ def _draw_corruptions(records: dict[str, Record]) -> None:
         return
     st.header("What corrupted tests add", anchor=False)
     st.markdown(literal(telling.corrupted(records, rows)))
+    levels = [level for level in rows[0].times if level in telling.TOLD]
+    shares = {f"refused, {level if level != '0' else 'as they are'} (%)": level for level in ("0", *levels)}
     table = [
-        {"criterion": telling.label(row.criterion), "networks": row.times["5"].networks}
-        | {f"times, severity {level}": telling.times(row.times[level]) for level in row.times}
-        | {f"refused, {level if level != '0' else 'as they are'}": share for level, share in row.invalid.items()}
+        {"criterion": telling.label(row.criterion), "networks": row.times[levels[0]].networks}
+        | {f"times, severity {level}": telling.times(row.times[level]) for level in levels}
+        | {name: 100 * row.invalid[level] for name, level in shares.items()}
         for row in rows
     ]
-    shares = {name: st.column_config.NumberColumn(format="percent") for name in table[0] if name.startswith("refused")}
     st.dataframe(
         pd.DataFrame(table),
         hide_index=True,
         height=360,
-        column_config=shares,
+        column_config={name: st.column_config.NumberColumn(format="%.1f") for name in shares},
         alt="What corrupted tests add by every criterion, and the share that only refused inputs reach",
     )
     st.caption(

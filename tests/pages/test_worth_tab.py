@@ -51,5 +51,5 @@ def test_what_corrupted_tests_add_is_listed(open_page):
     app = open_page("criteria", tab="worth")
     shown = app.dataframe[2].value
     assert list(shown["criterion"]) == [telling.label(row.criterion) for row in rows]
-    assert shown["refused, 5"].tolist() == pytest.approx([row.invalid["5"] for row in rows])
+    assert shown["refused, 5 (%)"].tolist() == pytest.approx([100 * row.invalid["5"] for row in rows])
     assert any("as the same tests do as they are" in text.value for text in app.markdown)
