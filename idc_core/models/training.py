@@ -112,6 +112,7 @@ def fit(
     device: str = "cpu",
     label: str = "",
     steps: int | None = None,
+    without: int = 0,
     loss_of: Callable[[Tensor, Tensor], Tensor] | None = None,
     on_epoch: Callable[[int], None] | None = None,
     on_progress: Progress | None = None,
@@ -120,8 +121,9 @@ def fit(
 
     Class targets are learnt by cross entropy, angles by mean squared error. `seed` is for the order of the inputs and
     the augmentation; first weights and dropout come from torch's own generator, which `reproducible` seeds. `steps` per
-    epoch give data sets of several sizes the same number; default: once through the inputs. `loss_of` scores and
-    targets is another loss. `on_epoch` is called with the number of epochs done, after each; it must leave the network
+    epoch give data sets of several sizes the same number; default: once through the inputs. `without` so many of the
+    last inputs, steps and order are those of all: batches lack what is left out. `loss_of` scores and targets is
+    another loss. `on_epoch` is called with the number of epochs done, after each; it must leave the network
     in training mode. Raises ModelError if the loss stops being a finite number.
     """
     generator = torch.Generator().manual_seed(seed)
@@ -137,6 +139,7 @@ def fit(
     each = steps or len(data) // batch
     total = each * recipe.epochs
     for step, chosen in enumerate(islice(_orders(len(data), batch, generator), total)):
+        chosen = chosen[chosen < len(data) - without]
         some, targets = torch.from_numpy(data.inputs[chosen]), torch.from_numpy(data.targets[chosen])
         some, targets = augment(some, targets, generator)
         for group in optimizer.param_groups:

@@ -72,6 +72,8 @@ def guided_noise(
         return np.concatenate(found) if found else np.zeros((0, height * width), np.bool_)
 
     known = _KNOWN.get()
+    if not count:
+        return noisy
     if known is None:
         places = find()
     else:

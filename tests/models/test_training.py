@@ -141,3 +141,23 @@ def test_measures_by_hand():
         np.sqrt(np.mean((angles - 1) ** 2))
     )
     assert np.sqrt(np.mean((angles - 1) ** 2)) == pytest.approx(expected)
+
+
+def test_without_some_inputs_batches_lack_them_and_nothing_else_changes():
+    inputs, targets = np.random.default_rng(0).random((50, 4), np.float32), np.arange(50)
+
+    def batches(**how):
+        seen = []
+
+        def loss(scores, some):
+            seen.append(some.tolist())
+            return scores.sum()
+
+        network = torch.nn.Linear(4, 2)
+        recipe = dataclasses.replace(MODELS[NAME].recipe, epochs=2, batch=8)
+        fit(network, tiny(inputs, targets), recipe, seed=3, loss_of=loss, **how)
+        return seen
+
+    every = batches()
+    assert batches(without=7) == [[one for one in batch if one < 43] for batch in every]
+    assert sum(map(len, every)) == 2 * 48

@@ -137,3 +137,9 @@ def test_numbers_that_do_not_fit_are_refused(pictures, numbers):
 def test_words_are_refused():
     with pytest.raises(DataError, match="Only pictures"):
         random_noise(np.ones((2, 200), np.int64))
+
+
+def test_of_no_pictures_there_are_none(lenet):
+    none = np.zeros((0, 1, 8, 8), np.float32)
+    assert guided_noise(lenet, none, share=0.1).shape == none.shape
+    assert random_noise(none, share=0.1).shape == none.shape

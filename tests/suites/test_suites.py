@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -291,3 +293,23 @@ def test_only_random_kinds_change_with_the_seed(name, lenet, digits):
 
 LAWS = (test_a_suite_is_the_original_and_what_is_made_of_it, test_only_random_kinds_change_with_the_seed)
 """What suites of every transform and attack obey, one from elsewhere too."""
+
+
+def test_parts_that_nothing_is_asked_of_make_nothing(digits):
+    asked = []
+
+    def part(number):
+        def make(positions, on_progress):
+            asked.append((number, len(positions)))
+            return np.full((len(positions), 1, 2, 2), number, np.float32)
+
+        return make
+
+    one = original(digits.only(np.arange(3)))
+    parts = tuple(replace(one.parts[0], fingerprint=str(number), make=part(number)) for number in (0, 1))
+    twice = [np.concatenate([values] * 2) for values in (one.targets, one.origin, one.partner)]
+    both = replace(one, shape=(1, 2, 2), targets=twice[0], origin=twice[1], partner=twice[2], parts=parts)
+    assert both.take([4, 5])[:, 0, 0, 0].tolist() == [1, 1]
+    assert asked == [(1, 2)]
+    assert both.take([]).shape == (0, 1, 2, 2)
+    assert asked == [(1, 2), (0, 0)]

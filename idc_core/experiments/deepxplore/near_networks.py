@@ -82,9 +82,9 @@ def near_networks(
     Notes
     -----
     K. Pei et al., DeepXplore, SOSP 2017, Table 12: 100 seeds, 60,000 samples and 10 epochs for the control. All
-    networks have the same first weights where their shapes allow, and the same order of inputs. Departures: the
-    learning rate falls to zero over the epochs, so that more epochs are another training from its start; the step is
-    of one grey level.
+    networks are of one seed: of one shape they have the same first weights, and the order of inputs is the same, of
+    which batches lack those that are left out. Departures: the learning rate falls to zero over the epochs, so that
+    more epochs are another training from its start; the step is of one grey level.
     """
     chosen = recipe or find_entry(name).recipe or Recipe("adamw", 3e-3, batch=128, epochs=10)
     control = _trained(name, train, NearNetwork("control", 0), chosen, on_progress)
@@ -103,17 +103,10 @@ def near_networks(
 
 def _trained(name: str, train: Dataset, one: NearNetwork, recipe: Recipe, on_progress: Progress | None) -> Network:
     """Return a network that differs from the control as told."""
-    kept = len(train) - one.less
-    part = replace(
-        train,
-        inputs=train.inputs[:kept],
-        targets=train.targets[:kept],
-        ids=train.ids[:kept],
-        fingerprint=f"{train.fingerprint}-{kept}",
-    )
-    about = f"{name} with {one.filters} more filters"
+    about = f"{name} with {one.filters} more filters" + (f" and without {one.less} inputs" if one.less else "")
     recipe = replace(recipe, epochs=recipe.epochs + one.epochs)
-    return trained_network(partial(_built, name, one.filters), about, part, recipe, one.seed, on_progress)
+    build = partial(_built, name, one.filters)
+    return trained_network(build, about, train, recipe, one.seed, on_progress, without=one.less)
 
 
 def _built(name: str, filters: int) -> Network:

@@ -27,11 +27,14 @@ def trained_network(
     recipe: Recipe,
     seed: int,
     on_progress: Progress | None = None,
+    *,
+    without: int = 0,
 ) -> Network:
     """Return a network that `build` makes, trained on `data`, in eval mode; read where it is finished.
 
-    `about` tells what `build` makes from everything else; the fingerprint of `data` tells what is learnt. The seed is
-    of the first weights, the order of inputs and dropout. CancelledError if `on_progress` returned False.
+    `about` tells what `build` makes from everything else, and how many of the last inputs it is trained `without`, in
+    the order of all; the fingerprint of `data` tells what is learnt. The seed is of the first weights, the order of
+    inputs and dropout. CancelledError if `on_progress` returned False.
     """
     key = content_address(FORMAT, number(), about, data.fingerprint, sorted(asdict(recipe).items()), seed)
     folder = ArrayFolder(records_folder() / "trained_networks")
@@ -39,7 +42,7 @@ def trained_network(
         network = build()
         held = folder.get(key)
         if held is None:
-            fit(network, data, recipe, seed=seed, label=about, on_progress=on_progress)
+            fit(network, data, recipe, seed=seed, without=without, label=about, on_progress=on_progress)
             folder[key] = {part: value.contiguous().numpy() for part, value in network.state_dict().items()}
         else:
             network.load_state_dict({part: torch.from_numpy(value) for part, value in held.items()})
