@@ -119,7 +119,7 @@ def fault_curves(
             y=100 * detection.curves[key],
             mode="lines",
             line={"color": ink, "width": 2.5, "dash": dash},
-            name=f"{labels[key]} (APFD {detection.apfd[key]:.3f})",
+            name=f"{labels[key]} (APFD {100 * detection.apfd[key]:.1f} %)",
             hovertemplate=f"{labels[key]}<br>%{{x:,}} tests: %{{y:.3g}} %<extra></extra>",
         )
     figure.update_xaxes(title="tests run", rangemode="tozero", tickformat=",d")

@@ -82,21 +82,24 @@ def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: H
     misclassified = ~view.correct[view.chosen]
     found = detect_faults(list(orders.values()), misclassified)
     ranked = sorted(found.apfd, key=lambda key: -found.apfd[key])
-    low, mean, high = found.random.min(), found.random.mean(), found.random.max()
-    labels, less = {key: _order_label(order) for key, order in orders.items()}, "difference from random"
+    low, mean, high = (100 * float(end) for end in (found.random.min(), found.random.mean(), found.random.max()))
+    labels, less = {key: _order_label(order) for key, order in orders.items()}, "points above random"
     title = layout.claim(earliest(found, misclassified, labels))
     marked = list(dict.fromkeys((chosen.key, "idc", ranked[0])))
     table = pd.DataFrame(
-        [{"order": labels[key], "APFD": found.apfd[key], less: found.apfd[key] - mean} for key in ranked]
+        [
+            {"order": labels[key], "APFD (%)": 100 * found.apfd[key], less: 100 * found.apfd[key] - mean}
+            for key in ranked
+        ]
     )
     layout.chart(
         view,
         "mistakes",
         lambda dark, log: figures.fault_curves(found, labels, marked, title, logarithmic=log, dark=dark),
         alt=title,
-        read="Each curve is an order of the tests. APFD is the area below a curve: 0.5 for a random order, close to 1 "
-        f"at best. The random orders (seeds 0 to {len(found.random) - 1}) have a mean APFD of {mean:.3f}, range "
-        f"{low:.3f} to {high:.3f}.",
+        read="Each curve is an order of the tests. APFD is the area below a curve: 50 % for a random order, close to "
+        f"100 % at best. The random orders (seeds 0 to {len(found.random) - 1}) have a mean APFD of {mean:.1f} %, "
+        f"range {low:.1f} to {high:.1f} %.",
         depends=(depends, chosen.key),
         table=table,
         scale="linear",
@@ -107,8 +110,8 @@ def _draw_faults(view: View, orders: dict[str, Order], chosen: Order, depends: H
             hide_index=True,
             height=320,
             column_config={
-                "APFD": st.column_config.NumberColumn(format="%.3f"),
-                less: st.column_config.NumberColumn(format="%+.3f"),
+                "APFD (%)": st.column_config.NumberColumn(format="%.1f"),
+                less: st.column_config.NumberColumn(format="%+.1f"),
             },
             alt="APFD of every order",
         )

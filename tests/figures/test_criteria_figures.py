@@ -50,7 +50,9 @@ def test_marked_orders_stand_out_by_more_than_colour():
     labels = {order.key: f"Order {order.name}" for order in orders}
     figure = fault_curves(detection, labels, ["c-value", "a-value"], "C is early")
     thick = [line for line in figure.data if (line.line.width or 0) > 2]
-    assert [line.name for line in thick] == [f"Order {n} (APFD {detection.apfd[f'{n}-value']:.3f})" for n in "ca"]
+    assert [line.name for line in thick] == [
+        f"Order {n} (APFD {100 * detection.apfd[f'{n}-value']:.1f} %)" for n in "ca"
+    ]
     assert len({line.line.dash for line in thick}) == 2
     assert list(thick[0].y) == pytest.approx(100 * detection.curves["c-value"])
     assert "3 random orders" in figure.data[0].name

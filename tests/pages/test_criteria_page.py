@@ -115,9 +115,9 @@ def test_finding_says_who_agrees_over_suites_of_equal_size(open_page, view):
 
 def test_prioritisation_says_who_meets_mistakes_first(open_page):
     app = open_page("criteria", tab="prioritisation")
-    orders = table(app, "APFD")
+    orders = table(app, "APFD (%)")
     best = f"Average percentage of faults detected (APFD) by {orders['order'][0]}, the best of {len(orders)} orders: "
-    assert title(figure(app)).startswith(f"{best}{100 * orders['APFD'][0]:.1f} %, and 50.")
+    assert title(figure(app)).startswith(f"{best}{orders['APFD (%)'][0]:.1f} %, and 50.")
     assert title(figure(app)).endswith(" in random orders")
 
 
@@ -134,9 +134,9 @@ def figure_matrix(spec) -> list:
 
 
 def test_apfd_is_that_of_the_real_mistakes(open_page, view):
-    shown = table(open_page("criteria", tab="prioritisation"), "APFD").set_index("order")["APFD"]
+    shown = table(open_page("criteria", tab="prioritisation"), "APFD (%)").set_index("order")["APFD (%)"]
     gini = most_first(UNCERTAINTIES["deepgini"](view.test_traces.scores))
-    assert shown["DeepGini"] == pytest.approx(apfd(gini, ~view.correct))
+    assert shown["DeepGini"] == pytest.approx(100 * apfd(gini, ~view.correct))
     assert {"IDC, most new coverage", "DSC, most surprising", "NLC, largest gain", "Margin"} <= set(shown.index)
 
 

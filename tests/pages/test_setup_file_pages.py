@@ -163,11 +163,11 @@ def test_orders_by_passes_with_dropout(small_layers):
     app = open_page("criteria", model=small_layers, tab="prioritisation", order="mutual-information")
     network, tests = idc.load_model(small_layers), idc.load_dataset("small-rows")
     scores = dropout_scores(network, tests.inputs)
-    orders = next(frame.value for frame in app.dataframe if "APFD" in frame.value).set_index("order")["APFD"]
+    orders = next(frame.value for frame in app.dataframe if "APFD (%)" in frame.value).set_index("order")["APFD (%)"]
     wrong = collect(network, tests, ()).scores.argmax(1) != tests.targets
     for name in ("variation-ratio", "mutual-information"):
         measure = UNCERTAINTIES[name]
-        assert orders[measure.label] == pytest.approx(apfd(most_first(measure(scores)), wrong))
+        assert orders[measure.label] == pytest.approx(100 * apfd(most_first(measure(scores)), wrong))
     assert {"Softmax confidence", "NC, most coverage"} <= set(orders.index)
     assert "CC, most coverage" not in orders.index  # every test is in one cluster
     assert "First tests by MC-dropout, mutual information" in [one.value for one in app.header]
