@@ -100,9 +100,8 @@ class Suite:
         inputs: Array | None = None
         for start, part in zip(self.starts, self.parts, strict=True):
             mine = np.flatnonzero((places >= start) & (places < start + part.count))
-            if len(mine) or (
-                inputs is None and not len(places)
-            ):  # of no places the first part tells the kind of number
+            first = inputs is None and not len(places)  # which tells the kind of numbers
+            if len(mine) or first:
                 made = part.make(places[mine] - start, on_progress)
                 inputs = np.empty((len(places), *self.shape), made.dtype) if inputs is None else inputs
                 inputs[mine] = made
