@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.papers import deepimportance
 from benchmarks.papers.accounts import ACCOUNTS, VERDICTS, WAITS, Account
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "results" / "papers.md"
@@ -27,6 +28,9 @@ what the commands below wrote."""
 COMMANDS = """\
 <!-- not run: it takes minutes to hours, and needs the data sets -->
 ```console
+$ idc-studio experiment rq1 --protocol paper --out rq1-paper.csv
+$ idc-studio experiment rq2 --protocol paper --m 6 8 10 12 --out rq2-paper.csv
+$ idc-studio experiment rq5 --protocol paper --m 4 6 --models lenet1-mnist lenet4-mnist lenet5-mnist --out rq5-paper.csv
 $ idc-studio experiment deepxplore --seeds 3 --out deepxplore.csv
 $ idc-studio experiment near --out near.csv
 $ idc-studio experiment pollution --seeds 2 --out pollution.csv
@@ -181,7 +185,7 @@ def apart(rows: Sequence[Mapping[str, str]]) -> str:
     """Return effect sizes by network, the paper's first."""
     sizes = ("negligible", "small", "medium", "large")
     first = {row["model"]: row for row in rows}
-    lines = [
+    lines: list[tuple[str, ...]] = [
         ("COCO (paper)", "", "40.5", "38.2", "17.0", "4.3"),
         ("CIFAR-100 (paper)", "", "31.9", "25.7", "23.9", "18.5"),
     ]
@@ -195,6 +199,8 @@ def apart(rows: Sequence[Mapping[str, str]]) -> str:
 def document() -> str:
     """Return the whole page."""
     parts = [INTRODUCTION, summary(), COMMANDS, accounts()]
+    if rows := list(deepimportance.rows({name: read(name) for name in ("rq1-paper", "rq2-paper", "rq5-paper")})):
+        parts += [deepimportance.TEXT, beside(rows)]
     if rows := read("deepxplore"):
         most = max(int(row["of"]) for row in rows if row["table"] == "Table 6")
         parts += [DEEPXPLORE.format(repetitions=most), beside(rows)]
