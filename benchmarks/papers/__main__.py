@@ -30,6 +30,8 @@ COMMANDS = """\
 ```console
 $ idc-studio experiment rq1 --protocol paper --out rq1-paper.csv
 $ idc-studio experiment rq2 --protocol paper --m 6 8 10 12 --out rq2-paper.csv
+$ idc-studio experiment rq3 --protocol paper --m 6 8 12 --attacked 128 --cw 0 --out rq3-paper.csv \\
+    --models lenet1-mnist lenet4-mnist lenet5-mnist
 $ idc-studio experiment rq5 --protocol paper --m 4 6 --models lenet1-mnist lenet4-mnist lenet5-mnist --out rq5-paper.csv
 $ idc-studio experiment deepxplore --seeds 3 --out deepxplore.csv
 $ idc-studio experiment near --out near.csv
@@ -199,7 +201,9 @@ def apart(rows: Sequence[Mapping[str, str]]) -> str:
 def document() -> str:
     """Return the whole page."""
     parts = [INTRODUCTION, summary(), COMMANDS, accounts()]
-    if rows := list(deepimportance.rows({name: read(name) for name in ("rq1-paper", "rq2-paper", "rq5-paper")})):
+    if rows := list(
+        deepimportance.rows({name: read(name) for name in ("rq1-paper", "rq2-paper", "rq3-paper", "rq5-paper")})
+    ):
         parts += [deepimportance.TEXT, beside(rows)]
     if rows := read("deepxplore"):
         most = max(int(row["of"]) for row in rows if row["table"] == "Table 6")

@@ -25,6 +25,9 @@ _NETWORKS = {
     "convnet-cifar10": "ConvNet",
     "dave2-udacity": "Dave-2",
 }
+_WHOLE = "10000"
+"""Tests of MNIST; slow attacks change fewer of them."""
+
 _SUITES = ("U_O", "U_O+S", "U_O+DI", "U_O+train")
 
 RATIOS = {"LeNet-1": 0.28 / 0.07, "LeNet-4": 4.79 / 1.09, "LeNet-5": 4.18 / 0.93, "ConvNet": 112.03 / 47.22}
@@ -38,6 +41,13 @@ COVERED = {
     "Dave-2": ((19.1, 26.0, 28.5), (7.8, 10.0, 11.6), (3.3, 4.2, 4.9), (1.4, 2.0, 2.3)),
 }
 """Table 3: by network, for m = 6, 8, 10 and 12, IDC of U_O, U_O+S and U_O+DI in per cent."""
+
+ATTACKED = {
+    "LeNet-1": {"U_O+S": (36.3, 16.1), "U_O+FGSM": (42.3, 20.9), "U_O+BIM": (43.2, 20.8)},
+    "LeNet-4": {"U_O+S": (62.0, 29.1), "U_O+FGSM": (65.6, 33.4), "U_O+BIM": (66.5, 33.4)},
+    "LeNet-5": {"U_O+S": (48.1, 29.1), "U_O+FGSM": (51.6, 32.3), "U_O+BIM": (51.6, 32.3)},
+}
+"""Table 4: by network and suite, IDC in per cent for m = 6 and 8; of whole test splits."""
 
 LAYERS = {
     ("LeNet-1", "conv1"): (35.3, 38.3),
@@ -54,7 +64,7 @@ LAYERS = {
 
 
 def rows(read: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """Yield a row of figures for each that was measured, from the files of rq1, rq2 and rq5."""
+    """Yield a row of figures for each that was measured, from the files of rq1, rq2, rq3 and rq5."""
     for row in read["rq1-paper"]:
         name, what = _NETWORKS[row["model"]], f"ratio of the distances, {row['unit']}"
         paper = RATIOS.get(name) if row["unit"] == "activation" else None
@@ -73,6 +83,14 @@ def rows(read: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
             name, m = _NETWORKS[row["model"]], int(row["m"])
             printed = dict(zip(_SUITES, COVERED[name][(m - 6) // 2], strict=False)).get(row["suite"])
             yield _covered("Table 3", f"{name}, m = {m}, {row['suite']}", printed, row)
+    for row in read["rq3-paper"]:
+        name, number = _NETWORKS[row["model"]], row["criterion"].removeprefix("idc")
+        attacked = ATTACKED[name].get(row["suite"])
+        if number in ("6", "8") and attacked is not None and row["tests"] == _WHOLE:
+            place, here = ("6", "8").index(number), 100 * float(row["together"])
+            case = f"{name}, m = {number}, {row['suite']}"
+            deviation, seeds = row["together_deviation"], int(row["seeds"])
+            yield _row("Table 4", case, "IDC", "%", attacked[place], here, deviation, seeds)
     for row in read["rq5-paper"]:
         if row["suite"] in ("U_O", "U_O+DI"):
             name = _NETWORKS[row["model"]]
