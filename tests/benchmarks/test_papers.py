@@ -27,7 +27,7 @@ def test_every_row_has_an_account_and_every_account_a_row_of_its_own(reference_f
 
 def test_accounts_have_a_known_verdict_and_say_why():
     assert {one.verdict for one in ACCOUNTS} == set(VERDICTS) - {WAITS}
-    by_command = {"rq1-paper", "rq2-paper", "rq5-paper", "deepxplore", "near", "pollution", "class-errors"}
+    by_command = {"rq1-paper", "rq2-paper", "rq3-paper", "rq5-paper", "deepxplore", "near", "pollution", "class-errors"}
     assert {one.kept for one in ACCOUNTS} == {"", *by_command}
     assert [one for one in ACCOUNTS if not one.says.endswith(".")] == []
     assert [one for one in ACCOUNTS if one.page and not (DOCUMENT.parent / one.page).exists()] == []
