@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from idc_core.worth.retrained import retrained_mutants as retrained_mutants
     from idc_core.worth.training_changes import TRAINING_CHANGES as TRAINING_CHANGES
     from idc_core.worth.validity import Gain as Gain
-    from idc_core.worth.validity import corruption_findings as corruption_findings
     from idc_core.worth.validity import valid_gain as valid_gain
 else:
     __all__, __getattr__ = lazy(__name__, __file__)

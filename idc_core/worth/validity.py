@@ -1,26 +1,16 @@
-"""What added inputs are worth: what they cover beyond the tests, beside natural inputs, and how much of it is valid."""
+"""What added inputs are worth: what they cover beyond the tests, and how much of it is valid."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Floats
-from idc_core.base.progress import Progress, report
-from idc_core.coverage.idc import IDC
 from idc_core.coverage.profiles import Profiles
-from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
-from idc_core.evidence.additions import addition
-from idc_core.evidence.finding import Finding
 from idc_core.evidence.validity import REJECTED
-from idc_core.perturbation import CORRUPTIONS, corrupt
-
-SEEDS = 10
-"""Draws of added inputs, unless others are asked for."""
 
 
 @dataclass(frozen=True)
@@ -71,59 +61,3 @@ def _reached(profiles: Profiles, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]
     reached = np.zeros(int(profiles.targets.max(initial=-1)) + 1, bool)
     reached[profiles.targets[np.repeat(chosen, profiles.counts)]] = True
     return reached
-
-
-def corruption_findings(
-    criterion: IDC,
-    tests: Dataset,
-    severity: int,
-    *,
-    names: Iterable[str] | None = None,
-    inputs: int = 64,
-    seeds: int = SEEDS,
-    looks: int = 1,
-    on_progress: Progress | None = None,
-) -> dict[str, Finding]:
-    """Compare the cells that corrupted tests add with those that as many natural inputs would, by corruption.
-
-    Parameters
-    ----------
-    criterion : IDC
-        Fitted; left as it is.
-    tests : Dataset
-        Pictures, all of which count as tests.
-    severity : int
-        1 to 5.
-    names : iterable of str, optional
-        Keys in `CORRUPTIONS`; default all.
-    inputs, seeds : int
-        Tests that are drawn and corrupted, and how often; their mean number of new cells counts.
-    looks : int
-        How many findings are looked at besides these ones, as in `Finding`: other severities or layers.
-
-    Raises
-    ------
-    SettingError, DataError
-        If a name, the severity or the pictures are none, or there are fewer tests than `inputs`.
-    """
-    chosen = list(CORRUPTIONS if names is None else names)
-    if not 1 <= inputs <= len(tests):
-        raise SettingError(f"Of {len(tests)} tests, 1 to {len(tests)} can be corrupted, not {inputs}.")
-    known, total = criterion.profile(tests.inputs), criterion.total
-    found = {}
-    for place, name in enumerate(chosen):
-        added: list[int] = []
-        for seed in range(seeds):
-            rows = np.random.default_rng(seed).permutation(len(tests))[:inputs]
-            made = corrupt(tests.inputs[rows], name, severity, seed=seed, numbers=rows)
-            added.append(valid_gain(known, criterion.profile(made), np.ones(inputs)).gained)
-            report(on_progress, place * seeds + seed + 1, len(chosen) * seeds, f"corruptions: {name}")
-        found[name] = addition(
-            f"New cells from {inputs} tests with {CORRUPTIONS[name].label.lower()}",
-            added,
-            np.bincount(known.targets),
-            total,
-            inputs,
-            looks=looks * len(chosen),
-        )
-    return found

@@ -1,16 +1,11 @@
-"""What additions are worth, beside sets of targets; corrupted tests beside natural inputs."""
+"""What additions are worth, beside sets of targets."""
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-from idc_core.coverage import IDC
 from idc_core.coverage.profiles import Profiles
-from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
-from idc_core.perturbation import corrupt
-from idc_core.worth import corruption_findings, valid_gain
+from idc_core.worth import valid_gain
 
 RANDOM = np.random.default_rng(0)
 
@@ -41,43 +36,3 @@ def test_cells_are_the_same_ones_in_both():
         _ = valid_gain(tests, tests, np.ones(3)).share
     with pytest.raises(SettingError, match="each of 4"):
         valid_gain(tests, added, np.ones(3))
-
-
-@pytest.fixture(scope="module")
-def setup():
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 6), nn.ReLU(), nn.Linear(6, 3)).eval()
-    pictures = (np.rint(RANDOM.random((120, 1, 8, 8)) * 255) / 255).astype(np.float32)
-    targets = np.arange(60) % 3
-    tests = Dataset("t", "test", pictures[60:], targets, tuple("abc"), "classification", (), (), np.arange(60), "f")
-    return IDC(model, "1", m=3).fit(pictures[:60]), tests
-
-
-def test_corrupted_tests_stand_beside_as_many_natural_inputs(setup):
-    criterion, tests = setup
-    found = corruption_findings(criterion, tests, 5, names=["fog", "snow"], inputs=20, seeds=3)
-    assert list(found) == ["fog", "snow"]
-    known = set(map(tuple, _cells(criterion, tests.inputs)))
-    slow = []
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(60)[:20]
-        made = corrupt(tests.inputs[rows], "fog", 5, seed=seed, numbers=rows)
-        slow.append(len(set(map(tuple, _cells(criterion, made))) - known))
-    assert found["fog"].number == np.mean(slow)
-    assert found["fog"].looks == 2
-    assert found["fog"].control is not None
-    with pytest.raises(SettingError, match="1 to 60"):
-        corruption_findings(criterion, tests, 5, inputs=61)
-
-
-def _cells(criterion, inputs):
-    """The nearest centroid of each important neuron, of equally near ones the lower, by one input at a time."""
-    with torch.no_grad():
-        hidden = torch.relu(criterion.model[1](torch.tensor(inputs).flatten(1))).numpy()
-    return [
-        [
-            int(np.argmin(np.abs(row[neuron] - centroids)))
-            for neuron, centroids in zip(criterion.important, criterion.centroids, strict=True)
-        ]
-        for row in hidden
-    ]
