@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.stats import kendalltau, spearmanr
 
+from idc_core.cli.experiments.suites import attackable
 from idc_core.errors import SettingError
 from idc_core.experiments.criterion_scores import CriterionScores, SuiteSpec, other_criteria
 from idc_core.experiments.suites import noisy, rq2, rq3, rq4, rq5, suites
@@ -174,3 +175,11 @@ def test_a_regression_is_measured_without_attacks_and_classes(digits):
     assert {row["criterion"] for row in rows if not row["note"]} == {"idc6", *other_criteria()} - {"dsc"}
     assert "dsc" not in {row["criterion"] for row in rq4(scores, (6,))}
     assert {row["suite"] for row in rq5(scores, 1, (4,))} == {"U_O", "U_O+S", "U_O+DI"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "sizes", "found"), [(8, [3, 9, 12], 2), (2, [3, 9], 2), (9, [3, 9], 9), (5, [], 5), (3, [3, 9], 2)]
+)
+def test_every_class_has_all_its_tests_attacked_or_none_has(asked, sizes, found):
+    assert attackable(asked, sizes) == found
+    assert len({found < size for size in sizes}) <= 1

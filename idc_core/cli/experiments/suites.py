@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -60,18 +60,24 @@ def _run_rq3(arguments: argparse.Namespace, name: str, on_progress: Progress) ->
     from idc_core.experiments.suites import rq3
 
     parts = _parts(arguments, name, on_progress)
-    ask = partial(
-        rq3,
-        seeds=arguments.seeds,
-        ms=arguments.m,
-        slow=arguments.attacked,
-        paper_cw=arguments.cw,
-        share=arguments.share,
-    )
+
+    def ask(scores: CriterionScores, sizes: Sequence[int] = ()) -> list[Record]:
+        slow, paper_cw = (attackable(asked, sizes) for asked in (arguments.attacked, arguments.cw))
+        how = {"slow": slow, "paper_cw": paper_cw, "share": arguments.share}
+        return rq3(scores, arguments.seeds, arguments.m, **how)
+
     if not parts.classes:
         return parts.of_idc(ask)
     others = [parts.about | row for row in ask(parts.whole) if not str(row.get("criterion")).startswith("idc")]
-    return parts.of_idc(ask) + others
+    return parts.of_idc(partial(ask, sizes=[len(one.test) for one in parts.classes])) + others
+
+
+def attackable(asked: int, sizes: Sequence[int]) -> int:
+    """Return how many tests of each part are attacked where some parts, of these sizes, have fewer than are asked for.
+
+    Every part has the same rows: all of its tests are attacked in each, or a number that is less than all in each.
+    """
+    return asked if not sizes or asked < min(sizes) or asked >= max(sizes) else min(sizes) - 1
 
 
 def _run_rq4(arguments: argparse.Namespace, name: str, on_progress: Progress) -> list[Record]:
