@@ -28,7 +28,7 @@ class PredictedFaults(NumberLimit):
         from idc_core.worth.published import kept_relation
 
         bench.check_classes("faults")
-        relation = kept_relation()
+        relation = kept_relation(bench.model.card.name)
         score = mutation_score(bench.model, bench.train, bench.test, on_progress=bench.on_progress)
         found = relation.predict(score)
         lines = (

@@ -25,9 +25,9 @@ def published(folder: Path = FOLDER) -> dict[str, Record]:
     return records
 
 
-def kept_relation() -> Relation:
-    """Return how the faults that suites find rise with their mutation score, from what is kept of shipped networks."""
-    return learn_relation(published(SUITES))
+def kept_relation(network: str = "") -> Relation:
+    """Return how the faults that suites find rise with their mutation score, kept of shipped networks but this one."""
+    return learn_relation({name: record for name, record in published(SUITES).items() if name != network})
 
 
 def publish(records: Mapping[str, Record], folder: Path = FOLDER) -> None:

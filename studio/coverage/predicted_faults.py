@@ -25,7 +25,7 @@ def draw(view: View) -> None:
     if view.correct is None:
         return
     st.header("Faults that these tests find", anchor=False)
-    relation = _relation()
+    relation = _relation(view.card.name)
     asked = (*view.key, view.chosen_key)
     if st.session_state.get(_ASKED) != asked:
         st.button(
@@ -60,9 +60,9 @@ def _ask(asked: tuple[str, ...]) -> None:
 
 
 @st.cache_data(show_spinner=False)
-def _relation() -> Relation:
-    """Return the kept relation, learned once."""
-    return kept_relation()
+def _relation(network: str) -> Relation:
+    """Return the kept relation of all networks but this one, learned once."""
+    return kept_relation(network)
 
 
 def _mutation_score(view: View) -> float:

@@ -210,3 +210,7 @@ def test_the_kept_relation_rises_and_its_networks_were_left_out():
     assert np.all(np.diff(relation.found) >= 0)
     assert 0 < relation.margin < 1
     assert [row.network for row in left_out(suites)] == list(suites)
+    # What is said of a network is not learned on itself.
+    (own,) = [row for row in left_out(suites) if row.network == "lenet5-mnist"]
+    other = kept_relation("lenet5-mnist")
+    assert (other.networks, other.margin) == (len(suites) - 1, own.margin)
