@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.graph import _engine_run_backward
 from torch.nn.modules.utils import _pair
 
 Kind = Literal["dense", "convolution", "pooling", "sum", "normalisation"]
@@ -111,32 +112,16 @@ def applied(function: type[torch.autograd.Function], *given: object) -> Tensor:
     return result
 
 
-class _GivenGradient(torch.autograd.Function):
-    """A zero that hangs on a tensor and whose gradient with respect to it is given."""
-
-    @staticmethod
-    def forward(ctx: Keeps[Tensor], z: Tensor, gradient: Tensor) -> Tensor:
-        """Keep the gradient."""
-        ctx.kept = gradient
-        return z.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Keeps[Tensor], *grads: Tensor) -> tuple[Tensor, None]:
-        """Return what was given."""
-        return ctx.kept, None
-
-
 def pull_back(
     z: Tensor, inputs: Sequence[Tensor], gradient: Tensor, *, retain: bool = False, allow_unused: bool = False
 ) -> tuple[Tensor, ...]:
     """Carry a gradient of z back to what z was computed from; `allow_unused` gives None where z does not depend on it.
 
-    The same as ``torch.autograd.grad(z, inputs, gradient)``, which compares the two shapes as formulas: the first call
-    of a process loads a computer algebra system for that and takes a quarter of a second.
+    The same as ``torch.autograd.grad(z, inputs, gradient)``, whose engine it asks directly: before that, PyTorch
+    compares the two shapes as formulas, at every call, and at the first one of a process loads a computer algebra
+    system for it, which takes a quarter of a second.
     """
-    with torch.enable_grad():
-        start = applied(_GivenGradient, z, gradient)
-    return torch.autograd.grad(start, inputs, retain_graph=retain, allow_unused=allow_unused)
+    return _engine_run_backward((z,), (gradient,), retain, False, tuple(inputs), allow_unused, accumulate_grad=False)
 
 
 _Pair = tuple[int, int]

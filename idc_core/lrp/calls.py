@@ -1,6 +1,7 @@
 """How an operation was called: its name, whether it works in place, and the tensors among its arguments."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor
@@ -16,6 +17,7 @@ _IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__im
 """In-place operators; every other in-place operation has a name that ends in an underscore."""
 
 
+@lru_cache(4096)
 def name_of(func: Operation) -> str:
     """Return the name of an operation; an attribute of a tensor has a dot in front."""
     name = getattr(func, "__name__", type(func).__name__)

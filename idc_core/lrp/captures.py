@@ -47,7 +47,7 @@ def in_full(tensor: Tensor) -> Tensor:
 
 def mark(result: _Result) -> _Result:
     """Mark what a known operation gave, so that the result of an unseen one is noticed."""
-    for tensor in tensors_of((result,), {}):
+    for tensor in (result,) if isinstance(result, Tensor) else tensors_of((result,), {}):
         if tensor.requires_grad:
             tensor._idc_followed = (tensor.grad_fn,)  # type: ignore[attr-defined]
     return result

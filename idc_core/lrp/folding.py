@@ -52,6 +52,8 @@ class _LinearNote:
         self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor
     ) -> tuple[Tensor, ...]:
         """Share the relevance of the result by the rule, that of maps behind it with them taken in."""
+        if self.before is None and not self.behind:
+            return rule(*kept, relevance)
         affine, inputs, z = kept
         affine = replace(affine, back=lambda gradient: kept[0].pull_back(kept[1], z, gradient)[0])
         before = self.before if self.before is not None and self.before.unchanged else None

@@ -139,7 +139,7 @@ class Watch(TorchFunctionMode):
         """Run an attention that is one operation with its projections by its handler, which tells of its heads."""
         kwargs = {**kwargs, "on_heads": self._heads_ran}
         if any_tracked(args, kwargs):
-            return self._propagate(func, name, args, kwargs)
+            return self._propagate(func, name, args, kwargs, tensors_of(args, kwargs))
         if self.settings is not None:  # the way back begins at the heads, in single precision
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         return mark(handled(self._here(args, kwargs), name, args, kwargs))
@@ -235,8 +235,7 @@ class Watch(TorchFunctionMode):
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
-        if self._substitutes.current:
-            args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        args, kwargs, given = self._as_now(args, kwargs, tensors_of(args, kwargs))
         if name in READS:
             if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
                 return args[0] if name == "requires_grad_" else RemovableHandle(OrderedDict())
@@ -244,18 +243,17 @@ class Watch(TorchFunctionMode):
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
         drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
         if self._unused and not drawn:
-            self._randomness.check(tensors_of(args, kwargs))
+            self._randomness.check(given)
         if self._substitutes.rewritten:
-            self._substitutes.check_views(tensors_of(args, kwargs), self._place)
+            self._substitutes.check_views(given, self._place)
         if self._unactivated:
-            self._note_forks(tensors_of(args, kwargs))
+            self._note_forks(given)
         if self._pending:
-            activated = self._activate(func, name, args, kwargs)
+            activated = self._activate(func, name, args, kwargs, given)
             if activated is not None:
                 return activated
-            args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
-        given = [] if self.settings is None else tensors_of(args, kwargs)
-        tracked = [tensor for tensor in given if tensor.requires_grad]
+            args, kwargs, given = self._as_now(args, kwargs, given)
+        tracked = [] if self.settings is None else [tensor for tensor in given if tensor.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
@@ -266,7 +264,7 @@ class Watch(TorchFunctionMode):
                 self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
         else:
-            result = self._propagate(func, name, args, kwargs, tracked)
+            result = self._propagate(func, name, args, kwargs, given)
         if drawn:
             self._randomness.keep(name, result, self._place)
         endings.note(name, args, kwargs, result)
@@ -276,6 +274,14 @@ class Watch(TorchFunctionMode):
         if self._asks_where:
             note_depth(plain_name(name, kwargs)[0], args, kwargs, result)
         return result
+
+    def _as_now(self, args: Args, kwargs: Kwargs, given: list[Tensor]) -> tuple[Args, Kwargs, list[Tensor]]:
+        """Return arguments, and the tensors `given` among them, with what stands for each now."""
+        current = self._substitutes.current
+        if not current or not any(id(tensor) in current for tensor in given):
+            return args, kwargs, given
+        args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        return args, kwargs, tensors_of(args, kwargs)
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
         """Note layers whose output is used although an activation function has already been taken of it."""
@@ -288,10 +294,12 @@ class Watch(TorchFunctionMode):
         given = self._given
         return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
-    def _activate(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> Tensor | None:
+    def _activate(
+        self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]
+    ) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
-        touched = [c for c in self._pending if any(c.value is tensor for tensor in tensors_of(args, kwargs))]
+        touched = [c for c in self._pending if any(c.value is tensor for tensor in given)]
         if not touched:
             return None
         self._pending = [c for c in self._pending if c not in touched]
@@ -302,7 +310,7 @@ class Watch(TorchFunctionMode):
             for capture in touched:
                 self._settle(capture)
             return None
-        result: Tensor = self._propagate(func, name, args, kwargs) if depends(x) else func(*args, **kwargs)
+        result: Tensor = self._propagate(func, name, args, kwargs, given) if depends(x) else func(*args, **kwargs)
         self.counts.add(name, args, result)
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
@@ -317,13 +325,9 @@ class Watch(TorchFunctionMode):
             self._substitutes.put(x, result)
         return result
 
-    def _propagate(
-        self, func: Operation, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor] | None = None
-    ) -> Any:
-        """Run an operation on watched values in its relevance-carrying form."""
-        if tracked is None:
-            tracked = [tensor for tensor in tensors_of(args, kwargs) if tensor.requires_grad]
-        constants = [x for x in tensors_of(args, kwargs) if x.is_inference() or (x.requires_grad and not followed(x))]
+    def _propagate(self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> Any:
+        """Run an operation on watched values, some of the tensors that it is given, in its relevance-carrying form."""
+        constants = [x for x in given if x.is_inference() or (x.requires_grad and not followed(x))]
         if constants:
             for x in constants:
                 if x.requires_grad and not is_constant(x):
@@ -335,19 +339,20 @@ class Watch(TorchFunctionMode):
         if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
             self._halved = True
             with without_autocast():
-                return self._carry(func, name, args, kwargs, tracked)
-        return self._carry(func, name, args, kwargs, tracked)
+                return self._carry(func, name, args, kwargs, given)
+        return self._carry(func, name, args, kwargs, given)
 
-    def _carry(self, func: Operation, name: str, args: Args, kwargs: Kwargs, tracked: list[Tensor]) -> object:
+    def _carry(self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> object:
         """Run an operation on tracked values, all of them known."""
+        if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+            with torch.inference_mode(False):  # what the network runs without gradients still carries relevance
+                return self._carry(func, name, args, kwargs, given)
         plain, in_place = plain_name(name, kwargs)
-        # What the network itself runs without gradients still carries relevance.
-        with torch.inference_mode(False):
-            try:
-                result = self._run(func, plain, args, kwargs, in_place)
-            except UnsupportedOperationError as error:
-                raise cannot_pass(str(error), self._place) from None
-        lineage.note(plain, tracked, result)
+        try:
+            result = self._run(func, plain, args, kwargs, in_place)
+        except UnsupportedOperationError as error:
+            raise cannot_pass(str(error), self._place) from None
+        lineage.note(plain, given, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
             self._substitutes.write(target, result)
@@ -360,13 +365,15 @@ class Watch(TorchFunctionMode):
             and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs))
         ):
             raise UnsupportedOperationError("log_softmax inside the network")
-        kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+        if "inplace" in kwargs:
+            kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         own = args, kwargs  # by which constants are known
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
-        others = {key: value for key, value in kwargs.items() if key != "input"}
-        if (name in ACTIVATIONS or name in FUNCTIONS) and not any_tracked(args[1:], others):
-            function = ACTIVATIONS.get(name) or FUNCTIONS[name]
+        function = ACTIVATIONS.get(name) or FUNCTIONS.get(name)
+        if function is not None and not any_tracked(
+            args[1:], {key: value for key, value in kwargs.items() if key != "input"}
+        ):
             x, *rest = args if args else (kwargs.pop("input"),)
             return mark(pass_on(lambda value: function(value, *rest, **kwargs), x))
         if name in SOFTMAX:

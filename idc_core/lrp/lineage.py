@@ -41,9 +41,10 @@ _WAYS = (
 """How the result of an operation is computed from its sources, where it is without weights."""
 
 
-def note(name: str, sources: list[Tensor], result: object) -> None:
-    """Note what the result of an operation was computed from without weights in between."""
+def note(name: str, given: list[Tensor], result: object) -> None:
+    """Note what the result of an operation on these tensors was computed from without weights in between."""
     if name in _WAYS:
+        sources = [tensor for tensor in given if tensor.requires_grad]
         for tensor in tensors_of((result,), {}):
             _note(tensor, sources, _WAYS[name])
 

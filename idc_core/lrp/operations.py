@@ -8,7 +8,7 @@ layers, in a form whose backward pass carries relevance. An operation that no ha
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from inspect import Signature, signature
+from inspect import signature
 from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 import torch
@@ -93,19 +93,20 @@ def operation(*names: str) -> Callable[[_Entered], _Entered]:
 
 
 @cache
-def _form(handler: Handler) -> Signature:
-    """Return the arguments that a handler takes."""
-    return signature(handler)
+def _takes(handler: Handler, count: int, names: tuple[str, ...]) -> bool:
+    """Return whether a handler takes so many arguments by place, and these by name."""
+    try:
+        signature(handler).bind(*[None] * count, **dict.fromkeys(names))
+    except TypeError:
+        return False
+    return True
 
 
 def handled(settings: RelevanceSettings | None, name: str, args: Args, kwargs: Kwargs) -> Any:
     """Run an operation by its handler; arguments that the handler does not know are refused."""
     handler = OPERATIONS[name]
-    if kwargs:
-        try:
-            _form(handler).bind(settings, *args, **kwargs)
-        except TypeError:
-            raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}") from None
+    if kwargs and not _takes(handler, 1 + len(args), tuple(kwargs)):
+        raise UnsupportedOperationError(f"{name} with the arguments {', '.join(kwargs)}")
     return handler(settings, *args, **kwargs)
 
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from torch import Tensor
 
@@ -69,6 +69,14 @@ def _card_of(rule: str) -> RuleCard:
         table = _table_of(rule)
         return RuleCard(rule, rule, f"{rule}.", "", (), table.choose, kinds_only=not table.asks_where)
     return RULES[rule]
+
+
+@lru_cache(64)
+def _chosen(
+    choose: Callable[..., Rule], kind: Kind, fixed: bool, bias: Bias, values: tuple[tuple[str, Value], ...]
+) -> Rule:
+    """Return the rule for all operations of a kind."""
+    return choose(Place(kind, fixed), bias=bias, **dict(values))
 
 
 class _ChosenLater:
@@ -167,9 +175,11 @@ class RelevanceSettings:
 
     def rule_for(self, kind: Kind, fixed: bool = False) -> Rule:
         """Return the rule that treats operations of this kind, here."""
+        card = _card_of(self.rule)
+        if card.kinds_only:
+            return _chosen(card.choose, kind, fixed, self.bias, self.values)
         place = Place(kind, fixed, **self.__dict__.get("_where", {}))
-        choose = partial(_card_of(self.rule).choose, bias=self.bias, **dict(self.values))
-        return _ChosenLater(place, choose) if self.asks_where else choose(place)
+        return _ChosenLater(place, partial(card.choose, bias=self.bias, **dict(self.values)))
 
 
 NamedRule = str | Mapping[str, object] | RelevanceSettings
