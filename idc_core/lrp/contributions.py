@@ -1,7 +1,7 @@
 """What rules of relevance are made of: quotients that are stabilised, equal shares, sums of shares."""
 
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 
 import torch
 from torch import Tensor
@@ -11,7 +11,13 @@ from idc_core.lrp.affine import Affine, pull_back
 
 def signed(size: float, z: Tensor) -> Tensor:
     """Return `size`, at least the smallest number of z's type unless it is 0, with the sign of z, + at zero."""
-    return torch.copysign(torch.full((), _least(size, z), dtype=z.dtype, device=z.device), z.detach())
+    return torch.copysign(_number(_least(size, z), z.dtype, z.device), z.detach())
+
+
+@lru_cache(64)
+def _number(value: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return a number as a tensor, which nobody writes into."""
+    return torch.full((), value, dtype=dtype, device=device)
 
 
 def _least(size: float, z: Tensor) -> float:

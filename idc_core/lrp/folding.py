@@ -344,7 +344,12 @@ def _held(value: Tensor) -> Tensor:
 
 def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> _MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
-    mapped = MAPS[name](args, kwargs, is_constant)
+    mapped: tuple[Tensor, Map] | None
+    ran = getattr(result.grad_fn, "kept", None)
+    if ran is not None and ran[0].kind == "normalisation":  # it has made the same numbers already
+        mapped = args[0] if args else kwargs["input"], Map(ran[0].weight, ran[0].bias)
+    else:
+        mapped = MAPS[name](args, kwargs, is_constant)
     if mapped is None:
         return None
     (x, map), front = mapped, _note_of(mapped[0])

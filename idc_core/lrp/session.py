@@ -43,10 +43,10 @@ def named_layers(model: nn.Module) -> dict[str, nn.Module]:
 
 
 @contextmanager
-def _as_written(model: nn.Module) -> Iterator[None]:
+def _as_written(modules: list[nn.Module]) -> Iterator[None]:
     """Let what `torch.compile` has wrapped run operation by operation, so that each is seen."""
-    wrapped = [module for module in model.modules() if "_orig_mod" in module._modules]
-    compiled = [(module, call) for module in model.modules() if (call := module._compiled_call_impl) is not None]
+    wrapped = [module for module in modules if "_orig_mod" in module._modules]
+    compiled = [(module, call) for module in modules if (call := module._compiled_call_impl) is not None]
     kept = [module.__dict__["forward"] for module in wrapped]
     try:
         for module in wrapped:
@@ -62,12 +62,12 @@ def _as_written(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _ordinary_weights(model: nn.Module) -> Iterator[None]:
+def _ordinary_weights(modules: list[nn.Module]) -> Iterator[None]:
     """Let copies stand for weights that were made under inference mode, through which no gradient passes."""
     kept: list[tuple[nn.Module, str, Tensor]] = []
     copies: dict[int, Tensor] = {}
     try:
-        for module in model.modules():
+        for module in modules:
             for name, value in (*module._parameters.items(), *module._buffers.items()):
                 if value is None or not value.is_inference():
                     continue
@@ -82,22 +82,23 @@ def _ordinary_weights(model: nn.Module) -> Iterator[None]:
             setattr(module, name, value)
 
 
+def _parameters(modules: list[nn.Module]) -> list[nn.Parameter]:
+    """Return the parameters of modules, each once."""
+    own = (value for module in modules for value in module._parameters.values() if value is not None)
+    return list(dict.fromkeys(own))
+
+
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Hold the network's lock with the network in evaluation mode and its parameters frozen; restore both after."""
-    with (
-        lock_of(model),
-        torch.inference_mode(False),
-        without_autocast(),
-        _as_written(model),
-        exact(model),
-        ExitStack() as stack,
-    ):
-        training = [module for module in model.modules() if module.training]
-        parameters = list(model.parameters())
+    with lock_of(model), torch.inference_mode(False), without_autocast(), exact(model), ExitStack() as stack:
+        modules = list(model.modules())
+        stack.enter_context(_as_written(modules))
+        training = [module for module in modules if module.training]
+        parameters = _parameters(modules)
         if any(map(Tensor.is_inference, parameters)):
-            stack.enter_context(_ordinary_weights(model))
-            parameters = list(model.parameters())
+            stack.enter_context(_ordinary_weights(modules))
+            parameters = _parameters(modules)
         learning = [parameter for parameter in parameters if parameter.requires_grad]
         try:
             for module in training:
@@ -136,9 +137,11 @@ def _check_rule(settings: RelevanceSettings, modules: Mapping[str, nn.Module]) -
 def watching(model: nn.Module, layers: Sequence[str], watch: _LayerObserver, name_all: bool = False) -> Iterator[None]:
     """Let a `Watch`, or anything else that hears, hear of the layers through hooks that do not outlive the block."""
     modules = named_layers(model)
-    if isinstance(watch, Watch) and watch.settings is not None and watch.settings.asks_where:
-        _check_rule(watch.settings, modules)
-        name_all = True
+    if isinstance(watch, Watch) and watch.settings is not None:
+        watch.notes.buffers = {id(buffer) for module in modules.values() for buffer in module._buffers.values()}
+        if watch.settings.asks_where:
+            _check_rule(watch.settings, modules)
+            name_all = True
     owner = threading.get_ident()
     unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
 
@@ -215,8 +218,6 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 
 def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
-    if watch.settings is not None:
-        watch.notes.buffers = {id(buffer) for buffer in model.buffers()}
     with torch.set_grad_enabled(watch.settings is not None):
         main = watch.begin(main_of(inputs))
         inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main

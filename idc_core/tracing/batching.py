@@ -175,13 +175,16 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
     """Refuse a network or a layer whose output is not one row per input, and a layer that did not run."""
     if len(scores) != rows and not watch.ends_at:
         raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input.")
-    for layer in layers:
-        if not any(c.layer == layer for c in watch.captures) and split_layer(layer)[1] == HEADS:
+    uses: dict[str, list[tuple[int, ...]]] = {layer: [] for layer in layers}
+    for capture in watch.captures:
+        if capture.layer in uses:
+            uses[capture.layer].append(tuple(capture.rows_first(capture.value).shape))
+    for layer, shapes in uses.items():
+        if not shapes and split_layer(layer)[1] == HEADS:
             raise UnsupportedOperationError(
                 f"Layer {layer!r} has no attention whose heads can be told: expected scaled_dot_product_attention, "
                 "nn.MultiheadAttention, or a softmax that is multiplied with values. Choose the name of another module."
             )
-        shapes = [tuple(use.shape) for use in (c.rows_first(c.value) for c in watch.captures if c.layer == layer)]
         if split_layer(layer)[1] in (CLASS, LAST) and any(len(shape) != 3 for shape in shapes):
             raise UnsupportedOperationError(f"Layer {layer!r} is one token of a module that has {_NO_TOKENS}.")
         if not shapes and layer == INPUT:

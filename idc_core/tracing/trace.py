@@ -275,8 +275,11 @@ def _combined(
     So is each of several rows that a layer gives per input, such as the windows of a picture.
     """
     combined: dict[str, Tensor] = {}
-    for layer in layers:
-        runs = [c.rows_first(value) for c, value in zip(watch.captures, values, strict=True) if c.layer == layer]
+    by_layer: dict[str, list[Tensor]] = {layer: [] for layer in layers}
+    for capture, value in zip(watch.captures, values, strict=True):
+        if capture.layer in by_layer:
+            by_layer[capture.layer].append(capture.rows_first(value))
+    for layer, runs in by_layer.items():
         uses = [use for run in runs for use in (run.unflatten(0, (rows, -1)).unbind(1) if len(run) != rows else (run,))]
         combined[layer] = _over_uses(uses, layer, kept, over)
     return combined
