@@ -59,6 +59,8 @@ def _softmax(
     dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)
+    if settings.as_gradient:
+        return torch.softmax(input, dim, dtype)
     spread = settings.bias == "redistribute"
     return applied(_SoftmaxRelevance, dim, dtype, spread, input)
 
@@ -121,7 +123,7 @@ def _step_by_step(
     if groups > 1:
         key, value = (x.repeat_interleave(groups, -3) for x in (key, value))
     root = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = scaled(_times(settings, query, key.transpose(-1, -2)), root)
+    scores = scaled(settings, _times(settings, query, key.transpose(-1, -2)), root)
     if is_causal:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = _masked(settings, scores, later)

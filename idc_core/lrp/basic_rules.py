@@ -114,6 +114,7 @@ def _composite(place: Place, bias: Bias, epsilon: float, gamma: float) -> Rule:
     help="The usual rule for transformers: contributions, with attention followed through queries, keys and values.",
     citation="Achtibat et al. 2024",
     parameters=(_STABILISER,),
+    gradient_at_zero=True,
     kinds_only=True,
 )
 def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
@@ -127,6 +128,7 @@ def _attnlrp(place: Place, bias: Bias, epsilon: float) -> Rule:
     citation="Ali et al. 2022",
     parameters=(_STABILISER,),
     holds_weights=True,
+    gradient_at_zero=True,
     kinds_only=True,
 )
 def _value_path(place: Place, bias: Bias, epsilon: float) -> Rule:

@@ -37,6 +37,7 @@ class CaptureTraits:
     overwrites: bool = False  # it writes into its input or into a captured output, so that they must be copied
     forks: frozenset[str] = frozenset()
     """Layers whose output it uses before their activation function as well; theirs is captured before it."""
+    shifts: bool = False  # a linear operation takes in a shift beside it
     maps: bool = True  # a captured value may be that of a map, which an operation behind it takes in
 
 

@@ -48,6 +48,11 @@ class _LinearNote:
     before: _MapNote | None = None  # the map directly before it that it takes in
     behind: list[_Folded] = field(default_factory=list)
 
+    @property
+    def shifts(self) -> bool:
+        """Whether a shift is taken in."""
+        return self.before is not None and self.before.map.shift is not None
+
     def share(
         self, rule: Rule, kept: tuple[Affine, tuple[Tensor, ...], Tensor], relevance: Tensor
     ) -> tuple[Tensor, ...]:
@@ -86,6 +91,11 @@ class _MapNote:
 
     def __post_init__(self) -> None:
         self._version = _version(self.value)
+
+    @property
+    def shifts(self) -> bool:
+        """Whether a shift is taken in."""
+        return self.layout is not None and self.map.shift is not None
 
     @property
     def unchanged(self) -> bool:
@@ -228,14 +238,20 @@ class Notes:
 
     maps: bool = True  # whether those of maps that nothing watches may be asked for; they hold what was mapped
     buffers: set[int] = field(default_factory=set)  # those of the network, by identity
+    as_gradient: bool = False  # whether the way back carries relevance / value, which nothing here settles
+    shifts: bool = False  # whether a linear operation takes in a shift, so that value and relevance are of two places
 
     def watched(self, name: str, args: Args, kwargs: Kwargs, result: object) -> object:
         """Note of an operation that carries relevance, in its node as well; return its result."""
         if (name in LINEAR or name in MAPS) and isinstance(result, Tensor):
             node: Any = result.grad_fn
-            if hasattr(node, "note") and not any(result is given for given in (*args, *kwargs.values())):
-                node.note = self._noted(name, args, kwargs, result)
-                result._idc_note = node.note, _version(result)  # type: ignore[attr-defined]
+            settles = hasattr(node, "note")
+            if (settles or self.as_gradient) and not any(result is given for given in (*args, *kwargs.values())):
+                note = self._noted(name, args, kwargs, result)
+                self.shifts |= note is not None and note.shifts
+                if settles:
+                    node.note = note
+                result._idc_note = note, _version(result)  # type: ignore[attr-defined]
         return result
 
     def unwatched(self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor], result: object) -> None:
@@ -345,9 +361,10 @@ def _held(value: Tensor) -> Tensor:
 def _noted_map(name: str, args: Args, kwargs: Kwargs, is_constant: IsConstant, result: Tensor) -> _MapNote | None:
     """Return what is noted of a result where the operation scales and shifts by numbers that no input changes."""
     mapped: tuple[Tensor, Map] | None
-    ran = getattr(result.grad_fn, "kept", None)
-    if ran is not None and ran[0].kind == "normalisation":  # it has made the same numbers already
-        mapped = args[0] if args else kwargs["input"], Map(ran[0].weight, ran[0].bias)
+    kept = getattr(result.grad_fn, "kept", None)
+    ran = kept[0] if isinstance(kept, tuple) else None
+    if isinstance(ran, Affine) and ran.kind == "normalisation":  # it has made the same numbers already
+        mapped = args[0] if args else kwargs["input"], Map(cast(Tensor, ran.weight), ran.bias)
     else:
         mapped = MAPS[name](args, kwargs, is_constant)
     if mapped is None:

@@ -9,7 +9,7 @@ nothing is watched yet they run as they are, and `Watch.overwritten` tells wheth
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,7 @@ from idc_core.lrp.operations import (
     FILLING,
     FUNCTIONS,
     GRADIENTS,
+    HOMOGENEOUS,
     OPERATIONS,
     READS,
     SOFTMAX,
@@ -68,6 +69,9 @@ class Watch(TorchFunctionMode):
 
     def __post_init__(self) -> None:
         super().__init__()
+        if self.settings is not None and self.traits is not None and self.traits.shifts:
+            self.settings = self.settings.by_relevance()
+        self.notes.as_gradient = self.settings is not None and self.settings.as_gradient
         self._pending: list[Capture] = []
         self._substitutes = Substitutes()
         self._now = self._substitutes.now
@@ -294,9 +298,7 @@ class Watch(TorchFunctionMode):
         given = self._given
         return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
-    def _activate(
-        self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]
-    ) -> Tensor | None:
+    def _activate(self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> Tensor | None:
         """Let a captured layer take its activation function along, or settle it before any other operation."""
         x = args[0] if args else kwargs.get("input")
         touched = [c for c in self._pending if any(c.value is tensor for tensor in given)]
@@ -375,7 +377,10 @@ class Watch(TorchFunctionMode):
             args[1:], {key: value for key, value in kwargs.items() if key != "input"}
         ):
             x, *rest = args if args else (kwargs.pop("input"),)
-            return mark(pass_on(lambda value: function(value, *rest, **kwargs), x))
+            settings = cast(RelevanceSettings, self.settings)
+            if name in HOMOGENEOUS and settings.as_gradient:
+                return mark(function(x, *rest, **kwargs))
+            return mark(pass_on(settings, lambda value: function(value, *rest, **kwargs), x))
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:

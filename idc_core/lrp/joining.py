@@ -170,7 +170,7 @@ def _adding(name: str) -> Handler:
     def handler(
         settings: RelevanceSettings, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1
     ) -> Tensor:
-        given = (input, scaled(source, alpha))
+        given = (input, scaled(settings, source, alpha))
 
         def total(parts: tuple[Tensor, ...]) -> Tensor:
             rest = iter(parts)

@@ -142,7 +142,7 @@ def _instance_norm(
 def _local_response_norm(
     settings: RelevanceSettings, input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    return pass_on(lambda value: F.local_response_norm(value, size, alpha, beta, k), input)
+    return pass_on(settings, lambda value: F.local_response_norm(value, size, alpha, beta, k), input)
 
 
 @operation("rms_norm")
@@ -153,7 +153,7 @@ def _rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    return pass_on(lambda value: F.rms_norm(value, list(normalized_shape), weight, eps), input)
+    return pass_on(settings, lambda value: F.rms_norm(value, list(normalized_shape), weight, eps), input)
 
 
 @operation("normalize")
@@ -166,7 +166,7 @@ def _normalize(
     out: None = None,
 ) -> Tensor:
     length = torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
-    return scaled(input, 1 / length)
+    return scaled(settings, input, 1 / length)
 
 
 def _statistic(
@@ -174,8 +174,8 @@ def _statistic(
 ) -> Tensor:
     """Return a statistic; where a network uses it as a value, relevance goes to what its squares consist of."""
     dim = tuple(range(input.dim())) if dim is None else dim
-    total = OPERATIONS["sum"](settings, pass_on(squares, input), dim)
-    return pass_on(lambda _: value, total.reshape(value.shape))
+    total = OPERATIONS["sum"](settings, pass_on(settings, squares, input), dim)
+    return pass_on(settings, lambda _: value, total.reshape(value.shape))
 
 
 @operation("var")
@@ -187,7 +187,7 @@ def _variance(settings: RelevanceSettings, input: Tensor, *rest: Any, **options:
 
 @operation("std")
 def _deviation(settings: RelevanceSettings, input: Tensor, *rest: object, **options: object) -> Tensor:
-    return pass_on(torch.sqrt, _variance(settings, input, *rest, **options))
+    return pass_on(settings, torch.sqrt, _variance(settings, input, *rest, **options))
 
 
 @operation("var_mean")

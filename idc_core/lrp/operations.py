@@ -17,8 +17,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.affine import Affine, Keeps, Rule, applied, conv2d, conv2d_back, taken
+from idc_core.lrp.affine import Affine, Keeps, Rule, applied, conv2d, conv2d_back, pull_back, taken
+from idc_core.lrp.basic_rules import FAINT
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of
+from idc_core.lrp.contributions import quotient
 from idc_core.lrp.rules import RelevanceSettings
 
 Handler = Callable[..., Any]
@@ -49,6 +51,9 @@ asinh acosh atanh square logit nan_to_num
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()}
 """Other element-wise functions, met inside activation functions and normalisations that are written by hand; each hands
 its relevance on unchanged as well. A captured layer does not take them along."""
+
+HOMOGENEOUS = frozenset(("relu", "leaky_relu", "prelu", "abs", "absolute"))
+"""Element-wise functions that are their gradient times their argument."""
 
 _READS = """
 .shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
@@ -117,6 +122,8 @@ def affine(settings: RelevanceSettings, operation: Affine, *inputs: Tensor) -> T
             raise UnsupportedOperationError(
                 f"a {operation.kind} operation whose weights depend on the input; relevance needs fixed weights"
             )
+    if settings.as_gradient:
+        return operation(inputs)
     fixed = operation.pointwise and operation.kind == "normalisation"
     return _carried(operation, settings.rule_for(operation.kind, fixed), *inputs)
 
@@ -171,9 +178,37 @@ def _carried(operation: Affine, rule: Rule, *inputs: Tensor) -> Tensor:
     return applied(_AffineRelevance, operation, rule, *inputs)
 
 
-def pass_on(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+class _AsGradient(torch.autograd.Function):
+    """What hands its relevance on by a graph of its own, on a way that carries relevance / value."""
+
+    @staticmethod
+    def forward(ctx: Keeps[tuple[Tensor, Tensor]], function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """Run the function once, keeping its own small graph for the way back, if it has one."""
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            z = function(leaf)
+        ctx.kept = leaf, z
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Keeps[tuple[Tensor, Tensor]], *grads: Tensor) -> tuple[None, Tensor]:
+        """Return the relevance of the value, divided by the value."""
+        x, z = taken(ctx)
+        relevance = grads[0] * z.detach()
+        relevance = pull_back(z, (x,), relevance)[0] if z.requires_grad else relevance
+        return None, quotient(relevance, x, FAINT)
+
+
+def pass_on(settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Run an element-wise function whose relevance passes unchanged."""
+    if settings.as_gradient:
+        return applied(_AsGradient, lambda value: function(value.detach()), x)
     return applied(_PassRelevance, function, x)
+
+
+def by_its_gradient(settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Run a function whose own gradient carries relevance back."""
+    return applied(_AsGradient, function, x) if settings.as_gradient else function(x)
 
 
 def depends(x: object) -> TypeGuard[Tensor]:
@@ -221,13 +256,16 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 @operation("add", "__add__", "__radd__", "__iadd__")
 def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
-    rule = settings.rule_for("sum")
-    return summed(input, scaled(other, alpha), rule, _unmasked(rule, settings.bias == "redistribute"))
+    unmasked = _unmasked(settings.rule_for("sum"), settings.bias == "redistribute")
+    return summed(settings, input, scaled(settings, other, alpha), unmasked)
 
 
-def summed(input: Tensor, other: Tensor, rule: Rule, with_constant: Rule | None = None) -> Tensor:
+def summed(settings: RelevanceSettings, input: Tensor, other: Tensor, with_constant: Rule | None = None) -> Tensor:
     """Run a sum; each summand takes its share, and a constant is a bias, or follows a rule of its own."""
+    rule = settings.rule_for("sum")
     if depends(input) and depends(other):
+        if settings.as_gradient:
+            return input + other
         if input.shape != other.shape:
             shape = torch.broadcast_shapes(input.shape, other.shape)
             input, other = input.expand(shape), other.expand(shape)
@@ -235,6 +273,8 @@ def summed(input: Tensor, other: Tensor, rule: Rule, with_constant: Rule | None 
     (x, constant) = (input, other) if depends(input) else (other, input)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
     operation = Affine("sum", _plus_bias, None, constant, constant, pointwise=True)
+    if settings.as_gradient:
+        return x + constant
     x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
     return _carried(operation, with_constant or rule, x)
 
@@ -274,20 +314,20 @@ def _plus_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Ten
     return x[0] + 0 if b is None else x[0] + b
 
 
-def scaled(x: Tensor, factor: Tensor | float) -> Tensor:
+def scaled(settings: RelevanceSettings, x: Tensor, factor: Tensor | float) -> Tensor:
     """Multiply by a factor that does not depend on the input; relevance passes unchanged."""
     if isinstance(factor, int | float) and factor == 1:
         return x
-    if not depends(x):
+    if not depends(x) or settings.as_gradient:
         return x * factor
     if isinstance(factor, Tensor):
         x = x.expand(torch.broadcast_shapes(x.shape, factor.shape))
-    return pass_on(lambda value: value * factor, x)
+    return pass_on(settings, lambda value: value * factor, x)
 
 
 @operation("sub", "subtract", "__sub__", "__isub__")
 def _sub(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
-    return add(settings, input, scaled(other, -alpha))
+    return add(settings, input, scaled(settings, other, -alpha))
 
 
 @operation("rsub", "__rsub__")
@@ -297,7 +337,7 @@ def _rsub(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
 
 @operation("neg", "negative", "__neg__")
 def _neg(settings: RelevanceSettings, input: Tensor) -> Tensor:
-    return pass_on(torch.neg, input)
+    return pass_on(settings, torch.neg, input)
 
 
 @operation("pow", "__pow__", "__ipow__")
@@ -305,8 +345,8 @@ def _power(settings: RelevanceSettings, input: Tensor, exponent: Tensor) -> Tens
     if depends(input) and depends(exponent):
         raise UnsupportedOperationError("pow of two quantities that both depend on the input")
     if depends(input):
-        return pass_on(lambda value: value**exponent, input)
-    return pass_on(lambda value: input**value, exponent)
+        return pass_on(settings, lambda value: value**exponent, input)
+    return pass_on(settings, lambda value: input**value, exponent)
 
 
 @operation("__rpow__")
@@ -317,7 +357,7 @@ def _power_of(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tens
 @operation("scale_channels")
 def _scale_channels(settings: RelevanceSettings, input: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
     """Scale pixels; as a bias the shift would take shares without bound where pixels are near the mean."""
-    return pass_on(lambda value: value * scale + shift, input)
+    return pass_on(settings, lambda value: value * scale + shift, input)
 
 
 @operation(

@@ -127,7 +127,7 @@ def _power_pool(dimensions: int) -> Handler:
         def total(x: Tensor) -> Tensor:
             return size * average(x, kernel_size, stride, 0, ceil_mode)
 
-        powers = pass_on(lambda value: value.pow(power), input)
+        powers = pass_on(settings, lambda value: value.pow(power), input)
         sums = total(powers.detach())
         # PyTorch takes the root of a negative sum of odd powers as it comes, which is not a number; so does this.
         roots = (torch.sign(sums) * torch.relu(sums.abs())).pow(1 / power)

@@ -37,25 +37,30 @@ _Multilinear = Callable[..., Tensor]
 _Wiring = _Multilinear | None
 """A product's function with nothing but its wiring, along which relevance without contributions is divided equally."""
 
-_Kept = Keeps[tuple[Sequence[float], _Wiring, tuple[Tensor, ...], Tensor]]
+_Kept = Keeps[tuple[Sequence[float], bool, _Wiring, tuple[Tensor, ...], Tensor]]
 
 
 class _ProductRelevance(torch.autograd.Function):
     """A function linear in each input, of which each input takes a given part of the relevance."""
 
     @staticmethod
-    def forward(ctx: _Kept, function: _Multilinear, parts: Sequence[float], wiring: _Wiring, *inputs: Tensor) -> Tensor:
+    def forward(
+        ctx: _Kept, function: _Multilinear, parts: Sequence[float], as_gradient: bool, wiring: _Wiring, *inputs: Tensor
+    ) -> Tensor:
         """Run the product once, keeping its own small graph for the way back."""
         with torch.enable_grad():
             leaves = tuple(x.detach().requires_grad_() for x in inputs)
             z = function(*leaves)
-        ctx.kept = parts, wiring, leaves, z
+        ctx.kept = parts, as_gradient, wiring, leaves, z
         return z.detach()
 
     @staticmethod
     def backward(ctx: _Kept, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Share the relevance of z among the inputs by their contributions, each its part of the whole."""
-        parts, wiring, leaves, z = taken(ctx)
+        parts, as_gradient, wiring, leaves, z = taken(ctx)
+        if as_gradient:
+            gradients = pull_back(z, leaves, grads[0])
+            return (None,) * 4 + tuple(gradient * part for part, gradient in zip(parts, gradients, strict=True))
         share = quotient(grads[0], z.detach(), FAINT)
         lost = None if wiring is None else _without_contributions(share, z.detach(), grads[0])
         gradients = pull_back(z, leaves, share)
@@ -66,7 +71,7 @@ class _ProductRelevance(torch.autograd.Function):
         if wiring is not None and lost is not None:
             spread = spread_equally(Affine("dense", wiring, spread=wiring), leaves, lost)
             shares = [x.add_(more, alpha=part) for part, x, more in zip(parts, shares, spread, strict=True)]
-        return (None, None, None, *shares)
+        return (None, None, None, None, *shares)
 
 
 def _without_contributions(share: Tensor, z: Tensor, relevance: Tensor) -> Tensor | None:
@@ -92,7 +97,7 @@ def product(
     """
     wired = function if wiring is None else wiring
     spread = None if settings.bias == "absorb" else lambda ones, *_: wired(*ones)
-    return applied(_ProductRelevance, function, tuple(parts), spread, *inputs)
+    return applied(_ProductRelevance, function, tuple(parts), settings.as_gradient, spread, *inputs)
 
 
 def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tensor) -> Tensor:
@@ -103,16 +108,16 @@ def _halves(settings: RelevanceSettings, function: _Multilinear, *factors: Tenso
 def _multiply(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Multiply element by element: by a constant, two activations, or a value by what was computed from it."""
     if not (depends(input) and depends(other)):
-        return scaled(input, other) if depends(input) else scaled(other, input)
+        return scaled(settings, input, other) if depends(input) else scaled(settings, other, input)
     common = common_origin(input, other)
     if common is not None:
         origin, way, other_way = common
         if way is Way.ELEMENTWISE and other_way is Way.ELEMENTWISE:
-            return pass_on(lambda _: input.detach() * other.detach(), origin)
+            return pass_on(settings, lambda _: input.detach() * other.detach(), origin)
         if other_way is Way.REDUCED and _repeats(other, input):
-            return scaled(input, other.detach())
+            return scaled(settings, input, other.detach())
         if way is Way.REDUCED and _repeats(input, other):
-            return scaled(other, input.detach())
+            return scaled(settings, other, input.detach())
     return _halves(settings, torch.mul, input, other)
 
 
@@ -128,14 +133,14 @@ def _repeats(factor: Tensor, value: Tensor) -> bool:
 def _divide(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Divide by a constant, or by a quantity that is held constant as that of a normalisation."""
     if not depends(other):
-        return scaled(input, 1 / other)
+        return scaled(settings, input, 1 / other)
     if not depends(input):
         shape = torch.broadcast_shapes(other.shape, torch.as_tensor(input).shape)
-        return pass_on(lambda value: input / value, other.expand(shape))
+        return pass_on(settings, lambda value: input / value, other.expand(shape))
     common = common_origin(input, other)
     if common is not None and common[1] is Way.ELEMENTWISE and common[2] is Way.ELEMENTWISE:
-        return pass_on(lambda _: input.detach() / other.detach(), common[0])
-    return scaled(input, 1 / other.detach())
+        return pass_on(settings, lambda _: input.detach() / other.detach(), common[0])
+    return scaled(settings, input, 1 / other.detach())
 
 
 @operation("__rtruediv__", "__rdiv__")
@@ -183,8 +188,12 @@ def _add_product(
     plain = beta == 1 and alpha == 1 and mat1.dim() == 2
     if plain and depends(mat1) and not depends(mat2) and not depends(input):
         return affine(settings, Affine("dense", _product_and_bias, mat2, input, input), mat1)
-    summed = scaled(matmul(settings, mat1, mat2), alpha) if depends(mat1) or depends(mat2) else alpha * (mat1 @ mat2)
-    return summed if beta == 0 else add(settings, scaled(input, beta), summed)
+    summed = (
+        scaled(settings, matmul(settings, mat1, mat2), alpha)
+        if depends(mat1) or depends(mat2)
+        else alpha * (mat1 @ mat2)
+    )
+    return summed if beta == 0 else add(settings, scaled(settings, input, beta), summed)
 
 
 def _product_and_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Tensor:
@@ -238,7 +247,7 @@ def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tenso
 @operation("glu")
 def _glu(settings: RelevanceSettings, input: Tensor, dim: int = -1) -> Tensor:
     value, gate = input.chunk(2, dim)
-    return _multiply(settings, value, pass_on(torch.sigmoid, gate))
+    return _multiply(settings, value, pass_on(settings, torch.sigmoid, gate))
 
 
 @operation("bilinear")
@@ -282,7 +291,7 @@ def _between(settings: RelevanceSettings, input: Tensor, end: Tensor, weight: Te
     """Go a part of the way from one value to another; the part may be watched as well, as that of a gate."""
     given = (input, 1 - weight), (end, weight)
     if depends(weight):
-        rest = add(settings, weight.new_ones(()), scaled(weight, -1))
+        rest = add(settings, weight.new_ones(()), scaled(settings, weight, -1))
         given = (input, rest), (end, weight)
     first, other = (_multiply(settings, x, y) if depends(x) or depends(y) else x * y for x, y in given)
     return add(settings, first, other) if depends(first) or depends(other) else first + other

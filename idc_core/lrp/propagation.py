@@ -5,7 +5,9 @@ from torch import Tensor
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import pull_back
+from idc_core.lrp.basic_rules import FAINT
 from idc_core.lrp.captures import followed
+from idc_core.lrp.contributions import quotient
 from idc_core.lrp.interception import Watch
 
 
@@ -37,8 +39,11 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
     if watch.settings is not None and watch.settings.asks_where:
         _mark_last(scores)
     values = [capture.value for capture in watch.captures]
-    relevances = pull_back(scores, values, start, allow_unused=True)
-    return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
+    if watch.settings is None or not watch.settings.as_gradient:
+        relevances = pull_back(scores, values, start, allow_unused=True)
+        return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
+    gradients = pull_back(scores, values, quotient(start, scores, FAINT), allow_unused=True)
+    return [torch.zeros_like(v) if g is None else v.detach() * g for v, g in zip(values, gradients, strict=True)]
 
 
 def _mark_last(scores: Tensor) -> None:

@@ -41,10 +41,10 @@ def _lstm_step(settings: RelevanceSettings, x: Tensor, state: _State, weights: S
     into, forget, _, out = F.linear(joined.detach(), weight, bias).chunk(4, 1)
     rows = slice(2 * hidden.shape[1], 3 * hidden.shape[1])
     candidate = linear(settings, joined, weight[rows], None if bias is None else bias[rows])
-    candidate = scaled(pass_on(torch.tanh, candidate), torch.sigmoid(into))
-    kept = scaled(cell, torch.sigmoid(forget))
-    cell = summed(kept, candidate, settings.rule_for("sum"))
-    return scaled(pass_on(torch.tanh, cell), torch.sigmoid(out)), cell
+    candidate = scaled(settings, pass_on(settings, torch.tanh, candidate), torch.sigmoid(into))
+    kept = scaled(settings, cell, torch.sigmoid(forget))
+    cell = summed(settings, kept, candidate)
+    return scaled(settings, pass_on(settings, torch.tanh, cell), torch.sigmoid(out)), cell
 
 
 def _gru_step(settings: RelevanceSettings, x: Tensor, state: _State, weights: Sequence[Tensor]) -> _State:
@@ -67,8 +67,10 @@ def _gru_step(settings: RelevanceSettings, x: Tensor, state: _State, weights: Se
         return v[0].sum(1, keepdim=True).expand(-1, hidden.shape[1])
 
     joined = concatenate(settings, [x, hidden], 1)
-    candidate = pass_on(torch.tanh, affine(settings, Affine("dense", weigh, weight, bias, bias, spread), joined))
-    return (summed(scaled(hidden, update), scaled(candidate, 1 - update), settings.rule_for("sum")),)
+    candidate = pass_on(
+        settings, torch.tanh, affine(settings, Affine("dense", weigh, weight, bias, bias, spread), joined)
+    )
+    return (summed(settings, scaled(settings, hidden, update), scaled(settings, candidate, 1 - update)),)
 
 
 def _plain_step(
@@ -80,7 +82,7 @@ def _plain_step(
 ) -> _State:
     joined = concatenate(settings, [x, state[0]], 1)
     bias = weights[2] + weights[3] if len(weights) > 2 else None
-    return (pass_on(activation, linear(settings, joined, torch.cat(tuple(weights[:2]), 1), bias)),)
+    return (pass_on(settings, activation, linear(settings, joined, torch.cat(tuple(weights[:2]), 1), bias)),)
 
 
 _STEPS: dict[str, _Step] = {

@@ -20,6 +20,7 @@ class RuleCard:
     parameters: tuple[Parameter, ...]  # its own; `BIAS` comes with every rule
     choose: Callable[..., Rule]  # ``choose(place, bias, **parameters)`` gives the `Rule` for an operation
     holds_weights: bool = False  # whether what a softmax gives inside the network is held constant
+    gradient_at_zero: bool = False  # whether its limit for an epsilon of 0 is what it does at 0
     kinds_only: bool = False  # whether it asks of a place for its kind alone
     home: str = ""  # of a table that a person has named: the file
 
@@ -38,6 +39,7 @@ def relevance_rule(
     citation: str,
     parameters: tuple[Parameter, ...] = (),
     holds_weights: bool = False,
+    gradient_at_zero: bool = False,
     kinds_only: bool = False,
 ) -> Callable[[_Choose], _Choose]:
     """Enter a rule into `RULES`.
@@ -47,11 +49,14 @@ def relevance_rule(
     "sum" or "normalisation"), and knows the `module` it runs in and whether it is the `first` or the `last` dense
     operation or convolution. The function returns the rule for such operations: ``rule(affine, inputs, z,
     relevance_of_z) -> relevance of each input``. With `holds_weights` attention weights are constants, so that
-    relevance flows through the values only. With `kinds_only` it asks for the kind alone, which runs a little faster.
+    relevance flows through the values only. With `gradient_at_zero` it is the epsilon rule at every
+    operation, and its limit with an `epsilon` of 0, in which relevance is a value times a gradient. With `kinds_only`
+    it asks for the kind alone, which runs a little faster.
     """
 
     def enter(choose: _Choose) -> _Choose:
-        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, holds_weights, kinds_only))
+        traits = holds_weights, gradient_at_zero, kinds_only
+        RULES.enter(name, RuleCard(name, label, help, citation, parameters, choose, *traits))
         return choose
 
     return enter

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 
 from torch import Tensor
 
@@ -155,6 +155,22 @@ class RelevanceSettings:
     def holds_weights(self) -> bool:
         """Whether attention weights are constants."""
         return _card_of(self.rule).holds_weights
+
+    @cached_property
+    def as_gradient(self) -> bool:
+        """Whether the relevance of a value is the value times a gradient.
+
+        So it is where nothing is damped and no bias is spread: what goes back through the network then is relevance /
+        value, and neither is divided by the output nor multiplied by the input at every operation.
+        """
+        undamped = _card_of(self.rule).gradient_at_zero and dict(self.values)["epsilon"] == 0
+        return undamped and self.bias == "absorb"
+
+    def by_relevance(self) -> "RelevanceSettings":
+        """Return the same for a network whose values and relevances cannot be told from each other by a gradient."""
+        settings = copy(self)
+        settings.__dict__["as_gradient"] = False
+        return settings
 
     @property
     def asks_where(self) -> bool:

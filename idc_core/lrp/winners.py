@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from idc_core.lrp.operations import OPERATIONS, Handler, depends, operation, pass_on
+from idc_core.lrp.operations import OPERATIONS, Handler, by_its_gradient, depends, operation, pass_on
 from idc_core.lrp.rules import RelevanceSettings
 
 
@@ -41,19 +41,23 @@ def _extreme(name: str) -> tuple[Handler, Handler]:
 def _better_of_two(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:
     def handler(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
         if not (depends(input) and depends(other)):
-            return _bounded(function, input, other)
+            return _bounded(settings, function, input, other)
         value = function(input.detach(), other.detach())
         first, second = ((x == value).to(value.dtype) for x in (input, other))
-        return pass_on(lambda _: value, (input * first + other * second) / (first + second))
+        return pass_on(settings, lambda _: value, (input * first + other * second) / (first + second))
 
     return handler
 
 
-def _bounded(function: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> Tensor:
+def _bounded(
+    settings: RelevanceSettings, function: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor
+) -> Tensor:
     """Run a function of a watched value and a constant."""
     x, constant = (one, other) if depends(one) else (other, one)
     constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    return pass_on(lambda value: function(value, constant), x.expand(torch.broadcast_shapes(x.shape, constant.shape)))
+    return pass_on(
+        settings, lambda value: function(value, constant), x.expand(torch.broadcast_shapes(x.shape, constant.shape))
+    )
 
 
 for _name in ("max", "min"):
@@ -72,7 +76,7 @@ def _along(name: str, *, before: int = 0, dim: int | None = None) -> Handler:
         axes = tuple(range(input.dim())) if axis is None else (axis,)
         winners = (input == (value if value.dim() in (0, input.dim()) else value.unsqueeze(axes[0]))).to(input.dtype)
         shares = winners / winners.sum(axes, keepdim=True)
-        won = pass_on(lambda _: value, (input * shares).sum(axes).reshape(value.shape))
+        won = pass_on(settings, lambda _: value, (input * shares).sum(axes).reshape(value.shape))
         return won if isinstance(result, Tensor) else type(result)((won, *result[1:]))
 
     return handler
@@ -107,14 +111,15 @@ def _clamp_max(settings: RelevanceSettings, input: Tensor, max: Tensor) -> Tenso
 def _log_sum_exp(
     settings: RelevanceSettings, input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False
 ) -> Tensor:
-    return torch.logsumexp(input, dim, keepdim)
+    return by_its_gradient(settings, lambda x: torch.logsumexp(x, dim, keepdim), input)
 
 
 def _smooth_better(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:
     def handler(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
         if depends(input) and depends(other):
-            return function(input, other)
-        return _bounded(function, input, other)
+            pair = torch.stack(torch.broadcast_tensors(input, other))
+            return by_its_gradient(settings, lambda x: function(x[0], x[1]), pair)
+        return _bounded(settings, function, input, other)
 
     return handler
 

@@ -136,8 +136,11 @@ def probe(
     watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
-        if watch.forked:
-            return probe(model, one, layers, settings, CaptureTraits(forks=frozenset(watch.forked)), ends_at)
+        shifted = watch.notes.as_gradient and watch.notes.shifts
+        if watch.forked or shifted:
+            forks = traits.forks if traits else frozenset()
+            again = CaptureTraits(forks=forks | watch.forked, shifts=shifted or bool(traits and traits.shifts))
+            return probe(model, one, layers, settings, again, ends_at)
         check_captures(watch, scores, 1, layers)
         _check_windows(model, one, settings, traits, watch)
         if generators() != before:  # by the network, or by another thread
@@ -150,7 +153,8 @@ def probe(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
     maps = any(is_mapped(capture.value) for capture in watch.captures)
-    seen = CaptureTraits(bool(watch.overwritten), traits.forks if traits else frozenset(), maps)
+    known = traits or CaptureTraits()
+    seen = CaptureTraits(bool(watch.overwritten), known.forks, known.shifts, maps)
     starts = sum(capture.value.numel() for capture in watch.captures if capture.value.grad_fn is None)
     counts = watch.counts
     kept = main_of(one).numel() + counts.recorded + starts
