@@ -194,9 +194,9 @@ class _AsGradient(torch.autograd.Function):
     def backward(ctx: Keeps[tuple[Tensor, Tensor]], *grads: Tensor) -> tuple[None, Tensor]:
         """Return the relevance of the value, divided by the value."""
         x, z = taken(ctx)
-        relevance = grads[0] * z.detach()
-        relevance = pull_back(z, (x,), relevance)[0] if z.requires_grad else relevance
-        return None, quotient(relevance, x, FAINT)
+        if z.requires_grad:
+            return None, quotient(pull_back(z, (x,), grads[0] * z.detach())[0], x, FAINT)
+        return None, quotient(z, x, FAINT).mul_(grads[0])
 
 
 def pass_on(settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
