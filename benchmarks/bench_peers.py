@@ -9,9 +9,7 @@ NETWORKS = ("LeNet-5", "ConvNet", "ResNet-18", "ResNet-50")
 ATTACKS = ("fgsm", "pgd")
 
 NOTE = (
-    "zennit and LXT propagate to the input; the engine keeps the relevance of every layer on the way. Where LXT is "
-    "ahead: of the engine's time on BERT-base, 84 % are the products of matrices that LXT has as well, 6 % attention, "
-    "and 6 % dividing by the output and multiplying by the input at every operation, which LXT does once, at the end. "
+    "zennit and LXT propagate to the input; the engine keeps the relevance of every layer on the way. "
     "FGSM and PGD of ART return the changed inputs; the engine's also the network's answers before and after, and the "
     "size of every change."
     if PYTHON.exists()

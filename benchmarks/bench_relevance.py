@@ -2,9 +2,9 @@
 
 The plain pass is PyTorch's own, default memory format, at the batch size that suits it best among several. The weights
 are drawn anew: speed does not depend on them, and no weight file has to be there. captum follows networks whose every
-operation is a module that it has a rule for; where it refuses, nothing is compared. What libraries that change
-gradients do at the least is a plain forward and backward pass to the input, so that is measured too; two such libraries
-are in `bench_peers`.
+operation is a module that it has a rule for; where it refuses, nothing is compared. The relevance of all layers can
+hardly cost less than PyTorch's own forward and backward pass to the first of them, so that this is the limit that it
+is held against; libraries that change gradients are in `bench_peers`.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 import idc_core
 from benchmarks.measure import Row, few, medians, peak_memory, quick
-from benchmarks.networks import bert_base, resnet18, resnet50, settle, vit_small
+from benchmarks.networks import bert_base, llama, resnet18, resnet50, settle, vit_small
 from benchmarks.passes import forward, gradient, traced
-from idc_core.lrp.rules import RelevanceSettings
+from idc_core.lrp.rules import RULES, RelevanceSettings
 from idc_core.models import MODELS
 
 SIZES = (32, 64, 128, 256, 512)
@@ -35,9 +35,11 @@ class Subject:
     build: Callable[[], nn.Module]
     inputs: Callable[[], Tensor]
     sizes: tuple[int, ...]  # batch sizes tried for the plain pass
-    targets: tuple[float, float, float]  # activations, relevance of one late layer, of all layers
+    targets: tuple[float, float]  # activations and relevance of one late layer, in forward passes
+    limit: float  # relevance of all layers, in forward and backward passes
     readable: Callable[[nn.Module], nn.Module] | None = None  # the network in a form that captum follows
     faster: float | None = None  # how many times faster than captum
+    rules: tuple[str, ...] = ("epsilon",)
     repeats: int = 7
 
 
@@ -47,7 +49,8 @@ SUBJECTS = (
         lambda: MODELS["lenet5-mnist"].build(),
         lambda: torch.rand(8192, 1, 28, 28),
         SIZES,
-        (0.65, 0.65, 1.9),
+        (0.65, 0.65),
+        1.1,
         lambda model: ForCaptum(model),
         4.0,
     ),
@@ -56,7 +59,8 @@ SUBJECTS = (
         lambda: MODELS["convnet-cifar10"].build(),
         lambda: torch.rand(1024, 3, 32, 32),
         SIZES,
-        (0.8, 0.8, 1.95),
+        (0.8, 0.8),
+        1.1,
         lambda model: ForCaptum(model),
         2.2,
     ),
@@ -65,7 +69,8 @@ SUBJECTS = (
         partial(resnet18, Addition_Module),
         lambda: torch.randn(256, 3, 32, 32),
         (16, 32, 64, 128),
-        (0.95, 1.1, 2.3),
+        (0.95, 1.1),
+        1.15,
         lambda model: model,
         1.0,
         5,
@@ -75,7 +80,8 @@ SUBJECTS = (
         partial(resnet50, Addition_Module),
         lambda: torch.randn(16, 3, 224, 224),
         (4, 8, 16),
-        (1.05, 1.15, 2.5),
+        (1.05, 1.1),
+        1.15,
         lambda model: model,
         1.0,
         5,
@@ -85,7 +91,9 @@ SUBJECTS = (
         vit_small,
         lambda: torch.randn(32, 3, 224, 224),
         (4, 8, 16),
-        (1.1, 1.25, 2.5),
+        (1.1, 1.1),
+        1.1,
+        rules=("epsilon", "attnlrp"),
         repeats=5,
     ),
     Subject(
@@ -93,7 +101,19 @@ SUBJECTS = (
         bert_base,
         lambda: torch.randint(5, 30_000, (32, 128)),
         (4, 8, 16),
-        (1.1, 1.25, 2.5),
+        (1.1, 1.1),
+        1.1,
+        rules=("epsilon", "attnlrp"),
+        repeats=5,
+    ),
+    Subject(
+        "two layers of LLaMA 3.2 1B's width, 8 x 128 tokens",
+        llama,
+        lambda: torch.randint(5, 30_000, (8, 128)),
+        (2, 4, 8),
+        (1.1, 1.1),
+        1.1,
+        rules=("epsilon", "attnlrp"),
         repeats=5,
     ),
 )
@@ -110,22 +130,29 @@ def explained(subject: Subject) -> list[Row]:
     passes: dict[str, Callable[[], None]] = {
         f"activations of {late[0]}": partial(traced, model, inputs, late, None),
         f"relevance of {late[0]}": partial(traced, model, inputs, late, RelevanceSettings()),
-        f"relevance of all {len(layers)} layers": partial(traced, model, inputs, layers, RelevanceSettings()),
     }
-    peers = {"forward and backward to the input by autograd": partial(gradient, model, inputs, size)}
+    limited = {
+        f"{RULES[rule].label} of all {len(layers)} layers": partial(
+            traced, model, inputs, layers, RelevanceSettings(rule)
+        )
+        for rule in subject.rules
+    }
+    peers = {"forward and backward by autograd": partial(gradient, model, inputs, size)}
     if subject.readable is not None:
         peers["captum LRP"] = partial(with_captum, subject.readable(model).eval(), inputs, size)
-    plain, *seconds = medians(
-        partial(forward, model, inputs, size), *passes.values(), *peers.values(), repeats=subject.repeats
-    )
+    contenders = {**passes, **limited, **peers}
+    plain, *medium = medians(partial(forward, model, inputs, size), *contenders.values(), repeats=subject.repeats)
+    seconds = dict(zip(contenders, medium, strict=True))
     against = f"plain forward pass, batches of {size}"
     rows = [
-        Row(f"{subject.label}: {what}", taken, against, plain, at_most=target, memory=peak_memory(ours))
-        for (what, ours), taken, target in zip(passes.items(), seconds, subject.targets, strict=False)
+        Row(f"{subject.label}: {what}", seconds[what], against, plain, at_most=target, memory=peak_memory(ours))
+        for (what, ours), target in zip(passes.items(), subject.targets, strict=True)
     ]
-    for name, taken in zip(peers, seconds[3:], strict=True):
-        faster = subject.faster if name == "captum LRP" else None
-        rows.append(Row(f"{subject.label}: the same", seconds[2], name, taken, times_faster=faster))
+    for what, ours in limited.items():
+        rows.append(Row(f"{subject.label}: {what}", seconds[what], against, plain, memory=peak_memory(ours)))
+        for name in peers:
+            goal = {"times_faster": subject.faster} if name == "captum LRP" else {"at_most": subject.limit}
+            rows.append(Row(f"{subject.label}: the same", seconds[what], name, seconds[name], **goal))
     return rows
 
 

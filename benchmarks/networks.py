@@ -106,6 +106,15 @@ def bert_base() -> nn.Module:
     return BertForSequenceClassification(BertConfig(num_labels=10))
 
 
+def llama() -> nn.Module:
+    """Return a classifier of two layers as wide as the sixteen of LLaMA 3.2 1B, with few words."""
+    from transformers import LlamaConfig, LlamaForSequenceClassification
+
+    size = {"hidden_size": 2048, "intermediate_size": 8192, "num_attention_heads": 32, "num_key_value_heads": 8}
+    words = {"vocab_size": 30_000, "pad_token_id": 0}
+    return LlamaForSequenceClassification(LlamaConfig(num_hidden_layers=2, num_labels=10, **size, **words))
+
+
 def settle(model: nn.Module) -> nn.Module:
     """Return the network with statistics of batch normalisation as training leaves them, in evaluation mode."""
     for module in model.modules():

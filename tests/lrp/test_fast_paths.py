@@ -5,13 +5,18 @@ import itertools
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
+from idc_core import relevance
+from idc_core.errors import IdcError
 from idc_core.lrp.affine import conv2d, conv2d_back
 from idc_core.lrp.attention import _step_by_step
 from idc_core.lrp.normalisation import _HeldDeviation
 from idc_core.lrp.operations import FASTER, OPERATIONS, Faster
 from idc_core.lrp.rules import RelevanceSettings
-from tests.lrp.networks import numbers
+from tests.lrp.architectures import blocks_of, built, inputs_of
+from tests.lrp.cases import CASES
+from tests.lrp.networks import numbers, settle
 
 LAYOUTS = {"plain": torch.contiguous_format, "channels last": torch.channels_last}
 Z = RelevanceSettings("z")
@@ -83,9 +88,9 @@ def test_number_by_number(size):
         expected = (
             x.expand(z.shape) * z / (z + torch.copysign(torch.full((), max(size, 1e-16), dtype=torch.float64), z))
         ).sum_to_size(x.shape)
-        for value, relevance in found:
+        for value, shared in found:
             close(value, z, name)
-            close(relevance, expected, name)
+            close(shared, expected, name)
     x, mean, var = numbers(2, 4, 3, 5), numbers(4), numbers(4).abs() + 0.5
     for weight, bias in itertools.product((None, numbers(4, seed=6)), (None, numbers(4, seed=7))):
         z = F.batch_norm(x, mean, var, weight, bias)
@@ -155,3 +160,58 @@ def test_recurrent_layers_that_nobody_follows(layers, bidirectional, first):
         found, others = network(x)
     for one, other in ((found, expected), *zip(others, states, strict=True)):
         torch.testing.assert_close(one, other)
+
+
+def by_both(network, inputs, layers, rule):
+    """Return relevance as a value times a gradient, and shared at every operation; what each says where it refuses."""
+    settings = RelevanceSettings(rule)
+    assert settings.as_gradient
+    found = []
+    for form in (settings, settings.by_relevance()):
+        try:
+            found.append(relevance(network, inputs, layers, rule=form))
+        except IdcError as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_relevance_as_a_gradient(name, bias):
+    """With nothing damped it need not be divided and multiplied at every operation."""
+    case = CASES[name]
+    for rule in ("attnlrp", "value-path"):
+        found, expected = by_both(case.network(bias), case.inputs, case.layers, rule)
+        if isinstance(expected, str):
+            assert found == expected
+            continue
+        for layer in case.layers:
+            close(torch.tensor(found[layer]), torch.tensor(expected[layer]), (rule, layer))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["bert", "vit", "t5"])
+def test_relevance_of_a_transformer_as_a_gradient(name):
+    network, inputs = built(name).double(), inputs_of(name)
+    inputs = inputs.double() if inputs.is_floating_point() else inputs
+    layers = blocks_of(network)
+    found, expected = by_both(network, inputs, layers, "attnlrp")
+    largest = max(abs(values).max() for values in expected.values())
+    for layer in layers:
+        close(torch.tensor(found[layer] / largest), torch.tensor(expected[layer] / largest), layer)
+
+
+def test_a_shift_behind_a_convolution_is_no_gradient():
+    """The convolution's relevance is that of what the shift gives, which is not the value times a gradient."""
+    network = settle(nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(100, 3)))
+    found, expected = by_both(network, numbers(3, 2, 7, 7), ["0", "1"], "attnlrp")
+    for layer in ("0", "1"):
+        close(torch.tensor(found[layer]), torch.tensor(expected[layer]), layer)
+    close(torch.tensor(found["0"]), torch.tensor(found["1"]), "the convolution and the map behind it")
+
+
+@pytest.mark.parametrize("parameters", [{"epsilon": 1e-6}, {"bias": "redistribute"}])
+def test_what_is_damped_or_spread_is_shared_at_every_operation(parameters):
+    assert not RelevanceSettings("attnlrp", **parameters).as_gradient
+    assert not RelevanceSettings("epsilon").as_gradient

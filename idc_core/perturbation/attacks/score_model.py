@@ -12,6 +12,7 @@ from idc_core.errors import ModelError, SettingError
 from idc_core.lrp.captures import CaptureTraits, in_full
 from idc_core.lrp.endings import Endings, scores_before
 from idc_core.lrp.interception import Watch
+from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
 
@@ -65,7 +66,9 @@ class Scores:
         # A copy, because a network may write into its input, which has to stay what it was.
         with torch.set_grad_enabled(inputs.requires_grad):
             given = inputs.to(self._example.dtype, copy=True)
-            with Endings() if self._has_ending else nullcontext():
+            # The faster form of an operation has the same values, and another gradient where several are largest.
+            faster = nullcontext() if inputs.requires_grad else Faster()
+            with faster, Endings() if self._has_ending else nullcontext():
                 scores: Tensor = scores_of(self._model(given))
             scores = scores_before(scores)
         if inputs.requires_grad and not self._leads:
