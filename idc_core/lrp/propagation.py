@@ -39,11 +39,15 @@ def propagate(watch: Watch, scores: Tensor, start: Tensor) -> list[Tensor]:
     if watch.settings is not None and watch.settings.asks_where:
         _mark_last(scores)
     values = [capture.value for capture in watch.captures]
-    if watch.settings is None or not watch.settings.as_gradient:
-        relevances = pull_back(scores, values, start, allow_unused=True)
-        return [torch.zeros_like(v) if r is None else r for v, r in zip(values, relevances, strict=True)]
-    gradients = pull_back(scores, values, quotient(start, scores, FAINT), allow_unused=True)
-    return [torch.zeros_like(v) if g is None else v.detach() * g for v, g in zip(values, gradients, strict=True)]
+    as_gradient = watch.settings is not None and watch.settings.as_gradient
+    begin = quotient(start, scores, FAINT) if as_gradient else start
+    relevances = list(pull_back(scores, values, begin, allow_unused=True))
+    for place, (value, relevance) in enumerate(zip(values, relevances, strict=True)):
+        if relevance is None:
+            relevances[place] = torch.zeros_like(value)
+        elif as_gradient:  # one gradient may be that of several values
+            relevances[place] = value.detach() * relevance
+    return relevances
 
 
 def _mark_last(scores: Tensor) -> None:
