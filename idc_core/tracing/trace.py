@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -228,6 +228,9 @@ def _watched(
     watch = Watch(settings, portion.traits, counts=counts, watch_input=INPUT in layers, ends_at=end)
     with watching(model, tuple(dict.fromkeys((*layers, end))) if end else layers, watch):
         scores = run_watched(model, portion.inputs, watch)
+    if watch.notes.as_gradient and watch.notes.shifts:  # as the first input did not
+        shifting = replace(portion, traits=replace(portion.traits, shifts=True))
+        return _watched(model, shifting, layers, settings, of)
     check_captures(watch, scores, len(portion.inputs), layers)
     return watch, scores
 

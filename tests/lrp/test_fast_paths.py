@@ -14,9 +14,10 @@ from idc_core.lrp.attention import _step_by_step
 from idc_core.lrp.normalisation import _HeldDeviation
 from idc_core.lrp.operations import FASTER, OPERATIONS, Faster
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing.trace import trace
 from tests.lrp.architectures import blocks_of, built, inputs_of
 from tests.lrp.cases import CASES
-from tests.lrp.networks import numbers, settle
+from tests.lrp.networks import Written, numbers, settle
 
 LAYOUTS = {"plain": torch.contiguous_format, "channels last": torch.channels_last}
 Z = RelevanceSettings("z")
@@ -209,6 +210,25 @@ def test_a_shift_behind_a_convolution_is_no_gradient():
     for layer in ("0", "1"):
         close(torch.tensor(found[layer]), torch.tensor(expected[layer]), layer)
     close(torch.tensor(found["0"]), torch.tensor(found["1"]), "the convolution and the map behind it")
+
+
+def test_a_shift_that_the_first_inputs_do_not_meet():
+    """A batch that shifts is run again, and its relevance shared at every operation."""
+
+    def body(net, x):
+        hidden = net.a(x)
+        return net.out(torch.relu(net.norm(hidden) if x.sum() > 0 else hidden))
+
+    parts = {"a": nn.Linear(6, 8), "norm": nn.BatchNorm1d(8), "out": nn.Linear(8, 3)}
+    network = settle(Written(body, **parts))
+    inputs = torch.cat([-numbers(1, 6).abs(), numbers(1, 6).abs()])
+    settings = RelevanceSettings("attnlrp")
+    found, expected = (
+        [batch.relevance["a"] for batch in trace(network, inputs, ["a"], form, batch_size=1)]
+        for form in (settings, settings.by_relevance())
+    )
+    for one, other in zip(found, expected, strict=True):
+        close(one, other, "shifted")
 
 
 @pytest.mark.parametrize("parameters", [{"epsilon": 1e-6}, {"bias": "redistribute"}])
