@@ -262,21 +262,19 @@ def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: flo
 
 def summed(settings: RelevanceSettings, input: Tensor, other: Tensor, with_constant: Rule | None = None) -> Tensor:
     """Run a sum; each summand takes its share, and a constant is a bias, or follows a rule of its own."""
-    rule = settings.rule_for("sum")
-    if depends(input) and depends(other):
-        if settings.as_gradient:
-            return input + other
-        if input.shape != other.shape:
-            shape = torch.broadcast_shapes(input.shape, other.shape)
-            input, other = input.expand(shape), other.expand(shape)
-        return _carried(Affine("sum", _total, pointwise=True), rule, input, other)
-    (x, constant) = (input, other) if depends(input) else (other, input)
-    constant = torch.as_tensor(constant, dtype=x.dtype, device=x.device)
-    operation = Affine("sum", _plus_bias, None, constant, constant, pointwise=True)
+    x, other = (input, other) if depends(input) else (other, input)
+    constant = not depends(other)
+    if constant:
+        other = torch.as_tensor(other, dtype=x.dtype, device=x.device)
     if settings.as_gradient:
-        return x + constant
-    x = x.expand(torch.broadcast_shapes(x.shape, constant.shape))
-    return _carried(operation, with_constant or rule, x)
+        return x + other
+    rule = settings.rule_for("sum")
+    if x.shape != other.shape:
+        shape = torch.broadcast_shapes(x.shape, other.shape)
+        x, other = x.expand(shape), other if constant else other.expand(shape)
+    if not constant:
+        return _carried(Affine("sum", _total, pointwise=True), rule, x, other)
+    return _carried(Affine("sum", _plus_bias, None, other, other, pointwise=True), with_constant or rule, x)
 
 
 def _unmasked(rule: Rule, spread: bool) -> Rule:

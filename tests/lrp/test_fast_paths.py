@@ -182,8 +182,11 @@ def by_both(network, inputs, layers, rule):
 def test_relevance_as_a_gradient(name, bias):
     """With nothing damped it need not be divided and multiplied at every operation."""
     case = CASES[name]
+    inputs = case.inputs.clone()
+    if inputs.is_floating_point():
+        inputs[0] = 0  # where values are 0, nothing can be divided by them
     for rule in ("attnlrp", "value-path"):
-        found, expected = by_both(case.network(bias), case.inputs, case.layers, rule)
+        found, expected = by_both(case.network(bias), inputs, case.layers, rule)
         if isinstance(expected, str):
             assert found == expected
             continue
