@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from idc_core.analysis.predictions import predictions_of
 from idc_core.base.parameters import is_whole, shown
@@ -29,7 +29,7 @@ from idc_core.importance.training_pass import RankedLayer, rank_layers
 from idc_core.lrp.rules import NamedRule
 from idc_core.lrp.session import layer_names
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
-from idc_core.tracing.trace import trace
+from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.transfers import brought_back
 
 
@@ -145,19 +145,14 @@ def run_tests(
     axes = neuron_axes(model, neurons)
     parts: dict[str, list[NDArray[np.float32]]] = {layer: [] for layer in neurons}
     scores = []
-    reduced = (
-        (
-            None,
-            {
-                None: batch.scores.float(),  # under no layer's name
-                **{
-                    name: neuron_activation(batch.activations[name], axes[name], batch.kept).float() for name in neurons
-                },
-            },
-        )
-        for batch in trace(model, test, list(neurons), on_progress=on_progress)
-    )
-    for _, arrays in brought_back(reduced):
+
+    def reduced(batch: TraceBatch) -> tuple[None, dict[str | None, Tensor]]:
+        found: dict[str | None, Tensor] = {None: batch.scores.float()}  # under no layer's name
+        for name in neurons:
+            found[name] = neuron_activation(batch.activations[name], axes[name], batch.kept).float()
+        return None, found
+
+    for _, arrays in brought_back(map(reduced, trace(model, test, list(neurons), on_progress=on_progress))):
         scores.append(arrays[None])
         for layer, important in neurons.items():
             parts[layer].append(arrays[layer][:, important])

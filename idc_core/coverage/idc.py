@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from idc_core.base.arrays import Arrays
 from idc_core.base.growing import give_back
@@ -26,7 +26,7 @@ from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
-from idc_core.tracing.trace import trace
+from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.transfers import brought_back
 
 _DECIMALS = 2
@@ -268,11 +268,7 @@ class IDC(Criterion):
     def _observe(self, inputs: Inputs, on_progress: Progress | None) -> Iterator[NDArray[np.floating]]:
         """Yield the activations (batch, m) of the important neurons."""
         batches = trace(self.model, inputs, [self.layer], batch_size=self.batch_size, on_progress=on_progress)
-        reduced = (
-            (batch.start, {"active": neuron_activation(batch.activations[self.layer], self._axis, batch.kept)})
-            for batch in batches
-        )
-        for start, arrays in brought_back(reduced):
+        for start, arrays in brought_back(map(self._active, batches)):
             active = arrays["active"]
             if active.shape[1] != len(self.importance):
                 raise DataError(
@@ -281,6 +277,10 @@ class IDC(Criterion):
                 )
             check_activations(self.layer, start, active)
             yield active[:, self.important]
+
+    def _active(self, batch: TraceBatch) -> tuple[int, dict[str, Tensor]]:
+        """Return where a batch starts, and one activation per neuron and input."""
+        return batch.start, {"active": neuron_activation(batch.activations[self.layer], self._axis, batch.kept)}
 
     def fresh(self) -> Self:
         """Return another with the same clusters and nothing covered."""

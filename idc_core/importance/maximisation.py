@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -134,7 +134,7 @@ def strongest_inputs(
         batch_size=batch_size,
         on_progress=on_progress,
     )
-    for start, arrays in brought_back(_reduced(model, passed, layer, by)):
+    for start, arrays in brought_back(map(_reduction(model, layer, by), passed)):
         check_finite(layer, start, arrays["activation", ""], arrays[by, ""], how.rule)
         values = arrays[by, ""].astype(np.float64)
         values = shares_of_relevance(values) if normed and by == "relevance" else values
@@ -163,7 +163,7 @@ def locate(
     wanted = np.unique(found.inputs)
     how = settings or RelevanceSettings() if by == "relevance" else None
     passed = trace(model, inputs[wanted], [layer], how, on_progress=on_progress)
-    rows = [arrays["places", ""] for _, arrays in brought_back(_reduced(model, passed, layer, by))]
+    rows = [arrays["places", ""] for _, arrays in brought_back(map(_reduction(model, layer, by), passed))]
     neurons = np.arange(found.inputs.shape[1]) if neurons is None else neurons
     return replace(found, places=np.concatenate(rows)[np.searchsorted(wanted, found.inputs), neurons])
 
@@ -175,12 +175,13 @@ def shares_of_relevance(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
     return shares
 
 
-def _reduced(
-    model: nn.Module, passed: Iterator[TraceBatch], layer: str, by: Measure
-) -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
-    """Yield where each batch starts, one value per neuron and input, and where the largest of its positions is."""
+def _reduction(
+    model: nn.Module, layer: str, by: Measure
+) -> Callable[[TraceBatch], tuple[int, dict[tuple[str, str], Tensor]]]:
+    """Return what gives of a batch its start, one value per neuron and input, and where its largest position is."""
     axis = neuron_axes(model, [layer])[layer]
-    for batch in passed:
+
+    def reduced(batch: TraceBatch) -> tuple[int, dict[tuple[str, str], Tensor]]:
         whole = batch.relevance[layer] if by == "relevance" else batch.activations[layer]
         values = {
             ("activation", ""): neuron_activation(batch.activations[layer], axis, batch.kept),
@@ -188,7 +189,9 @@ def _reduced(
         }
         if by == "relevance":
             values["relevance", ""] = neuron_relevance(whole, axis)
-        yield batch.start, values
+        return batch.start, values
+
+    return reduced
 
 
 def _largest(value: Tensor, axis: int, kept: TokenMask) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,7 +18,7 @@ from idc_core.importance.important_neurons import PRIORITIES, check_m, most_impo
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import first_unsound, neuron_activation, neuron_axes, neuron_relevance
-from idc_core.tracing.trace import trace
+from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
@@ -181,19 +181,19 @@ def sum_relevance(
     dense: dict[str, bool] = {}
     done, how = 0, settings or RelevanceSettings()
 
-    def reduced() -> Iterator[tuple[int, dict[tuple[str, str], Tensor]]]:
-        """Yield where each batch starts, and one activation and one relevance per neuron and input."""
-        for batch in trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress):
-            values = {("classes", ""): batch.scores.argmax(1)}
-            for layer in layers:
-                values["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
-                values["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
-                dense[layer] = batch.activations[layer].dim() == 2
-                if least is not None:
-                    check_m(least, values["active", layer].shape[1])
-            yield batch.start, values
+    def reduced(batch: TraceBatch) -> tuple[int, dict[tuple[str, str], Tensor]]:
+        """Return where a batch starts, and one activation and one relevance per neuron and input."""
+        values = {("classes", ""): batch.scores.argmax(1)}
+        for layer in layers:
+            values["active", layer] = neuron_activation(batch.activations[layer], axes[layer], batch.kept)
+            values["relevance", layer] = neuron_relevance(batch.relevance[layer], axes[layer])
+            dense[layer] = batch.activations[layer].dim() == 2
+            if least is not None:
+                check_m(least, values["active", layer].shape[1])
+        return batch.start, values
 
-    for start, arrays in brought_back(reduced()):
+    passed = trace(model, train, layers, how, batch_size=batch_size, on_progress=on_progress)
+    for start, arrays in brought_back(map(reduced, passed)):
         classes = arrays["classes", ""]
         done = start + len(classes)
         for layer in layers:

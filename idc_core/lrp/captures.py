@@ -79,6 +79,12 @@ def is_constant(tensor: Tensor) -> bool:
     return True
 
 
+def _is_view(result: Tensor, args: Args) -> bool:
+    """Return whether a result lies in the memory of what it was computed from."""
+    place = result.untyped_storage().data_ptr()
+    return any(place == given.untyped_storage().data_ptr() for given in tensors_of(args, {}))
+
+
 _WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))
 """Operations whose second argument is a weight with one row per output channel."""
 
@@ -88,7 +94,7 @@ class Counts:
     """How much a network computes, from which memory and the size of batches follow."""
 
     elements: int = 0  # numbers that the network computed
-    recorded: int = 0  # those among them that are held for the way back
+    recorded: int = 0  # those among them that are held for the way back, in memory of their own
     largest: int = 0  # those of one operation
     weights: int = 0  # weights of dense layers and convolutions
     products: int = 0  # what these were multiplied by
@@ -99,7 +105,7 @@ class Counts:
         if self.counting and isinstance(result, Tensor):
             numbers = result.numel()
             self.elements += numbers
-            self.recorded += numbers * result.requires_grad
+            self.recorded += numbers * (result.requires_grad and not _is_view(result, args))
             self.largest = max(self.largest, numbers)
             if name in _WEIGHING and len(args) > 1:
                 size = args[1].numel()

@@ -123,8 +123,8 @@ def epsilon_rule(epsilon: float, bias: Bias, least: float = _TINY) -> Rule:
 
     def rule(affine: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
         if affine.pointwise and bias == "absorb":
-            share = quotient(relevance, z, size, affine.weight)
-            return tuple(x.detach() * share for x in inputs)
+            share, (*others, last) = quotient(relevance, z, size, affine.weight), inputs
+            return (*(x.detach() * share for x in others), share.mul_(last.detach()))
         if affine.pointwise and bias == "redistribute" and len(inputs) == 1:
             return (relevance,)  # all of it; shares of an input and a bias that cancel would lose their digits
         if bias == "absorb":

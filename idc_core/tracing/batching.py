@@ -159,7 +159,9 @@ def probe(
     counts = watch.counts
     kept = main_of(one).numel() + counts.recorded + starts
     footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
+    relevances = 0 if settings is None else sum(capture.value.numel() for capture in watch.captures)
     held = min(footprint, (kept + _AT_WORK * counts.largest) * scores.element_size())
+    held += relevances * scores.element_size()
     uses = counts.products / counts.weights if counts.weights else float("inf")
     return _Probe(footprint, held, uses, seen, (watch, scores))
 

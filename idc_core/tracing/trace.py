@@ -138,31 +138,31 @@ def collect(
     layers = layer_names(layers)
     rows, axes = PassRows(in_memory, unfinished), neuron_axes(model, layers)
 
-    def reduced() -> Iterator[tuple[None, dict[tuple[str, str], Tensor]]]:
-        for batch in trace(
-            model,
-            inputs,
-            layers,
-            settings,
-            target=target,
-            batch_size=batch_size,
-            skip=rows.done,
-            on_progress=on_progress,
-        ):
-            rows.shapes.update((layer, tuple(value.shape[1:])) for layer, value in batch.activations.items())
-            parts = {("scores", ""): batch.scores}
-            for layer, value in batch.activations.items():
-                parts["activations", layer] = neuron_activation(value, axes[layer], batch.kept)
-            for layer, value in batch.relevance.items():
-                parts["relevance", layer] = neuron_relevance(value, axes[layer])
-            yield None, {key: part.float() for key, part in parts.items()}
+    def reduced(batch: TraceBatch) -> tuple[None, dict[tuple[str, str], Tensor]]:
+        rows.shapes.update((layer, tuple(value.shape[1:])) for layer, value in batch.activations.items())
+        parts = {("scores", ""): batch.scores}
+        for layer, value in batch.activations.items():
+            parts["activations", layer] = neuron_activation(value, axes[layer], batch.kept)
+        for layer, value in batch.relevance.items():
+            parts["relevance", layer] = neuron_relevance(value, axes[layer])
+        return None, {key: part.float() for key, part in parts.items()}
 
     total = source(inputs)[1]
     if not rows.done or rows.done != total:
         if unfinished is not None:
             report(on_progress, rows.done, total or 0, _DOING)  # the first batch may take seconds
         try:
-            for _, arrays in brought_back(reduced()):
+            passed = trace(
+                model,
+                inputs,
+                layers,
+                settings,
+                target=target,
+                batch_size=batch_size,
+                skip=rows.done,
+                on_progress=on_progress,
+            )
+            for _, arrays in brought_back(map(reduced, passed)):  # which holds one batch at a time
                 rows.append(arrays)
         except BaseException:  # a person who ends the program goes on later, too
             rows.keep()

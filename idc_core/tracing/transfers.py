@@ -53,7 +53,7 @@ def brought_back(parts: Iterable[tuple[_T, Mapping[_K, Tensor]]]) -> Iterator[tu
         if arrived is None:
             yield _finished(*waiting)
             waiting = None
-        del about, tensors  # the next batch needs the memory
+        del about, tensors, copies  # the next batch needs the memory
     if waiting is not None:
         yield _finished(*waiting)
 

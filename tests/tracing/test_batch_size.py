@@ -63,3 +63,25 @@ def test_weights_and_what_they_are_multiplied_by_are_counted():
     network = settle(Written(forward, conv=nn.Conv2d(2, 4, 3, bias=False), out=nn.Linear(4, 3)))
     found = probe(network, numbers(1, 2, 7, 7), ["conv"], None)
     assert found.uses == (25 * 72 + 12) / (72 + 12)
+
+
+@pytest.mark.parametrize("rule", ["epsilon", "attnlrp"])
+def test_what_lies_in_the_memory_of_another_value_is_recorded_once(rule):
+    def moved(net, x):
+        return net.out(net.first(x).view(-1, 20, 30).transpose(1, 2).transpose(1, 2).reshape(-1, 600))
+
+    def recorded(forward):
+        network = settle(Written(forward, first=nn.Linear(2, 600), out=nn.Linear(600, 3)))
+        return probe(network, numbers(1, 2), ["first"], RelevanceSettings(rule)).watched[0].counts.recorded
+
+    assert recorded(moved) == recorded(lambda net, x: net.out(net.first(x)))
+    assert recorded(lambda net, x: net.out(net.first(x).flip(1))) == recorded(moved) + 600
+
+
+def test_relevance_of_watched_layers_is_held_as_well():
+    network = settle(nn.Sequential(*[nn.Linear(50, 50) for _ in range(20)]))
+
+    def held(*layers):
+        return probe(network, numbers(1, 50), layers, RelevanceSettings()).held
+
+    assert held("0", "5", "9") == held("0") + 2 * 50 * 8

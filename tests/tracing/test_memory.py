@@ -1,0 +1,56 @@
+"""A pass over many batches holds what came of one of them at a time."""
+
+import weakref
+
+import pytest
+from torch import nn
+
+from idc_core.importance import training_pass
+from idc_core.importance.training_pass import rank_layers
+from idc_core.lrp.rules import RelevanceSettings
+from idc_core.tracing import trace as tracing
+from tests.lrp.networks import Written, numbers, settle
+
+LAYERS = ["first", "second"]
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """Return weak references to the batches that passes have yielded so far."""
+    seen, real = [], tracing.trace
+
+    def watched(*given, **options):
+        passed = real(*given, **options)
+        while (box := [next(passed, None)]) != [None]:
+            seen.append(weakref.ref(box[0]))
+            yield box.pop()
+
+    for module in (tracing, training_pass):
+        monkeypatch.setattr(module, "trace", watched)
+    return seen
+
+
+def network(batches, held):
+    """Return a network that notes, whenever it runs, how many of the batches before are still there."""
+
+    def forward(net, x):
+        held.append(sum(batch() is not None for batch in batches))
+        return net.out(net.second(net.first(x).relu()).relu())
+
+    return settle(Written(forward, first=nn.Linear(2, 6), second=nn.Linear(6, 5), out=nn.Linear(5, 3)))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda net: tracing.collect(net, numbers(40, 2), LAYERS, RelevanceSettings(), batch_size=8),
+        lambda net: rank_layers(net, numbers(40, 2), LAYERS, 2, batch_size=8),
+    ],
+    ids=["collect", "rank_layers"],
+)
+def test_each_batch_is_dropped_before_the_next(batches, run):
+    held = []
+    run(network(batches, held))
+    assert len(batches) == 5
+    assert len(held) >= 5
+    assert set(held) == {0}
