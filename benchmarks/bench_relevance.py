@@ -8,7 +8,7 @@ is held against; libraries that change gradients are in `bench_peers`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import torch
@@ -37,6 +37,7 @@ class Subject:
     sizes: tuple[int, ...]  # batch sizes tried for the plain pass
     targets: tuple[float, float]  # activations and relevance of one late layer, in forward passes
     limit: float  # relevance of all layers, in forward and backward passes
+    _: KW_ONLY
     readable: Callable[[nn.Module], nn.Module] | None = None  # the network in a form that captum follows
     faster: float | None = None  # how many times faster than captum
     rules: tuple[str, ...] = ("epsilon",)
@@ -51,8 +52,8 @@ SUBJECTS = (
         SIZES,
         (0.65, 0.65),
         1.1,
-        lambda model: ForCaptum(model),
-        4.0,
+        readable=lambda model: ForCaptum(model),
+        faster=4.0,
     ),
     Subject(
         "ConvNet, 1,024 x 3 x 32 x 32",
@@ -61,8 +62,8 @@ SUBJECTS = (
         SIZES,
         (0.8, 0.8),
         1.1,
-        lambda model: ForCaptum(model),
-        2.2,
+        readable=lambda model: ForCaptum(model),
+        faster=2.2,
     ),
     Subject(
         "ResNet-18, 256 x 3 x 32 x 32",
@@ -71,9 +72,9 @@ SUBJECTS = (
         (16, 32, 64, 128),
         (0.95, 1.1),
         1.15,
-        lambda model: model,
-        1.0,
-        5,
+        readable=lambda model: model,
+        faster=1.0,
+        repeats=5,
     ),
     Subject(
         "ResNet-50, 16 x 3 x 224 x 224",
@@ -82,9 +83,9 @@ SUBJECTS = (
         (4, 8, 16),
         (1.05, 1.1),
         1.15,
-        lambda model: model,
-        1.0,
-        5,
+        readable=lambda model: model,
+        faster=1.0,
+        repeats=5,
     ),
     Subject(
         "ViT-S/16, 32 x 3 x 224 x 224",
