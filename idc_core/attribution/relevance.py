@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,7 @@ def relevance(
         if explain is not None:
             whole.enter_context(lock_of(model))  # nobody else's pass is to see what is explained here
             whole.enter_context(explaining(model, explain))
-        for start, arrays in brought_back((batch.start, batch.relevance) for batch in batches):
+        for start, arrays in brought_back(map(attrgetter("start", "relevance"), batches)):
             for layer, array in arrays.items():
                 if (row := first_unsound(array)) is not None:
                     raise _unsound(model, inputs, start + row, layer, settings, target, of)

@@ -5,6 +5,7 @@ import weakref
 import pytest
 from torch import nn
 
+from idc_core.attribution import relevance as attribution
 from idc_core.importance import training_pass
 from idc_core.importance.training_pass import rank_layers
 from idc_core.lrp.rules import RelevanceSettings
@@ -25,7 +26,7 @@ def batches(monkeypatch):
             seen.append(weakref.ref(box[0]))
             yield box.pop()
 
-    for module in (tracing, training_pass):
+    for module in (tracing, training_pass, attribution):
         monkeypatch.setattr(module, "trace", watched)
     return seen
 
@@ -45,8 +46,9 @@ def network(batches, held):
     [
         lambda net: tracing.collect(net, numbers(40, 2), LAYERS, RelevanceSettings(), batch_size=8),
         lambda net: rank_layers(net, numbers(40, 2), LAYERS, 2, batch_size=8),
+        lambda net: attribution.relevance(net, numbers(40, 2), LAYERS, batch_size=8),
     ],
-    ids=["collect", "rank_layers"],
+    ids=["collect", "rank_layers", "relevance"],
 )
 def test_each_batch_is_dropped_before_the_next(batches, run):
     held = []
