@@ -6,7 +6,10 @@ import pytest
 from torch import nn
 
 from idc_core.attribution import relevance as attribution
-from idc_core.importance import training_pass
+from idc_core.coverage import idc
+from idc_core.coverage.idc import IDC
+from idc_core.importance import maximisation, training_pass
+from idc_core.importance.maximisation import strongest_inputs
 from idc_core.importance.training_pass import rank_layers
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing import trace as tracing
@@ -26,7 +29,7 @@ def batches(monkeypatch):
             seen.append(weakref.ref(box[0]))
             yield box.pop()
 
-    for module in (tracing, training_pass, attribution):
+    for module in (tracing, training_pass, attribution, maximisation, idc):
         monkeypatch.setattr(module, "trace", watched)
     return seen
 
@@ -47,12 +50,21 @@ def network(batches, held):
         lambda net: tracing.collect(net, numbers(40, 2), LAYERS, RelevanceSettings(), batch_size=8),
         lambda net: rank_layers(net, numbers(40, 2), LAYERS, 2, batch_size=8),
         lambda net: attribution.relevance(net, numbers(40, 2), LAYERS, batch_size=8),
+        lambda net: strongest_inputs(net, numbers(40, 2), "first", k=3, batch_size=8),
     ],
-    ids=["collect", "rank_layers", "relevance"],
+    ids=["collect", "rank_layers", "relevance", "strongest_inputs"],
 )
 def test_each_batch_is_dropped_before_the_next(batches, run):
     held = []
     run(network(batches, held))
     assert len(batches) == 5
     assert len(held) >= 5
+    assert set(held) == {0}
+
+
+def test_idc_drops_each_batch_before_the_next(batches):
+    held = []
+    criterion = IDC(network(batches, held), "first", 2, batch_size=8).fit(numbers(40, 2))
+    criterion.update(numbers(40, 2))
+    assert len(batches) == 10
     assert set(held) == {0}
