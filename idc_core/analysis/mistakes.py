@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,25 +36,24 @@ def mistakes_of(scores: NDArray[np.floating], train: Dataset, test: Dataset) -> 
     words = 0 if train.inputs.dtype.kind == "f" else 1 + int(np.asarray(train.inputs).max())
     width = words or int(np.prod(train.inputs.shape[1:]))
     taken = np.arange(0, len(train), max(1, -(-len(train) * width * 8 // _BYTES)))
-    learnt, looked = np.asarray(train.inputs[taken]), np.asarray(test.inputs)
-    if words:
-        learnt, looked = _weighed(learnt, np.minimum(looked, words - 1), words, train.special)
-    elif learnt.ndim == 2:
-        spread = learnt.std(0)
-        middle, scale = learnt.mean(0), np.where(spread > 0, spread, 1.0)
-        learnt, looked = (learnt - middle) / scale, (looked - middle) / scale
+    learnt = np.asarray(train.inputs[taken])
+    numbers = _numbers_of(learnt, words, train.special)
     shifted = np.exp(scores - scores.max(1, keepdims=True), dtype=np.float64)
     probabilities = shifted / shifted.sum(1, keepdims=True)
-    return judge_mistakes(probabilities, test.targets, looked, learnt, train.targets[taken])
+    inputs = np.asarray(test.inputs)
+    return judge_mistakes(probabilities, test.targets, inputs, numbers(learnt), train.targets[taken], numbers)
 
 
-def _weighed(
-    train: NDArray[np.integer], tests: NDArray[np.integer], words: int, special: tuple[int, ...]
-) -> tuple[Floats, Floats]:
-    """Return texts (n, length) as lengths-free counts of their words, weighed by how rare a word is in training."""
-    learnt, looked = (_bag(ids, words, special) for ids in (train, tests))
-    rarity = np.log((1 + len(learnt)) / (1 + (learnt > 0).sum(0)))
-    return _of_length_one(learnt * rarity), _of_length_one(looked * rarity)
+def _numbers_of(learnt: NDArray[Any], words: int, special: tuple[int, ...]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return what makes of inputs numbers whose distance counts: texts of so many words, tables, or pictures."""
+    if words:
+        rarity = np.log((1 + len(learnt)) / (1 + (_bag(learnt, words, special) > 0).sum(0)))
+        return lambda ids: _of_length_one(_bag(ids, words, special) * rarity)
+    if learnt.ndim != 2:
+        return np.asarray
+    spread = learnt.std(0)
+    middle, scale = learnt.mean(0), np.where(spread > 0, spread, 1.0)
+    return lambda rows: (rows - middle) / scale
 
 
 def _of_length_one(rows: Floats) -> Floats:
@@ -60,8 +62,9 @@ def _of_length_one(rows: Floats) -> Floats:
 
 
 def _bag(ids: NDArray[np.integer], words: int, special: tuple[int, ...]) -> Floats:
-    """Return the logarithm of how often each word occurs (n, words); marks such as padding are none."""
+    """Return the logarithm of how often each word of training occurs (n, words); marks such as padding are none."""
     bag = np.zeros((len(ids), words))
-    np.add.at(bag, (np.arange(len(ids))[:, None], ids), 1)
+    rows, places = np.nonzero(ids < words)
+    np.add.at(bag, (rows, ids[rows, places]), 1)
     bag[:, [mark for mark in special if mark < words]] = 0
-    return np.log1p(bag)
+    return np.log1p(bag, out=bag)

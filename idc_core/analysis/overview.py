@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.analysis.filtering import Conditions, of_classes
 from idc_core.analysis.findings_of_tests import Labelled, Looked, find
+from idc_core.analysis.predictions import Predictions
 from idc_core.coverage.cell_table import CellTable, among, tabulate
 from idc_core.coverage.cells import Codes, encode
 from idc_core.coverage.closest_inputs import most_typical, spread, to_own_cell
@@ -181,11 +182,12 @@ def overview_of(
         spread(analysis.train_activations),
     )
     important = tuple(int(neuron) for neuron in analysis.important)
+    answers = Predictions(analysis.predictions, analysis.confidence, analysis.correct)
     return Overview(
         fingerprints=(network, train.fingerprint, test.fingerprint),
         tests=len(chosen),
         accuracy=None if correct is None else float(np.mean(correct)),
-        rmse=analysis.rmse,
+        rmse=answers.only(chosen).quality(test.targets[chosen], test.task)[1],
         layer=analysis.layer,
         neurons=len(analysis.importance),
         important=important,

@@ -175,7 +175,17 @@ def code_digest(function: Callable[..., object]) -> str:
         return str(known)
     if hasattr(function, "path"):
         return ""  # no code, and the weights say it all
-    file = Path(source_of(function)[0])
+    return file_digest(Path(source_of(function)[0]))
+
+
+def class_digest(kind: type) -> str:
+    """Return as `code_digest` for the file that a person's class is from; empty for one of this program."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return "" if file is None or kind.__module__.split(".")[0] in _OURS else file_digest(Path(file))
+
+
+def file_digest(file: Path) -> str:
+    """Return 16 hexadecimal digits that change when a Python file does, or a module of its folder that is loaded."""
     digest = hashlib.sha256()
     for path in sorted({file, *own_modules(file).values()}):
         if path.is_file():

@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         positions = _seeds(arguments, models[0], test, progress)
 
         def search(on_progress: Progress | None) -> Disagreements:
-            guidance = _guidance(arguments, models, test, progress)
+            guidance = _guidance(arguments, models, train, test, progress)
             named = [_anywhere(name) for name in arguments.models]
             opened = dict(zip(named, models, strict=True))
             source = replace(
@@ -130,7 +130,10 @@ def run(arguments: argparse.Namespace) -> int:
         given = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         given |= {option.flag.removeprefix("--"): getattr(arguments, option.name) for option in SEARCH}
         prints = tuple(model.card.fingerprint for model in models)
-        key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *sorted(given.items()))
+        key: tuple[object, ...] = ("command", prints, test.fingerprint, positions.tolist(), arguments.m)
+        if (train := _learnt_from(arguments, models, progress)) is not None:
+            key = (*key, train.fingerprint)
+        key = (*key, *sorted(given.items()))
         _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **given)
         disagreements = Planned("searches", key, search, _run).kept(progress)
     seeds = as_seeds(test.inputs[positions]).numpy()[disagreements.seed_index]
@@ -240,16 +243,23 @@ def _seeds(arguments: argparse.Namespace, model: OpenNetwork, test: Dataset, pro
     )
 
 
-def _guidance(
-    arguments: argparse.Namespace, models: list[OpenNetwork], test: Dataset, progress: Progress
-) -> list[Criterion] | None:
-    """Return the criteria that guide the search; None for neuron coverage by the disagreements alone, or for none."""
+def _learnt_from(arguments: argparse.Namespace, models: list[OpenNetwork], progress: Progress) -> Dataset | None:
+    """Return the training inputs that guiding criteria are fitted on; None where none guides, or one that need not."""
     from idc_core.datasets import load_dataset
-    from idc_core.generation import make_guidance
 
     if arguments.guide in ("nc", "none"):
         return None
-    train = load_dataset(models[0].card.dataset, "train", on_progress=progress)
+    return load_dataset(models[0].card.dataset, "train", on_progress=progress)
+
+
+def _guidance(
+    arguments: argparse.Namespace, models: list[OpenNetwork], train: Dataset | None, test: Dataset, progress: Progress
+) -> list[Criterion] | None:
+    """Return the criteria that guide the search; None for neuron coverage by the disagreements alone, or for none."""
+    from idc_core.generation import make_guidance
+
+    if train is None:
+        return None
     m = int(M.default) if arguments.m is None else arguments.m
     return make_guidance(arguments.guide, models, train, test, m=m, on_progress=progress)
 

@@ -41,11 +41,11 @@ def add_parser(subparsers: Subparsers) -> None:
     add("--predictions", type=Word(tuple(_PREDICTIONS)), metavar=words, help=help)
     help = "look only at tests whose softmax probability of the predicted class is in this range, such as 0.5to0.9"
     add("--confidence", type=Text(_RANGE, "a range such as 0.5to0.9"), metavar="LOWtoHIGH", help=help)
-    help = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
     suspects = tuple(_SUSPECTS)
     help = "leave out misclassified tests that most likely are so, not the network's error; can be given several times"
     listed = "{" + ",".join(suspects) + "}"
     add("--without", type=Word(suspects), action="append", default=[], metavar=listed, help=help)
+    help = "look only at tests in this cell: one cluster per important neuron, such as 0-2-1"
     add("--cell", type=Text(r"\d{1,3}(-\d{1,3})*", "a cell such as 0-2-1"), metavar="CELL", help=help)
     add("--out", type=FileToWrite(), default="report.html", metavar="FILE", help="the web page (%(default)s)")
     add("--json", type=FileToWrite(), metavar="FILE", help="also write the same as JSON to FILE")

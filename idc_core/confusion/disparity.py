@@ -25,8 +25,8 @@ class Disparity:
 
     `confused` inputs of the two classes and of third ones are predicted as one another. `expected` is the mean
     disparity of test sets of the same sizes with equal rates, `expected_low` to `expected_high` hold 95 % of them. The
-    excess `value` - `expected` has the 95 % interval `low` to `high`. `p` is the probability of one as far above by
-    chance, `least_p` the smallest that can be told.
+    excess `value` - `expected` has the 95 % interval `low` to `high`. `p` is twice the probability of one as far above
+    by chance, since either side counts as the interval does; `least_p` is the smallest that can be told.
     """
 
     confused: int

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, IdcError, ModelError, UnsupportedOperationError
+from idc_core.lrp.captures import in_full
 from idc_core.lrp.named_inputs import Batch, call, described
 from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
@@ -141,6 +142,7 @@ class _OutputRanges:
                 "convolutions and linear layers."
             )
         others = tuple(range(1, output.dim()))
+        output = in_full(output)
         low, high = output.amin(others), output.amax(others)
         self._uses[layer].append((low, high, neuron_activation(output, self._axes[layer])))
 

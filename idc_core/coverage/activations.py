@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from math import inf
 
 import numpy as np
 import torch
@@ -12,13 +13,16 @@ from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.training_pass import check_activations
 from idc_core.tracing.batching import Inputs
-from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.neurons import kept_places, neuron_activation, neuron_axes
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 
 _ROWS = 1024
 """Inputs of a block that is cut from traces already taken."""
+
+Extremes = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""Smallest and largest output of a layer for each input, two arrays (n,)."""
 
 
 class ActivationBatch:
@@ -35,9 +39,9 @@ class ActivationBatch:
         parts: Sequence[NDArray[np.floating]],
         scores: NDArray[np.floating],
         start: int,
-        raw: TraceBatch | None = None,
+        extremes: Sequence[Extremes] | None = None,
     ) -> None:
-        self.layers, self.scores, self._raw = tuple(layers), scores, raw
+        self.layers, self.scores, self._extremes = tuple(layers), scores, extremes
         self.sizes = tuple(part.shape[1] for part in parts)
         self.values: NDArray[np.floating] = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
         # A nan or an infinity anywhere in a column shows in its extremes.
@@ -64,13 +68,12 @@ class ActivationBatch:
         """Cut an array (n, neurons) into one array per layer."""
         return np.split(values, np.cumsum(self.sizes)[:-1], axis=1)
 
-    @cached_property
-    def ranges(self) -> list[tuple[NDArray[np.floating], NDArray[np.floating]]]:
-        """Smallest and largest output of each layer at any position, one pair of arrays (n,) per layer."""
-        if self._raw is None:
+    @property
+    def extremes(self) -> Sequence[Extremes]:
+        """Smallest and largest output of each layer at any position, for criteria of which one has `positions`."""
+        if self._extremes is None:
             raise SettingError("Traces hold channel means only: outputs at every position need inputs, not traces.")
-        outputs = [self._raw.activations[layer].flatten(1) for layer in self.layers]
-        return [(_numpy(output.amin(1)), _numpy(output.amax(1))) for output in outputs]
+        return self._extremes
 
 
 BatchOf = Callable[[tuple[str, ...]], ActivationBatch]
@@ -78,25 +81,37 @@ BatchOf = Callable[[tuple[str, ...]], ActivationBatch]
 
 
 def activation_batches(
-    model: nn.Module, layers: tuple[str, ...], inputs: Inputs, batch_size: int | None, on_progress: Progress | None
+    model: nn.Module,
+    layers: tuple[str, ...],
+    inputs: Inputs,
+    batch_size: int | None,
+    on_progress: Progress | None,
+    positions: bool = False,
 ) -> Iterator[BatchOf]:
-    """Yield inputs batch by batch for criteria of any of these layers, with `trace`'s errors; `Traces` need no pass."""
+    """Yield inputs batch by batch for criteria of any of these layers, with `trace`'s errors; `Traces` need no pass.
+
+    With `positions` the layers' extremes at any position come along.
+    """
     if isinstance(inputs, Traces):
         yield from _cut(inputs, layers, on_progress)
         return
     axes = neuron_axes(model, layers)
-    reduced = (
-        (
-            batch,
-            {
-                None: _real(batch.scores),  # under no layer's name
-                **{name: neuron_activation(_real(batch.activations[name]), axes[name], batch.kept) for name in layers},
-            },
-        )
-        for batch in trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress)
-    )
-    for batch, arrays in brought_back(reduced):
-        yield _shared({layer: arrays[layer] for layer in layers}, arrays[None], batch.start, batch)
+
+    def reduced(batch: TraceBatch) -> tuple[int, dict[tuple[str, str], Tensor]]:
+        parts = {("scores", ""): _real(batch.scores)}
+        for layer in layers:
+            value = _real(batch.activations[layer])
+            parts["values", layer] = neuron_activation(value, axes[layer], batch.kept)
+            if positions:
+                there = kept_places(value, axes[layer], batch.kept)
+                low, high = (value,) * 2 if there is None else (value.masked_fill(~there, e) for e in (inf, -inf))
+                parts["low", layer], parts["high", layer] = low.flatten(1).amin(1), high.flatten(1).amax(1)
+        return batch.start, parts
+
+    passed = trace(model, inputs, layers, batch_size=batch_size, on_progress=on_progress)
+    for start, arrays in brought_back(map(reduced, passed)):  # which holds one batch at a time
+        extremes = {layer: (arrays["low", layer], arrays["high", layer]) for layer in layers} if positions else None
+        yield _shared({layer: arrays["values", layer] for layer in layers}, arrays["scores", ""], start, extremes)
 
 
 def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) -> Iterator[BatchOf]:
@@ -112,13 +127,17 @@ def _cut(traces: Traces, layers: tuple[str, ...], on_progress: Progress | None) 
 
 
 def _shared(
-    parts: dict[str, NDArray[np.floating]], scores: NDArray[np.floating], start: int, raw: TraceBatch | None = None
+    parts: dict[str, NDArray[np.floating]],
+    scores: NDArray[np.floating],
+    start: int,
+    extremes: dict[str, Extremes] | None = None,
 ) -> BatchOf:
     made: dict[tuple[str, ...], ActivationBatch] = {}
 
     def batch_of(layers: tuple[str, ...]) -> ActivationBatch:
         if layers not in made:
-            made[layers] = ActivationBatch(layers, [parts[layer] for layer in layers], scores, start, raw)
+            of_these = None if extremes is None else [extremes[layer] for layer in layers]
+            made[layers] = ActivationBatch(layers, [parts[layer] for layer in layers], scores, start, of_these)
         return made[layers]
 
     return batch_of
@@ -127,7 +146,3 @@ def _shared(
 def _real(value: Tensor) -> Tensor:
     """Return numbers that numpy can hold and average."""
     return value if value.dtype in (torch.float32, torch.float64) else value.float()
-
-
-def _numpy(value: Tensor) -> NDArray[np.floating]:
-    return np.asarray(_real(value).cpu().numpy())

@@ -84,8 +84,8 @@ class DistanceAdequacy:
     """Distance-based surprise adequacy, DSA = dist_a / dist_b.
 
     dist_a is the distance of a trace to the nearest training trace x_a of its class, dist_b that of x_a to the nearest
-    training trace of any other class; with `second` "input", dist_b is measured from the trace itself. All training
-    traces (n, d) are kept, 12 n d bytes (float32) or 16 n d; at least two classes are needed.
+    training trace of any other class; with `second` "input", dist_b is measured from the trace itself. All different
+    training traces (n, d) are kept, 12 n d bytes (float32) or 16 n d; at least two classes are needed.
 
     J. Kim, R. Feldt, S. Yoo, ICSE 2019, equations 5 to 7; equal to dnn-tip's DSA. NeuraL-Coverage measures dist_b from
     the input. A trace that is also a training trace of its class has no surprise; one whose class has no training
@@ -96,6 +96,8 @@ class DistanceAdequacy:
         if second not in get_args(Second):
             raise SettingError(f"second must be one of {', '.join(get_args(Second))}, not {second!r}.")
         order = np.argsort(classes, kind="stable")
+        # Equal traces are equally near: of each the first is enough, and ties need not be broken for every test.
+        order = order[_first_of_equal(traces[order], classes[order])]
         labels, firsts = np.unique(classes[order], return_index=True)
         if len(labels) < 2:
             raise DataError("Distance-based surprise compares with other classes, and the network predicts only one.")
@@ -140,6 +142,14 @@ class DistanceAdequacy:
         count = len(self._apart)
         sides = [side for side in (slice(0, place.start), slice(place.stop, count)) if side.stop > side.start]
         return np.asarray(np.minimum.reduce([self._neighbours.nearest(traces, side)[1] for side in sides]))
+
+
+def _first_of_equal(traces: NDArray[np.floating], classes: Ints) -> Ints:
+    """Return where each different trace of each class is found first, int64 (k,), ascending."""
+    rows = np.ascontiguousarray(traces)
+    whole = rows.view(np.dtype((np.void, rows.strides[0]))).reshape(-1) if rows.size else np.zeros(len(rows))
+    same = np.unique(whole, return_inverse=True)[1].reshape(-1)
+    return np.sort(np.unique(same * (classes.max(initial=0) + 1) + classes, return_index=True)[1])
 
 
 class LikelihoodAdequacy:

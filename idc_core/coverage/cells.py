@@ -40,7 +40,7 @@ def assign(
             f"centroids, got {array.dtype} of shape {array.shape}."
         )
     kind: np.dtype[np.floating] = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
-    edges_of = [_midpoints(values) for values in centroids] if boundaries is None else boundaries
+    edges_of = [midpoints(values) for values in centroids] if boundaries is None else boundaries
     thresholds = [_rounded_down(edges, kind) for edges in edges_of]
     clusters = np.zeros((array.shape[1], array.shape[0]), dtype=np.uint8)
     for start in range(0, array.shape[0], _ROWS):
@@ -58,7 +58,7 @@ def assign(
     return clusters.T
 
 
-def _midpoints(centroids: ArrayLike) -> Floats:
+def midpoints(centroids: ArrayLike) -> Floats:
     """Return the values above which the next centroid is nearest."""
     values = np.asarray(centroids, dtype=np.float64)
     if values.ndim != 1 or not 1 <= len(values) <= MAX_CLUSTERS:

@@ -86,14 +86,15 @@ class NC(TargetCriterion):
         super().__init__(model, layers, batch_size=batch_size)
         check_word("scale", scale, get_args(_Scale))
         self.threshold, self.scale = finite("threshold must be a finite number", threshold), scale
+        self.positions = scale == "positions"
 
     def _active(self, batch: ActivationBatch) -> NDArray[np.bool_]:
         if self.scale == "none":
             return np.asarray(batch.values > self.threshold)
         parts = batch.by_layer(batch.values)
-        ranges = batch.ranges if self.scale == "positions" else [(part.min(1), part.max(1)) for part in parts]
+        extremes = batch.extremes if self.positions else [(part.min(1), part.max(1)) for part in parts]
         active = []
-        for part, (low, high) in zip(parts, ranges, strict=True):
+        for part, (low, high) in zip(parts, extremes, strict=True):
             span = np.where(high > low, high - low, np.inf)
             active.append((part - low[:, None]) / span[:, None] > self.threshold)
             active[-1][high <= low] = False

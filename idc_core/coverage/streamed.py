@@ -74,6 +74,8 @@ class StreamedCriterion(Criterion):
 
     learns = False
     """Whether `fit` needs the training inputs; what does not learn only finds out the sizes of the layers."""
+    positions = False
+    """Whether it looks at outputs at every position, which traces do not hold, beside channel means."""
 
     def __init__(self, model: nn.Module, layers: Layers, *, batch_size: int | None = None) -> None:
         self.model, self.batch_size = model, batch_size
@@ -362,7 +364,8 @@ def _batches(
     if any(criterion.model is not model for criterion in criteria):
         raise SettingError("Criteria that share a pass must belong to one network; measure those of others apart.")
     layers = tuple(dict.fromkeys(layer for criterion in criteria for layer in criterion.layers))
-    yield from activation_batches(model, layers, inputs, batch_size, on_progress)
+    positions = any(criterion.positions for criterion in criteria)
+    yield from activation_batches(model, layers, inputs, batch_size, on_progress, positions)
 
 
 def _same(one: tuple[ArrayLike, ...], other: tuple[ArrayLike, ...]) -> bool:

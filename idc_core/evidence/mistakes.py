@@ -6,9 +6,10 @@ training inputs closest to the test, as they are, whose labels vote. Either alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,9 +131,10 @@ def confident_classes(probabilities: NDArray[np.floating], labels: Ints) -> Ints
 def judge_mistakes(
     probabilities: NDArray[np.floating],
     labels: Ints,
-    tests: NDArray[np.floating],
+    tests: NDArray[Any],
     train: NDArray[np.floating],
     train_labels: Ints,
+    numbers: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray,
 ) -> Mistakes:
     """Judge every misclassified test.
 
@@ -142,10 +144,14 @@ def judge_mistakes(
         Of the network for the tests.
     labels : int (n,)
         The tests' classes.
-    tests, train : float (n, ...), (t, ...)
-        Tests and training inputs as numbers that can be compared by their distance.
+    tests : (n, ...)
+        Tests, as `numbers` takes them.
+    train : float (t, ...)
+        Training inputs as numbers that can be compared by their distance.
     train_labels : int (t,)
         The training inputs' classes.
+    numbers : callable
+        Makes of some tests numbers like those of the training inputs; for few tests at a time.
 
     Notes
     -----
@@ -161,7 +167,7 @@ def judge_mistakes(
     hard = right[np.argsort(probabilities[right].max(1), kind="stable")][: max(50, int(_HARD * len(right)))]
     hard = hard[:_CALIBRATION]
     looked = np.concatenate([wrong, usual, hard])
-    votes, distances = _neighbours(tests[looked], train, train_labels, probabilities.shape[1])
+    votes, distances = _neighbours(tests[looked], train, train_labels, probabilities.shape[1], numbers)
     k, sure = len(wrong), confident_classes(probabilities, labels)[wrong]
     rows, label = np.arange(k), labels[wrong]
     for_label, for_prediction = votes[rows, label], votes[rows, predictions[wrong]]
@@ -204,7 +210,11 @@ def _by_chance(label: Ints, sure: Ints, of: Ints, votes: Floats) -> float:
 
 
 def _neighbours(
-    tests: NDArray[np.floating], train: NDArray[np.floating], labels: Ints, classes: int
+    tests: NDArray[Any],
+    train: NDArray[np.floating],
+    labels: Ints,
+    classes: int,
+    numbers: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> tuple[Floats, Floats]:
     """Return the share of each class among the closest training inputs (n, classes), and their mean distance (n,)."""
     k = min(NEIGHBOURS, len(train))
@@ -212,7 +222,7 @@ def _neighbours(
     squares = np.einsum("ij,ij->i", flat, flat)
     votes, distances = np.zeros((len(tests), classes)), np.zeros(len(tests))
     for rows in _blocks(len(tests)):
-        some = np.asarray(tests[rows], np.float32).reshape(-1, flat.shape[1])
+        some = np.asarray(numbers(tests[rows]), np.float32).reshape(-1, flat.shape[1])
         squared = squares - 2 * some @ flat.T + np.einsum("ij,ij->i", some, some)[:, None]
         nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
         near = labels[nearest]

@@ -1,7 +1,8 @@
 """RQ1 of the DeepImportance paper: whether important neurons move more than others when relevant pixels change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,19 +165,20 @@ def measure(
     before: list[NDArray[np.float32]] = []
     counts: list[NDArray[np.int64]] = []
 
-    def changed() -> Iterator[Tensor]:
-        watched = trace(model, test, [INPUT, layer], settings, batch_size=batch_size, on_progress=on_progress)
-        for batch in watched:
-            before.append(_per_neuron(batch, layer, axis))
-            inputs, relevance = batch.activations[INPUT], batch.relevance[INPUT]
-            if text:
-                perturbed, chosen = _replace_words(inputs, relevance, share, test.special)
-            else:
-                perturbed, chosen = _flip_pixels(inputs, relevance, share)
-            counts.append(chosen.cpu().numpy())
-            yield perturbed
+    active = partial(_per_neuron, layer=layer, axis=axis)
 
-    after = [_per_neuron(batch, layer, axis) for batch in trace(model, changed(), [layer], batch_size=batch_size)]
+    def changed(batch: TraceBatch) -> Tensor:
+        before.append(active(batch))
+        inputs, relevance = batch.activations[INPUT], batch.relevance[INPUT]
+        if text:
+            perturbed, chosen = _replace_words(inputs, relevance, share, test.special)
+        else:
+            perturbed, chosen = _flip_pixels(inputs, relevance, share)
+        counts.append(chosen.cpu().numpy())
+        return perturbed
+
+    watched = trace(model, test, [INPUT, layer], settings, batch_size=batch_size, on_progress=on_progress)
+    after = list(map(active, trace(model, map(changed, watched), [layer], batch_size=batch_size)))
     return Changes(
         layer,
         np.concatenate(before),

@@ -27,7 +27,10 @@ def _by_labels(found: ClassErrors) -> _Ints:
     pairs = np.argwhere(np.triu(np.ones_like(found.distance), 1))  # also of classes that are never predicted
     certain = found.certainly_confused(pairs)
     if certain is None:
-        raise DataError('The tests have other classes than the network: by = "activations" needs no labels.')
+        raise DataError(
+            "No pair of classes can be compared by labels: the tests have other classes than the network, or two "
+            'classes of which none was confused with a known distance. by = "activations" needs no labels.'
+        )
     confused: _Ints = pairs[certain]
     return confused
 

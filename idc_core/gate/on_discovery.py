@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from idc_core.base.parameters import Parameter
-from idc_core.coverage.discovery import second_half
+from idc_core.coverage.discovery import FEWEST, second_half
 from idc_core.evidence.discovery import Discovery
 from idc_core.gate.limits import Limit, decimals, exact, judged, limit, number
 from idc_core.gate.verdicts import Measured, Value, Verdict
@@ -51,7 +51,8 @@ class NewCell(Limit):
             f"Its 95 % interval is {left.low:.4f} to {left.high:.4f}.",
             f"{left.inputs:,} more tests would reach about {expected:.0f} new cells ({low:,} to {high:,}).",
         )
-        return Measured(left.chance, lines, (second_half(analysis.codes),))
+        halves = (second_half(analysis.codes),) if len(analysis.codes) >= FEWEST else ()
+        return Measured(left.chance, lines, halves)
 
     def judge(self, measured: Measured, before: Value | None) -> Iterator[Verdict]:
         """Yield the verdict."""

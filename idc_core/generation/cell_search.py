@@ -15,7 +15,7 @@ from idc_core.base.arrays import Floats
 from idc_core.base.parameters import shown, whole_number
 from idc_core.base.progress import Progress, report
 from idc_core.base.ranges import ITERATIONS
-from idc_core.coverage.cells import Codes, assign, encode
+from idc_core.coverage.cells import Codes, assign, encode, midpoints
 from idc_core.coverage.idc import IDC
 from idc_core.errors import CancelledError, SettingError
 from idc_core.generation.constraints import LEVELS, as_seeds, towards
@@ -40,8 +40,8 @@ class CellSpace:
         elif not isinstance(source, Analysis):
             raise SettingError(f"Cells come from a fitted IDC or an analysis, not from {type(source).__name__}.")
         original = source.idc.original if isinstance(source, IDC) else source.settings["original"]
-        middles = tuple((values[:-1] + values[1:]) / 2 for values in source.centroids)
-        boundaries = middles if original else tuple(neuron.boundaries for neuron in source.clusters)
+        rounded = tuple(map(midpoints, source.centroids))
+        boundaries = rounded if original else tuple(neuron.boundaries for neuron in source.clusters)
         return cls(source.layer, source.important, tuple(source.centroids), boundaries)
 
     @property

@@ -247,13 +247,17 @@ def _extract(
     for batch in trace(model, noted(), layers):
         parts.append(batch.activations)
         gathered += len(batch.scores)
+        del batch  # the next one needs the memory
         if gathered == sizes[0]:
-            whole = (
-                parts[0] if len(parts) == 1 else {layer: torch.cat([part[layer] for part in parts]) for layer in layers}
-            )
-            yield {layer: unit_rows(whole[layer].cpu(), axes[layer]) for layer in layers}
+            yield {layer: unit_rows(_whole(parts, layer).cpu(), axes[layer]) for layer in layers}
             parts, gathered = [], 0
             sizes.popleft()
+
+
+def _whole(parts: list[dict[str, Tensor]], layer: str) -> Tensor:
+    """Take a layer's activations from the batches of a block."""
+    values = [part.pop(layer) for part in parts]
+    return values[0] if len(values) == 1 else torch.cat(values)
 
 
 _SPAN_ROWS = 32_768

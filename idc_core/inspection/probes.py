@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.base.progress import Progress
-from idc_core.errors import SettingError
+from idc_core.errors import DataError, SettingError
 from idc_core.inspection.blocks import Block, Place, pieces
 from idc_core.inspection.extraction import BLOCK_ROWS, Stream
 from idc_core.inspection.hypothesis import Kind
@@ -237,6 +237,11 @@ class ProbeRun:
 
     def run(self, sure: StoppingRule) -> _Probed:
         """Train on growing shares of the records until every score is sure, and return what was reached."""
+        if len(self.stream) < EVERY:
+            raise DataError(
+                f"{self.measure.label} holds one of {EVERY} records out: expected at least {EVERY}, got "
+                f"{len(self.stream.order)}. Choose a measure of single units, or more records."
+            )
         loss = None if self.measure.loss is None else self.measure.loss(self.classes)
         columns = 1 if loss is None else loss.columns
         shape = (len(self.which), columns, len(self.units) + 1)

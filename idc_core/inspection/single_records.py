@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
+from idc_core.errors import SettingError
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Records
+from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_axes
-from idc_core.tracing.trace import trace
+from idc_core.tracing.trace import TraceBatch, trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +75,18 @@ def behaviour_on_records(
 ) -> RecordBehaviour:
     """Return what unit `unit` of a layer and a hypothesis do on the records at `positions` (n,)."""
     records = Records(dataset, positions)
+    return RecordBehaviour(unit_values(model, layer, unit, records.inputs), hypothesis(records), records.present)
+
+
+def unit_values(model: nn.Module, layer: str, unit: int, inputs: Inputs) -> NDArray[np.float32]:
+    """Return what one unit of a layer does, float32 (n, *places); SettingError if the layer has no such unit."""
     axis = neuron_axes(model, [layer])[layer]
-    parts = []
-    for batch in trace(model, records.inputs, [layer]):
+
+    def shown(batch: TraceBatch) -> NDArray[np.float32]:
         rows, shape = unit_rows(batch.activations[layer], axis)
-        parts.append(rows[:, unit].reshape(-1, *shape).cpu().numpy())
-    return RecordBehaviour(np.concatenate(parts), hypothesis(records), records.present)
+        if not 0 <= unit < rows.shape[1]:
+            raise SettingError(f"{layer} has units 0..{rows.shape[1] - 1}, not {unit}.")
+        values = rows[:, unit].clone()  # a view would keep all units
+        return np.asarray(values.reshape(-1, *shape).cpu().numpy())
+
+    return np.concatenate(list(map(shown, trace(model, inputs, [layer]))))

@@ -53,9 +53,15 @@ class _SoftmaxRelevance(torch.autograd.Function):
 
 @operation("softmax")
 def _softmax(
-    settings: RelevanceSettings, input: Tensor, dim: int, *rest: object, dtype: torch.dtype | None = None, **_: object
+    settings: RelevanceSettings,
+    input: Tensor,
+    dim: int | None = None,
+    *rest: object,
+    dtype: torch.dtype | None = None,
+    **_: object,
 ) -> Tensor:
-    """Run a softmax along `dim`."""
+    """Run a softmax along `dim`, by default along the one that torch still chooses."""
+    dim = (0 if input.dim() in (0, 1, 3) else 1) if dim is None else dim
     dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
     if settings.holds_weights:
         return torch.softmax(input.detach(), dim, dtype)

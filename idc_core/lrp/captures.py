@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from torch import Tensor, bfloat16, float16
+from torch import Tensor, bfloat16, float16, strided
 
 from idc_core.lrp.calls import Args, tensors_of
 
@@ -81,8 +81,13 @@ def is_constant(tensor: Tensor) -> bool:
 
 def _is_view(result: Tensor, args: Args) -> bool:
     """Return whether a result lies in the memory of what it was computed from."""
-    place = result.untyped_storage().data_ptr()
-    return any(place == given.untyped_storage().data_ptr() for given in tensors_of(args, {}))
+    place = place_of(result)
+    return place is not None and any(place == place_of(given) for given in tensors_of(args, {}))
+
+
+def place_of(tensor: Tensor) -> int | None:
+    """Return where in memory the numbers of a tensor begin; None where it is sparse, and has no one place."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is strided else None
 
 
 _WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))

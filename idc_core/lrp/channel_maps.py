@@ -111,11 +111,14 @@ def _of_instances(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> _Found
 
 
 def _one_constant(args: Args, kwargs: Kwargs, is_constant: IsConstant) -> tuple[Tensor, Tensor, bool] | None:
-    """Return the value and the constant among two arguments; None where there are not one of each."""
+    """Return the value and the constant among two arguments; None where there are not one of each.
+
+    Whole numbers are no value: they would take the constant in as a whole number, too.
+    """
     first, other = (*args, *(kwargs[key] for key in ("input", "other") if key in kwargs))[:2]
-    if isinstance(first, Tensor) and not is_constant(first) and is_constant(other):
+    if isinstance(first, Tensor) and first.is_floating_point() and not is_constant(first) and is_constant(other):
         return first, torch.as_tensor(other, dtype=first.dtype, device=first.device), False
-    if isinstance(other, Tensor) and not is_constant(other) and is_constant(first):
+    if isinstance(other, Tensor) and other.is_floating_point() and not is_constant(other) and is_constant(first):
         return other, torch.as_tensor(first, dtype=other.dtype, device=other.device), True
     return None
 

@@ -21,7 +21,18 @@ from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp import attention, endings, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
 from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
-from idc_core.lrp.captures import HALF, INPUT, Capture, CaptureTraits, Counts, followed, in_full, is_constant, mark
+from idc_core.lrp.captures import (
+    HALF,
+    INPUT,
+    Capture,
+    CaptureTraits,
+    Counts,
+    followed,
+    in_full,
+    is_constant,
+    mark,
+    place_of,
+)
 from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
@@ -39,6 +50,7 @@ from idc_core.lrp.operations import (
     STRUCTURAL,
     depends,
     handled,
+    keeps_zero,
     pass_on,
 )
 from idc_core.lrp.randomness import DRAWING, Randomness
@@ -71,6 +83,8 @@ class Watch(TorchFunctionMode):
         super().__init__()
         if self.settings is not None and self.traits is not None and self.traits.shifts:
             self.settings = self.settings.by_relevance()
+        elif self.settings is not None and self.settings.as_gradient:
+            self.settings = self.settings.for_pass()
         self.notes.as_gradient = self.settings is not None and self.settings.as_gradient
         self._pending: list[Capture] = []
         self._substitutes = Substitutes()
@@ -85,8 +99,16 @@ class Watch(TorchFunctionMode):
         self._randomness = Randomness()
         self._unused = self._randomness.unused
         self.detached: list[str] = []  # where values that relevance comes back through were cut off
+        self._cut: set[int | None] = set()  # the memory of these
         self._asks_where = self.settings is not None and self.settings.asks_where
         self.notes.maps = self.traits is None or self.traits.maps
+
+    @property
+    def shifts(self) -> bool:
+        """Whether relevance was carried as a gradient where values and relevance cannot be told from each other."""
+        if self.settings is None or not self.settings.as_gradient:
+            return False
+        return self.notes.shifts or bool(self.settings.lost and torch.stack(self.settings.lost).any())
 
     @property
     def overwritten(self) -> list[str]:
@@ -252,23 +274,23 @@ class Watch(TorchFunctionMode):
             self._substitutes.check_views(given, self._place)
         if self._unactivated:
             self._note_forks(given)
-        if self._pending:
-            activated = self._activate(func, name, args, kwargs, given)
-            if activated is not None:
-                return activated
-            args, kwargs, given = self._as_now(args, kwargs, given)
+        waiting = self._waiting_for(name, args, kwargs, given) if self._pending else []
+        args, kwargs, given = self._as_now(args, kwargs, given)
         tracked = [] if self.settings is None else [tensor for tensor in given if tensor.requires_grad]
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
+            if self._cut and plain_name(name, kwargs)[1] and any(place_of(tensor) in self._cut for tensor in given[:1]):
+                raise cannot_pass("a value that is changed in place through .detach() or .data", self._place)
             result = FASTER.get(name, func)(*args, **kwargs)
             if self.settings is not None:
                 self.notes.unwatched(name, args, kwargs, given, result)
             if name == "embedding" and self.watch_input and self._reads_input(args):
-                self.watch_input = False
                 result = self._settle(Capture(INPUT, result))
         else:
             result = self._propagate(func, name, args, kwargs, given)
+        if waiting:
+            result = self._activated(waiting, name, args, kwargs, result)
         if drawn:
             self._randomness.keep(name, result, self._place)
         endings.note(name, args, kwargs, result)
@@ -298,34 +320,33 @@ class Watch(TorchFunctionMode):
         given = self._given
         return given is not None and args[0].shape == given.value.shape and bool((args[0] == given.value).all())
 
-    def _activate(self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> Tensor | None:
-        """Let a captured layer take its activation function along, or settle it before any other operation."""
+    def _waiting_for(self, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> list[Capture]:
+        """Return the captured layers that wait for this activation function; settle them before any other operation."""
         x = args[0] if args else kwargs.get("input")
         touched = [c for c in self._pending if any(c.value is tensor for tensor in given)]
-        if not touched:
-            return None
         self._pending = [c for c in self._pending if c not in touched]
-        plain, in_place = plain_name(name, kwargs)
         forks = self.traits.forks if self.traits else frozenset()
-        own = [c for c in touched if c.value is x and c.layer not in forks]
-        if plain not in ACTIVATIONS or not own:
-            for capture in touched:
-                self._settle(capture)
-            return None
-        result: Tensor = self._propagate(func, name, args, kwargs, given) if depends(x) else func(*args, **kwargs)
-        self.counts.add(name, args, result)
+        if plain_name(name, kwargs)[0] in ACTIVATIONS and any(c.value is x and c.layer not in forks for c in touched):
+            return touched
+        for capture in touched:
+            self._settle(capture)
+        return []
+
+    def _activated(self, waiting: list[Capture], name: str, args: Args, kwargs: Kwargs, result: Any) -> Tensor:
+        """Let captured layers take their activation function along; return what the network goes on with."""
+        x, in_place = args[0] if args else kwargs["input"], plain_name(name, kwargs)[1]
+        forks = self.traits.forks if self.traits else frozenset()
+        own = [c for c in waiting if c.value is x and c.layer not in forks]
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
-        for capture in touched:
-            capture.value = result if capture in own else capture.value
+        going_on: Tensor = result
+        for capture in waiting:
+            capture.value = going_on if capture in own else capture.value
             settled = self._settle(capture)
-            result = settled if capture in own else result
-        endings.note(name, args, kwargs, result)
-        if self._asks_where:
-            note_depth(plain, args, kwargs, result)
-        if in_place and isinstance(x, Tensor) and x is not result:
-            self._substitutes.put(x, result)
-        return result
+            going_on = settled if capture in own else going_on
+        if in_place and x is not going_on:
+            self._substitutes.put(x, going_on)
+        return going_on
 
     def _propagate(self, func: Operation, name: str, args: Args, kwargs: Kwargs, given: list[Tensor]) -> Any:
         """Run an operation on watched values, some of the tensors that it is given, in its relevance-carrying form."""
@@ -357,7 +378,7 @@ class Watch(TorchFunctionMode):
         lineage.note(plain, given, result)
         target = args[0] if args else kwargs.get("input")
         if in_place and isinstance(target, Tensor) and result is not target:
-            self._substitutes.write(target, result)
+            (self._substitutes.put if plain in STRUCTURAL else self._substitutes.write)(target, result)
         return result
 
     def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
@@ -374,13 +395,14 @@ class Watch(TorchFunctionMode):
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
         function = ACTIVATIONS.get(name) or FUNCTIONS.get(name)
         if function is not None and not any_tracked(
-            args[1:], {key: value for key, value in kwargs.items() if key != "input"}
+            args[1:], options := {key: value for key, value in kwargs.items() if key != "input"}
         ):
-            x, *rest = args if args else (kwargs.pop("input"),)
+            x, *rest = args or (kwargs["input"],)
             settings = cast(RelevanceSettings, self.settings)
             if name in HOMOGENEOUS and settings.as_gradient:
-                return mark(function(x, *rest, **kwargs))
-            return mark(pass_on(settings, lambda value: function(value, *rest, **kwargs), x))
+                return mark(function(x, *rest, **options))
+            zero = settings.as_gradient and keeps_zero(name, rest, options)
+            return mark(pass_on(settings, lambda value: function(value, *rest, **options), x, zero))
         if name in SOFTMAX:
             return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
@@ -392,6 +414,7 @@ class Watch(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name in ("detach", ".data"):
             self.detached.append(in_module(self._place))
+            self._cut |= {place_of(part) for part in tensors_of((result,), {})}
         if name not in STRUCTURAL and any(depends(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)

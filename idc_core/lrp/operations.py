@@ -5,9 +5,9 @@ Operations are met by name while the network runs (`interception`), so it does n
 layers, in a form whose backward pass carries relevance. An operation that no handler knows is refused by name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from inspect import signature
 from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
@@ -199,11 +199,28 @@ class _AsGradient(torch.autograd.Function):
         return None, quotient(z, x, FAINT).mul_(grads[0])
 
 
-def pass_on(settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Run an element-wise function whose relevance passes unchanged."""
-    if settings.as_gradient:
-        return applied(_AsGradient, lambda value: function(value.detach()), x)
-    return applied(_PassRelevance, function, x)
+def pass_on(
+    settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor, keeps_zero: bool = False
+) -> Tensor:
+    """Run an element-wise function whose relevance passes unchanged; `keeps_zero` where it is known to map 0 to 0."""
+    if not settings.as_gradient:
+        return applied(_PassRelevance, function, x)
+    result = applied(_AsGradient, lambda value: function(value.detach()), x)
+    if not keeps_zero:
+        settings.lost.append(((x.detach() == 0) & (result.detach() != 0)).any())
+    return result
+
+
+def keeps_zero(name: str, rest: Sequence[object], options: Kwargs) -> bool:
+    """Return whether an element-wise function is known to map 0 to 0, with these arguments behind the value."""
+    plain = all(isinstance(one, float | int | str | None) for one in (*rest, *options.values()))
+    return plain and _of_zero(name, tuple(rest), tuple(options.items())) == 0
+
+
+@lru_cache(256)
+def _of_zero(name: str, rest: tuple[object, ...], options: tuple[tuple[str, object], ...]) -> float:
+    function = ACTIVATIONS.get(name) or FUNCTIONS[name]
+    return float(function(torch.zeros(1), *rest, **dict(options)))
 
 
 def by_its_gradient(settings: RelevanceSettings, function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
@@ -257,7 +274,7 @@ OPERATIONS["conv2d"] = _convolution(conv2d, 2, conv2d_back)
 def add(settings: RelevanceSettings, input: Tensor, other: Tensor, *, alpha: float = 1) -> Tensor:
     """Run a sum, residual connections among them; an additive mask, which hides or adds 0, is no summand."""
     unmasked = _unmasked(settings.rule_for("sum"), settings.bias == "redistribute")
-    return summed(settings, input, scaled(settings, other, alpha), unmasked)
+    return summed(settings, input, other if alpha == 1 else scaled(settings, other, alpha), unmasked)
 
 
 def summed(settings: RelevanceSettings, input: Tensor, other: Tensor, with_constant: Rule | None = None) -> Tensor:
@@ -314,8 +331,6 @@ def _plus_bias(x: tuple[Tensor, ...], w: Tensor | None, b: Tensor | None) -> Ten
 
 def scaled(settings: RelevanceSettings, x: Tensor, factor: Tensor | float) -> Tensor:
     """Multiply by a factor that does not depend on the input; relevance passes unchanged."""
-    if isinstance(factor, int | float) and factor == 1:
-        return x
     if not depends(x) or settings.as_gradient:
         return x * factor
     if isinstance(factor, Tensor):

@@ -166,6 +166,21 @@ class RelevanceSettings:
         undamped = _card_of(self.rule).gradient_at_zero and dict(self.values)["epsilon"] == 0
         return undamped and self.bias == "absorb"
 
+    def for_pass(self) -> "RelevanceSettings":
+        """Return the same with a list of its own for what one pass loses as a gradient."""
+        settings = copy(self)
+        settings.__dict__["_lost"] = []
+        return settings
+
+    @property
+    def lost(self) -> list[Tensor]:
+        """Of each function that a pass met, whether it was given a 0 and made another number of it, bool ().
+
+        Such a value times a gradient is 0, whatever relevance came to it. Outside of a pass nothing is kept.
+        """
+        lost: list[Tensor] = self.__dict__.get("_lost", [])
+        return lost
+
     def by_relevance(self) -> "RelevanceSettings":
         """Return the same for a network whose values and relevances cannot be told from each other by a gradient."""
         settings = copy(self)

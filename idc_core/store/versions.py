@@ -10,10 +10,18 @@ from functools import cache
 from importlib.metadata import version
 
 _VERSIONS: dict[str, int] = {
+    "analysis": 2,
+    "criteria": 2,
+    "explanations": 2,
     "fillings": 2,
-    "limits": 2,
+    "heatmaps": 2,
+    "limits": 3,
+    "mistakes": 2,
     "neuron-examples": 2,
-    "report": 5,
+    "overview": 2,
+    "report": 6,
+    "statistics": 2,
+    "trace": 2,
     "trials": 2,
     "verifications": 2,
 }

@@ -96,7 +96,9 @@ def attacked_suite(
         ProvenanceStep("original", tests, {"fingerprint": test.fingerprint}),
         ProvenanceStep(result.name, label, settings, int(result.settings["seed"]), fingerprint(model)),
     )
-    name = content_address(test.fingerprint, numbers[places].tolist(), settings, steps[1].seed, steps[1].model)
+    name = content_address(
+        result.name, test.fingerprint, numbers[places].tolist(), settings, steps[1].seed, steps[1].model
+    )
     return replace(
         original(test),
         name=result.name,

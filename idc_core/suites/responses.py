@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from idc_core.analysis.predictions import Predictions, join_predictions, predictions_of
 from idc_core.base.arrays import Array
@@ -48,17 +48,13 @@ def part_responses(
     neurons = np.asarray(important, np.int64)
     predictions: list[Predictions] = []
     activations: list[NDArray[np.float32]] = []
-    reduced = (
-        (
-            positions,
-            {
-                "scores": batch.scores.float(),
-                "active": neuron_activation(batch.activations[layer], axis, batch.kept).float(),
-            },
-        )
-        for positions, batch in trace_part(model, part, [layer], on_progress)
-    )
-    for positions, arrays in brought_back(reduced):
+
+    def reduced(given: tuple[Positions, TraceBatch]) -> tuple[Positions, dict[str, Tensor]]:
+        positions, batch = given
+        active = neuron_activation(batch.activations[layer], axis, batch.kept)
+        return positions, {"scores": batch.scores.float(), "active": active.float()}
+
+    for positions, arrays in brought_back(map(reduced, trace_part(model, part, [layer], on_progress))):
         predictions.append(predict(arrays["scores"], targets[positions], task))
         activations.append(arrays["active"][:, neurons])
     return PartResponses(join_predictions(predictions), np.concatenate(activations))
@@ -92,6 +88,7 @@ def trace_part(
         for batch in trace(model, inputs, layers):
             end = batch.start + len(batch.scores)
             yield positions[batch.start : end], batch
+            del batch  # the next one needs the memory
             report(on_progress, int(positions[0]) + end, part.count, "inputs through the network")
 
 

@@ -136,7 +136,7 @@ def probe(
     watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
-        shifted = watch.notes.as_gradient and watch.notes.shifts
+        shifted = watch.shifts
         if watch.forked or shifted:
             forks = traits.forks if traits else frozenset()
             again = CaptureTraits(forks=forks | watch.forked, shifts=shifted or bool(traits and traits.shifts))
@@ -200,7 +200,8 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
             )
         if not shapes:
             raise UnsupportedOperationError(f"Layer {layer!r} did not run on these inputs; choose one that does.")
-        if len(set(shapes)) > 1:
+        # Of whole numbers the input is what embeddings make of it, each in a width of its own.
+        if len({shape[:-1] if layer == INPUT else shape for shape in shapes}) > 1:
             text = " and ".join(str(shape[1:]) for shape in shapes)
             raise UnsupportedOperationError(
                 f"Layer {layer!r} runs {len(shapes)} times with different shapes ({text}). Choose one that runs once."

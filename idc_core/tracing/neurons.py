@@ -136,11 +136,18 @@ def neuron_activation(value: Tensor, axis: int = CHANNELS, kept: TokenMask = Non
 
     Positions of padding are left out: `kept`, bool (n, tokens), says where tokens are none, for a layer with as many.
     """
+    others, there = _positions(value, axis), kept_places(value, axis, kept)
+    if there is None:
+        return value.mean(others) if others else value
+    return value.masked_fill(~there, 0).sum(others) / there.sum(others)
+
+
+def kept_places(value: Tensor, axis: int, kept: TokenMask) -> Tensor | None:
+    """Return which positions are no padding, bool, to be laid over the values; None where all of them count."""
     others = _positions(value, axis)
     if kept is None or len(others) != 1 or value.shape[others[0]] != kept.shape[1]:
-        return value.mean(others) if others else value
-    kept = kept.unsqueeze(3 - others[0]).to(value.device)
-    return value.masked_fill(~kept, 0).sum(others) / kept.sum(others)
+        return None
+    return kept.unsqueeze(3 - others[0]).to(value.device)
 
 
 def neuron_relevance(value: Tensor, axis: int = CHANNELS) -> Tensor:

@@ -210,12 +210,16 @@ def _run(
             scores, start = _start_at(model, watch, of, kept)
         relevances = None if settings is None or start is None else propagate(watch, end, start)
     values = [in_full(capture.value.detach()) for capture in watch.captures]
+    if not main_of(portion.inputs).is_floating_point():
+        # What several embeddings make of a word may be of several widths, and its relevance is the sum over all.
+        words = [capture.layer == INPUT for capture in watch.captures]
+        values = [value.sum(-1) if word else value for value, word in zip(values, words, strict=True)]
+        if relevances is not None:
+            relevances = [part.sum(-1) if word else part for part, word in zip(relevances, words, strict=True)]
     activations = _combined(watch, values, layers, kept, torch.mean, len(scores))
     relevance = {} if relevances is None else _combined(watch, relevances, layers, kept, torch.sum, len(scores))
     if INPUT in layers and not main_of(portion.inputs).is_floating_point():
         activations[INPUT] = main_of(portion.inputs)
-        if relevance:
-            relevance[INPUT] = relevance[INPUT].sum(-1)
     return TraceBatch(portion.start, in_full(scores.detach()), activations, relevance, kept)
 
 
@@ -228,7 +232,7 @@ def _watched(
     watch = Watch(settings, portion.traits, counts=counts, watch_input=INPUT in layers, ends_at=end)
     with watching(model, tuple(dict.fromkeys((*layers, end))) if end else layers, watch):
         scores = run_watched(model, portion.inputs, watch)
-    if watch.notes.as_gradient and watch.notes.shifts:  # as the first input did not
+    if watch.shifts:  # as the first input did not
         shifting = replace(portion, traits=replace(portion.traits, shifts=True))
         return _watched(model, shifting, layers, settings, of)
     check_captures(watch, scores, len(portion.inputs), layers)

@@ -62,6 +62,15 @@ def inputs():
     return np.random.default_rng(0).random((70, 2, 6, 6), dtype=np.float32)
 
 
+def test_statistics_of_half_precision_are_summed_in_full(inputs):
+    torch.manual_seed(0)
+    half = nn.Sequential(nn.Conv2d(2, 5, 3), nn.Flatten(), nn.Linear(80, 3)).eval().bfloat16()
+    found = collect_statistics(half, inputs, ["0"])
+    with torch.no_grad():
+        raw = half[0](torch.as_tensor(inputs).bfloat16()).float().numpy()
+    np.testing.assert_allclose(found.values, [slow.statistic(one, True) for one in raw], atol=1e-6)
+
+
 def test_statistics_by_hand(model, inputs):
     """What counts is the output before batch norm and ReLU, also where the ReLU overwrites it."""
     found = collect_statistics(model, inputs, ["conv", "last"], batch_size=32)

@@ -55,6 +55,17 @@ class TestNearest:
         np.testing.assert_array_equal(parts, whole)
 
 
+def test_of_equal_training_traces_one_is_kept():
+    traces = np.repeat(TRACES.astype(np.float32), 50, 0)
+    classes = np.repeat(CLASSES, 50)
+    order = RANDOM.permutation(len(traces))
+    many, once = DistanceAdequacy(traces[order], classes[order]), DistanceAdequacy(TRACES.astype(np.float32), CLASSES)
+    assert len(many.arrays()["points"]) == len(TRACES)
+    tests = np.concatenate([OTHERS, TRACES]).astype(np.float32)
+    labels = np.concatenate([OTHER_CLASSES, CLASSES])
+    np.testing.assert_array_equal(many(tests, labels), once(tests, labels))
+
+
 class TestLikelihood:
     def test_neurons_that_hardly_vary(self):
         traces = np.hstack([TRACES, np.where(CLASSES[:, None] == 1, TRACES[:, :1], 0.001 * TRACES[:, 1:2] ** 2)])

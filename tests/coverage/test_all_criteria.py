@@ -16,6 +16,7 @@ from idc_core.coverage.neuron import NC, TKNC, TKNP
 from idc_core.coverage.streamed import fit_all, measure, profile_all, update_all
 from idc_core.coverage.surprise import DSC, LSC, MDSC
 from idc_core.errors import CancelledError, DataError, SettingError
+from idc_core.tracing.parts import kept_tokens
 from idc_core.tracing.trace import collect
 from tests.coverage import slow_criteria as slow
 from tests.coverage.one_pass import (
@@ -56,6 +57,17 @@ class TestEachEqualsItsPaper:
         assert 0 < expected < 1
         assert NC(NETWORK, "conv", 0.4, "positions").update(TESTS).score == expected
         assert NC(NETWORK, "conv", 0.4, "layer").update(TESTS).score != expected
+
+    def test_nc_scaled_at_the_positions_of_words(self):
+        body = lambda net, x: net.out(net.hidden(net.words(x)).sum(1))  # noqa: E731
+        words = nn.Embedding(9, 6, padding_idx=0)
+        network = settle(Written(body, words=words, hidden=nn.Linear(6, 5), out=nn.Linear(5, 3)))
+        network.hidden.bias.data[:] = torch.tensor([9.0, -9, 9, -9, 9])  # what padding gives
+        texts = torch.randint(1, 9, (8, 4), generator=torch.Generator().manual_seed(0))
+        padded = F.pad(texts, (0, 5))
+        assert kept_tokens(network, padded) is not None
+        found = [NC(network, "hidden", 0.5, "positions").update(one).reached for one in (texts, padded)]
+        np.testing.assert_array_equal(*found)
 
     @pytest.mark.parametrize("k", [1, 7, 100])
     def test_kmnc(self, k):

@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.neural_network import MLPClassifier
 
 import idc_core as idc
+from idc_core.analysis.mistakes import _numbers_of
 from idc_core.errors import DataError
 from idc_core.evidence.finding import Verdict
 from idc_core.evidence.mistakes import NEIGHBOURS, Reason, confident_classes, judge_mistakes
@@ -130,3 +131,25 @@ def test_what_does_not_fit_is_refused():
         confident_classes(np.ones((3, 2)), np.zeros(2, int))
     with pytest.raises(DataError, match=r"0\.\.1, these in 0\.\.2"):
         confident_classes(np.ones((3, 2)), np.array([0, 1, 2]))
+
+
+def test_few_tests_are_made_numbers_at_a_time(digits):
+    probabilities, labels, tests, train, train_labels = digits
+    taken = []
+
+    def numbers(some):
+        taken.append(len(some))
+        return some
+
+    given = flipped(labels, 10, 0)[0]
+    found = judge_mistakes(probabilities, given, tests, train, train_labels, numbers)
+    assert found.reasons == judge_mistakes(probabilities, given, tests, train, train_labels).reasons
+    assert max(taken) < len(tests)
+
+
+def test_words_that_training_does_not_have_are_like_no_others():
+    numbers = _numbers_of(np.array([[5, 5, 2], [3, 4, 0]]), 6, (0,))
+    found = numbers(np.array([[900, 901, 0], [5, 5, 2], [900, 5, 5]]))
+    assert not found[0].any()
+    np.testing.assert_allclose((found**2).sum(1), [0, 1, 1])
+    assert found[2].argmax() == 5

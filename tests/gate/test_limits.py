@@ -1,5 +1,8 @@
 """The exact comparison of a value with its minimum and with the baseline; what is new among confused pairs."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from idc_core.errors import DataError, SettingError
@@ -93,3 +96,9 @@ def test_no_verdict_without_the_limit_that_it_compares_with():
 def test_what_could_not_run_weighs_most(found, status):
     verdicts = tuple(Verdict("a", "b", one) for one in found)
     assert GateReport("idc.toml", (CheckReport("c", verdicts=verdicts),)).status == status
+
+
+def test_few_tests_have_a_chance_of_a_new_cell_and_no_halves():
+    measured = NewCell(at_most=1).measure(SimpleNamespace(analysis=SimpleNamespace(codes=np.array([3, 5, 3]), total=9)))
+    assert measured.value == pytest.approx(1 / 3)
+    assert measured.findings == ()

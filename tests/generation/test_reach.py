@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from idc_core.coverage import IDC
-from idc_core.coverage.cells import decode
+from idc_core.coverage.cells import assign, decode
 from idc_core.errors import SettingError
 from idc_core.generation import noise_to_cell, reach_cell
+from idc_core.generation.cell_search import CellSpace
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +95,13 @@ def test_refusals(setup):
         reach_cell(model, criterion, "0-0-0", seeds, 2.0)
     with pytest.raises(SettingError, match="call fit"):
         reach_cell(model, IDC(model, "1", m=3), "0-0-0", seeds)
+
+
+def test_rounded_centroids_that_are_equal_are_one_cell():
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 2)).eval()
+    model[0].weight.data[:] = 1
+    train = torch.tensor([0.101, 0.1045, 0.5]).repeat(30)[:, None]
+    criterion = IDC(model, "0", 1, original=True, clusters=(3,)).fit(train, model(train).argmax(1))
+    assert criterion.centroids[0].tolist() == [0.1, 0.1, 0.5]
+    values = np.linspace(0, 0.6, 61)[:, None]
+    np.testing.assert_array_equal(CellSpace.of(criterion).assign(values), assign(values, criterion.centroids))

@@ -356,3 +356,8 @@ def test_mistakes_are_explained(change, error):
     arguments = {"hypotheses": [is_letter(1)], "measures": ["pearson"], "layers": ["units"], **change}
     with pytest.raises(error):
         inspect(MODEL, texts(50), **arguments)
+
+
+def test_probes_of_too_few_records_say_how_many_they_need():
+    with pytest.raises(DataError, match="expected at least 4, got 3"):
+        inspect(planted(np.arange(9) == 4), texts(3), [is_letter(4)], ["logistic"], ["units"])

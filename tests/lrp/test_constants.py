@@ -75,3 +75,51 @@ def test_a_bound_by_a_constant_is_an_activation_function():
         (gradient,) = torch.autograd.grad(scores[:, 1].sum(), x)
         found = relevance(network, ROWS, ["input"], "z", target=1)["input"]
         np.testing.assert_allclose(found, gradient * ROWS, rtol=1e-9, atol=1e-12)
+
+
+def test_a_sparse_matrix_is_as_the_dense_one():
+    weights = torch.triu(numbers(4, 4))  # of a graph whose nodes are the inputs
+    mixed = {
+        kind: settle(
+            Written(lambda net, x, by=by: net.out((by @ net.a(x).t()).t()), a=nn.Linear(6, 4), out=nn.Linear(4, 3))
+        )
+        for kind, by in (("dense", weights), ("sparse", weights.to_sparse()))
+    }
+    found, expected = (relevance(mixed[kind], ROWS, ["a"])["a"] for kind in ("sparse", "dense"))
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("scale", [lambda x: x * 0.5, lambda x: x / 127.5 - 1, lambda x: (1 / 255) * x])
+@pytest.mark.parametrize("rule", ["epsilon", "gamma", "attnlrp"])
+def test_constants_beside_whole_numbers_stay_as_they_are(scale, rule):
+    class Scale(nn.Module):
+        def forward(self, x):
+            return scale(x)
+
+    whole = torch.randint(0, 255, (5, 6), generator=torch.Generator().manual_seed(0))
+    network = settle(nn.Sequential(Scale(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))).float()
+    found = relevance(network, whole.to(torch.uint8), ["0"], rule=rule)["0"]
+    expected = relevance(network, whole.float(), ["0"], rule=rule)["0"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_all_embeddings_of_the_words_are_the_input():
+    ids = torch.randint(0, 9, (4, 5), generator=torch.Generator().manual_seed(0))
+    both = settle(
+        Written(
+            lambda net, x: net.out(net.deep(x).mean(1)) + net.wide(x).mean(1),
+            deep=nn.Embedding(9, 6),
+            wide=nn.Embedding(9, 3),
+            out=nn.Linear(6, 3),
+        )
+    )
+    found = relevance(both, ids, ["input", "deep", "wide"])
+    np.testing.assert_allclose(found["input"], found["deep"].sum(2) + found["wide"].sum(2))
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension")
+def test_a_softmax_without_an_axis_is_over_the_classes():
+    named, unnamed = (settle(nn.Sequential(nn.Linear(6, 3), nn.Softmax(dim))) for dim in (1, None))
+    for rule in ("epsilon", "attnlrp"):
+        found, expected = (relevance(net, ROWS, ["input"], rule=rule)["input"] for net in (unnamed, named))
+        np.testing.assert_array_equal(found, expected)

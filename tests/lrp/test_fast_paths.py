@@ -14,6 +14,8 @@ from idc_core.lrp.attention import _step_by_step
 from idc_core.lrp.normalisation import _HeldDeviation
 from idc_core.lrp.operations import FASTER, OPERATIONS, Faster
 from idc_core.lrp.rules import RelevanceSettings
+from idc_core.models.scaling import Scaling
+from idc_core.models.wrapping import put_before
 from idc_core.tracing.trace import trace
 from tests.lrp.architectures import blocks_of, built, inputs_of
 from tests.lrp.cases import CASES
@@ -213,6 +215,37 @@ def test_a_shift_behind_a_convolution_is_no_gradient():
     for layer in ("0", "1"):
         close(torch.tensor(found[layer]), torch.tensor(expected[layer]), layer)
     close(torch.tensor(found["0"]), torch.tensor(found["1"]), "the convolution and the map behind it")
+
+
+FROM_ZERO = {
+    "sigmoid": torch.sigmoid,
+    "exp": torch.exp,
+    "cos": torch.cos,
+    "clamp": lambda x: x.clamp(min=0.5),
+    "power": lambda x: 2**x,
+    "softplus": F.softplus,
+    "tanh": torch.tanh,
+}
+
+
+@pytest.mark.parametrize("name", FROM_ZERO)
+def test_a_value_of_zero_hands_on_what_its_function_gets(name):
+    """A gradient times 0 would lose it."""
+    body = lambda net, x: net.out(FROM_ZERO[name](torch.relu(net.a(x))))  # noqa: E731
+    network = settle(Written(body, a=nn.Linear(6, 8), out=nn.Linear(8, 3)))
+    found, expected = by_both(network, numbers(5, 6), ["input", "a"], "attnlrp")
+    for layer in expected:
+        close(torch.tensor(found[layer]), torch.tensor(expected[layer]), (name, layer))
+
+
+def test_black_pixels_of_a_scaled_network_have_relevance():
+    network = settle(nn.Sequential(nn.Flatten(), nn.Linear(108, 4)))
+    put_before(network, Scaling((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    pictures = numbers(3, 3, 6, 6).abs()
+    pictures[1:, :, :3] = 0  # not of the first, by which a network is known
+    found, expected = by_both(network, pictures, ["input"], "attnlrp")
+    assert abs(expected["input"][1, :, :3]).min() > 0
+    close(torch.tensor(found["input"]), torch.tensor(expected["input"]), "input")
 
 
 def test_a_shift_that_the_first_inputs_do_not_meet():

@@ -81,4 +81,7 @@ def test_suites_of_other_inputs_have_other_addresses(lenet, digits):
     result = attack_block(lenet, digits, SOME, "fgsm")
     suites = [attacked_suite(result, digits, digits.ids[SOME], lenet, places) for places in (None, np.array([0]))]
     suites.append(attacked_suite(attack_block(lenet, digits, SOME, "fgsm", seed=1), digits, digits.ids[SOME], lenet))
-    assert len({suite.fingerprint for suite in suites}) == 3
+    alike = {"epsilon": 0.1, "step": 0.02, "steps": 2}
+    for name in ("bim", "pgd"):
+        suites.append(attacked_suite(attack_block(lenet, digits, SOME, name, **alike), digits, digits.ids[SOME], lenet))
+    assert len({suite.fingerprint for suite in suites}) == 5

@@ -2,12 +2,17 @@
 
 import weakref
 
+import numpy as np
 import pytest
 from torch import nn
 
+from idc_core.analysis import layer_sweep
+from idc_core.analysis.layer_sweep import run_tests
 from idc_core.attribution import relevance as attribution
-from idc_core.coverage import idc
+from idc_core.coverage import activations, idc
 from idc_core.coverage.idc import IDC
+from idc_core.coverage.neuron import NC
+from idc_core.datasets import Dataset
 from idc_core.importance import maximisation, training_pass
 from idc_core.importance.maximisation import strongest_inputs
 from idc_core.importance.training_pass import rank_layers
@@ -29,7 +34,7 @@ def batches(monkeypatch):
             seen.append(weakref.ref(box[0]))
             yield box.pop()
 
-    for module in (tracing, training_pass, attribution, maximisation, idc):
+    for module in (tracing, training_pass, attribution, maximisation, idc, activations, layer_sweep):
         monkeypatch.setattr(module, "trace", watched)
     return seen
 
@@ -67,4 +72,16 @@ def test_idc_drops_each_batch_before_the_next(batches):
     criterion = IDC(network(batches, held), "first", 2, batch_size=8).fit(numbers(40, 2))
     criterion.update(numbers(40, 2))
     assert len(batches) == 10
+    assert set(held) == {0}
+
+
+def test_criteria_and_layer_sweeps_drop_each_batch_before_the_next(batches):
+    held = []
+    net = network(batches, held)
+    NC(net, LAYERS, scale="positions", batch_size=8).update(numbers(40, 2))
+    assert len(batches) == 5
+    inputs, targets = numbers(4000, 2).numpy(), np.arange(4000) % 3
+    tests = Dataset("some", "test", inputs, targets, ("a", "b", "c"), "classification", (), (), np.arange(4000), "")
+    run_tests(net, tests, {"first": np.array([0])}, "abc")
+    assert len(batches) > 6
     assert set(held) == {0}

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from idc_core.datasets import Dataset
-from idc_core.errors import DataError, SettingError
+from idc_core.errors import DataError
 from idc_core.guarded import read_array, read_picture
-from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Kind, Records, places
-from idc_core.tracing.neurons import neuron_axes
+from idc_core.inspection.single_records import unit_values
 from idc_core.tracing.trace import trace
 
 
@@ -44,14 +43,7 @@ def unit(model: nn.Module, layer: str, number: int, name: str | None = None) -> 
     """Return the hypothesis that units behave like one unit of a layer, of this or another network."""
 
     def behave(records: Records) -> NDArray[np.generic]:
-        parts = []
-        axis = neuron_axes(model, [layer])[layer]
-        for batch in trace(model, records.inputs, [layer]):
-            rows, shape = unit_rows(batch.activations[layer], axis)
-            if not 0 <= number < rows.shape[1]:
-                raise SettingError(f"{layer} has units 0..{rows.shape[1] - 1}, not {number}.")
-            parts.append(rows[:, number].reshape(-1, *shape).cpu().numpy())
-        return np.concatenate(parts)
+        return unit_values(model, layer, number, records.inputs)
 
     return Hypothesis(name or f"unit {number} of {layer}", "units", "number", behave)
 
