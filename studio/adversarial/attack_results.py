@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -262,8 +263,15 @@ def _archive(view: View, run: Run) -> bytes:
             "originals": run.originals,
             "relevance_before": run.before,
             "relevance_after": run.after,
+            "settings": np.array(json.dumps({"attack": run.result.name, **_settings(run)}, default=str)),
         }
     )
+
+
+def _settings(run: Run) -> dict[str, object]:
+    """Return what the attack was made with, for a file."""
+    goal = {} if run.result.goal is None or not run.result.done else {"goal": int(run.result.goal[0])}
+    return {**run.result.settings, **goal}
 
 
 def _sheet(view: View, run: Run, shown: Sequence[int] | Ints, factor: int) -> bytes:

@@ -97,9 +97,10 @@ def _draw_repair(view: View, looked: Looked) -> None:
         help="How many passes over the training data each network is trained further. From 1 to 5; default 1.",
     )
     steps = epochs * len(view.train) * 3 * _SEEDS
+    tests = "all tests, those that the filter leaves out included" if view.setup.filter_words else "the tests"
     st.caption(
         f"{3 * _SEEDS} copies of the network are trained further: with the inputs confused in the reported pairs of a "
-        "random half of the tests, with as many random ones of that half, and with nothing added; "
+        f"random half of {tests}, with as many random ones of that half, and with nothing added; "
         f"{count(steps)} inputs in all. The other half is measured."
     )
     if st.button("Retrain and compare", key="repair", help="Can take minutes for large training data; can be stopped."):

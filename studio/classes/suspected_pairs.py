@@ -68,7 +68,7 @@ def tell(looked: Looked, finding: DeltaGenerator) -> None:
     if looked.positions is None:
         st.info("These are your own predictions, not those of the setup's network.")
     if looked.found.unseen:
-        st.caption(f"No input is predicted as {_some_names(looked.found.unseen)}: not analysed.")
+        st.caption(f"No input is predicted as {literal(_some_names(looked.found.unseen))}: not analysed.")
 
 
 def draw(view: View, looked: Looked, settings: ErrorSettings, pair: tuple[int, int]) -> None:
@@ -304,7 +304,8 @@ def _compare(settings: ErrorSettings, own: View, here: View, there: View) -> str
         sides = [_other_look(settings, own, side) for side in (here, there)]
     except IdcError as error:
         return literal(error)
-    pairs = [side.pair_name((int(side.found.suspected[0][0]), int(side.found.suspected[0][1]))) for side in sides]
+    firsts = [side.found.suspected[0].tolist() for side in sides]
+    pairs = [literal(side.pair_name((one, other))) for side, (one, other) in zip(sides, firsts, strict=True)]
     if pairs[0] == pairs[1]:
         return f"In both setups {pairs[0]} come first, ranked by distance."
     return f"Ranked by distance, {pairs[0]} come first here, {pairs[1]} in the pinned setup."

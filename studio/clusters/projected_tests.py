@@ -18,7 +18,7 @@ from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state.choices import choose_one
 from studio.state.selection import forget_tests, select_tests, selected
-from studio.text import cell_name, cluster_name, count, percent, plural, signed
+from studio.text import cell_name, cluster_name, count, literal, percent, plural, signed
 from studio.widgets import layout
 from studio.widgets.hover_pictures import hover_pictures
 
@@ -205,7 +205,7 @@ def _summary(view: View, positions: NDArray[np.int64]) -> str:
     if view.is_classifier:
         targets, sizes = np.unique(view.test.targets[positions], return_counts=True)
         most = np.argsort(-sizes, kind="stable")[:3]
-        classes = [f"{view.test.class_names[targets[i]]} ({count(int(sizes[i]))})" for i in most]
+        classes = [f"{literal(view.test.class_names[targets[i]])} ({count(int(sizes[i]))})" for i in most]
         parts.append(f"Their classes: {layout.names(classes)}{' and others' if len(sizes) > len(most) else ''}.")
     if view.correct is not None:
         parts.append(f"{count(int((~view.correct[positions]).sum()))} of them are misclassified.")

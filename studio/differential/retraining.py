@@ -38,7 +38,8 @@ def draw(view: View, result: SearchResult, settings: SearchSettings) -> None:
     if run.left:
         st.markdown(
             f"Train the network for {_EPOCHS} more epochs, {_SEEDS} times each with nothing added, random tests, FGSM "
-            "inputs and disagreements. This takes a minute on digits, much longer on MNIST. Finished networks are kept."
+            "inputs and disagreements. These are searched for anew from all tests, with the constraint and the steps "
+            "above and nothing else. This takes a minute on digits, much longer on MNIST. Finished networks are kept."
         )
     watch(run)
     if run.left:

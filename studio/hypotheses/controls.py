@@ -154,13 +154,22 @@ def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
     measure, layer = single[0], view.setup.layer if view.setup.layer in settings.layers else settings.layers[0]
     if len(single) > 1:
         labels = {name: PAIR_MEASURES[name].label for name in single}
-        measure = layout.one_of("Shown measure", labels, measure, "shown-measure", "The measure in all charts.")
+        measure = choose_one(
+            st.segmented_control,
+            "Shown measure",
+            labels,
+            measure,
+            "shown-measure",
+            required=True,
+            help=f"The measure in all charts. Default {labels[measure]}.",
+        )
     if len(settings.layers) > 1:
-        layer = st.selectbox(
+        layer = choose_one(
+            st.selectbox,
             "Shown layer",
-            list(settings.layers),
-            index=settings.layers.index(layer),
-            key="shown-layer",
+            {name: name for name in settings.layers},
+            layer,
+            "shown-layer",
             width=160,
             help=f"The layer in all charts. Default {layer}.",
         )

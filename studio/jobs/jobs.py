@@ -217,7 +217,9 @@ class Shelf:
             return None
         with self._lock:
             self._kinds[kind.name] = kind
-            job = self._jobs[kind.name].setdefault(key, Job(lambda report: self._reading.submit(lambda: kept)))
+            jobs = self._jobs[kind.name]
+            job = jobs.setdefault(key, Job(lambda report: self._reading.submit(lambda: kept)))
+            _forget_oldest(jobs, key, kind.kept)
         job.wait(SILENT_S)
         return job
 
@@ -238,9 +240,7 @@ class Shelf:
             jobs = self._jobs[kind.name]
             if key not in jobs or jobs[key].dead:
                 jobs[key] = self._begun(kind, Task(kind.name, key, work, kind.lives == "disk", settings, since))
-            jobs.move_to_end(key)
-            while len(jobs) > kind.kept:
-                jobs.popitem(last=False)
+            _forget_oldest(jobs, key, kind.kept)
             return jobs[key]
 
     def _begun(self, kind: JobKind, task: Task) -> Job[object]:
@@ -300,6 +300,13 @@ class Shelf:
                 for key, job in list(jobs.items()):
                     if job.abandon():
                         del jobs[key]
+
+
+def _forget_oldest(jobs: OrderedDict[Hashable, Job[Any]], key: Hashable, kept: int) -> None:
+    """Keep as many jobs of a kind, those asked for last; the one of this key was now."""
+    jobs.move_to_end(key)
+    while len(jobs) > kept:
+        jobs.popitem(last=False)
 
 
 @st.cache_resource(show_spinner=False)

@@ -10,7 +10,7 @@ import streamlit as st
 from idc_core.runs import find_runs, settings_of
 from studio.jobs.results import View
 from studio.state import visitor
-from studio.state.address import PASSING
+from studio.state.address import PASSING, joined
 from studio.state.selection import Selection
 from studio.state.setup import DEFAULT
 
@@ -36,7 +36,7 @@ def run_settings(view: View, **more: Any) -> dict[str, object]:
     unusual: dict[str, object] = {**setup.unusual, **({"classes": setup.classes} if setup.classes else {})}
     page = {name: ",".join(st.query_params.get_all(name)) for name in st.query_params if name not in _PASSING}
     whole = {"model": setup.model, "data": setup.data, "layer": setup.layer, "m": setup.m}
-    own = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
+    own = {name: joined(value) if isinstance(value, tuple) else value for name, value in unusual.items()}
     kept = {name: value for name, value in page.items() if name not in vars(DEFAULT)}
     texts = {**whole, **own, **dict(sorted(kept.items()))}
     address = urlencode({name: value for name, value in texts.items() if value != ""})

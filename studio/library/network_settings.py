@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from idc_core.errors import IdcError
-from idc_core.lrp.explained import EXPLAINED, LAYOUTS, said_of
+from idc_core.lrp.explained import EXPLAINED, LAYOUTS, checked, said_of
 from studio.jobs.jobs import JobKind, Waiting
 from studio.library.preparing import control_key
-from studio.library.work import Asked, ask
+from studio.library.work import Asked, ask, refuse
 from studio.state import visitor
 from studio.text import literal
 
@@ -248,6 +248,13 @@ def _take_explained(entry: Entry) -> None:
     axes = st.session_state[control_key(entry, "axes")].replace(" ", "")
     if axes and chosen in EXPLAINED and EXPLAINED[chosen].of != "tokens":
         explain = f"{chosen}:{axes}"
+    try:
+        if explain:
+            checked(explain)
+    except IdcError as error:
+        refuse(entry.id, str(error))
+        return
+    refuse(entry.id, "")
     output = st.session_state[control_key(entry, "output")].strip()
     names = st.session_state[control_key(entry, "output_names")].split(",")
     called = tuple(name.strip() for name in names if name.strip())

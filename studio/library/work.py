@@ -49,8 +49,8 @@ def ask(asked: Asked) -> None:
 def do_asked() -> None:
     """Do what was asked for, and show how far it is."""
     stopped = st.session_state.pop(jobs.STOPPED, False)
-    st.session_state[jobs.HALTED] = False
     asked: Asked | None = st.session_state.get(_ASKED)
+    st.session_state[jobs.HALTED] = stopped and asked is None  # what the details were doing was stopped then
     if asked is None:
         return
     if stopped:
@@ -66,6 +66,11 @@ def do_asked() -> None:
         st.session_state[_FAILED + asked.id] = literal(error)
     # A run that is interrupted does not come here: the next one goes on with the same job.
     del st.session_state[_ASKED]
+
+
+def refuse(id: str, why: str) -> None:
+    """Keep beside an entry why what was asked for is not done, nothing where it is; for callbacks."""
+    st.session_state[_FAILED + id] = literal(why)
 
 
 def failure(id: str) -> str:

@@ -6,7 +6,8 @@ all pages is therefore read from here and written back at every run, so that a c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -32,10 +33,12 @@ _POSITION = Parameter("number", "Number", "Of a test, neuron, class or input.", 
 def read(name: str) -> str:
     """Return what the address says under a name, else what the session kept; empty where neither says anything.
 
-    Of an address that the reader went back to, nothing else counts: what it does not say was not chosen then.
+    Of an address that the reader went back to, nothing else counts: what it does not say was not chosen then. Neither
+    does anything else of a control of this page that Streamlit binds to the address, which holds no defaults.
     """
     values = st.query_params.get_all(name)
-    value = clean(",".join(values)) if values or went_back() else str(st.session_state.get(KEPT + name, ""))
+    says_all = bool(values) or went_back() or _is_bound(name)
+    value = clean(",".join(values)) if says_all else str(st.session_state.get(KEPT + name, ""))
     _keep(name, value, values)
     return value
 
@@ -44,6 +47,22 @@ def went_back() -> bool:
     """Whether the page is run because the reader went back or forth in the browser's history."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
+
+
+def _is_bound(name: str) -> bool:
+    """Whether a control that this page drew in its last run holds what the address says under a name."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return False
+    with context.session_state.query_params() as parameters:
+        return parameters.is_bound(name)
+
+
+def keep_drawn() -> None:
+    """Keep what the controls that Streamlit binds to the address hold, once a page has drawn them."""
+    for name in [str(key).removeprefix(KEPT) for key in st.session_state if str(key).startswith(KEPT)]:
+        if _is_bound(name):
+            st.session_state[KEPT + name] = clean(",".join(st.query_params.get_all(name)))
 
 
 def is_new(name: str) -> bool:
@@ -79,6 +98,16 @@ def replace(values: Mapping[str, str]) -> None:
 def clean(text: str) -> str:
     """Return a value that came with an address; empty where it is too long, or holds what no address of ours does."""
     return "" if len(text) > _LONGEST or "\0" in text else text.encode(errors="replace").decode()
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names as one value of an address: with commas between them, those within a name behind a backslash."""
+    return ",".join(name.replace(",", "\\,") for name in names)
+
+
+def parted(text: str) -> list[str]:
+    """Return the names that a value of an address holds."""
+    return [name.replace("\\,", ",") for name in re.split(r"(?<!\\),", text)]
 
 
 def position(text: str) -> int | None:

@@ -101,8 +101,8 @@ def select(**changes: int | str | Sequence[str] | None) -> None:
         if changes.get(name) not in (None, ""):
             st.session_state[_LAST] = name
     for name, value in (cleared | changes).items():
-        parts = [""] if value is None else [str(value)] if isinstance(value, int | str) else value
-        address.keep(name, ",".join(parts))
+        text = "" if value is None else str(value) if isinstance(value, int | str) else address.joined(value)
+        address.keep(name, text)
 
 
 def change_setup(**changes: int | str | Sequence[str]) -> None:

@@ -97,7 +97,9 @@ class Setup:
         entry = MODELS[self.model]
         usual = {**vars(DEFAULT), "data": entry.dataset, "layer": entry.default_layer}
         texts = {name: value if isinstance(value, tuple) else (str(value),) for name, value in vars(self).items()}
-        return {name: "" if getattr(self, name) == usual[name] else ",".join(text) for name, text in texts.items()}
+        return {
+            name: "" if getattr(self, name) == usual[name] else address.joined(text) for name, text in texts.items()
+        }
 
     @property
     def line(self) -> str:
@@ -200,7 +202,7 @@ def parse(texts: Mapping[str, str]) -> Setup:
 
 def _named(texts: Mapping[str, str], part: str, known: Sequence[str]) -> tuple[str, ...]:
     """Return the classes that a part of an address names, in the order in which they are known."""
-    names = texts.get(part, "").split(",")
+    names = address.parted(texts.get(part, ""))
     return tuple(name for name in known if name in names)
 
 
@@ -230,7 +232,7 @@ def unknown(texts: Mapping[str, str]) -> dict[str, str]:
     setup, seen = parse(texts), visitor.models()
     entry, tests = seen[setup.model], DATASETS[setup.data]
     missed = {
-        part: [name for name in texts.get(part, "").split(",") if name and name not in getattr(setup, part)]
+        part: [name for name in address.parted(texts.get(part, "")) if name and name not in getattr(setup, part)]
         for part in ("classes", "predicted", "without")
     }
     lists = {
@@ -306,7 +308,13 @@ def neurons_allowed() -> str:
 def take(name: str) -> None:
     """Keep what was chosen in the sidebar; for callbacks."""
     st.session_state.pop(_NOT_FOUND, None)
-    change_setup(**{name: st.session_state[name]})
+    changes = {name: st.session_state[name]}
+    if name == "model":
+        texts = {part: address.read(part) for part in vars(DEFAULT)}
+        data = parse(texts | changes).data
+        if data != parse(texts).data:
+            changes["data"] = data  # a network of other tests brings these along
+    change_setup(**changes)
 
 
 def fitting_data(model: ModelEntry) -> list[str]:

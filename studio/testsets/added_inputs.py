@@ -115,12 +115,11 @@ def _draw_added(found: ComparedSuites, number: int, m: int) -> None:
         tiles,
         inputs,
         int(positions[place]),
-        lambda position: _choose(suite, position),
+        lambda position: _choose(view, suite, position),
     )
-    st.caption(
-        f"The first input of each cell{some}. {_legend(found, number)}. Click one to see what changed and to select "
-        "its source."
-    )
+    made_of_these = (_source_places(view, suite, positions) >= 0).any()
+    then = "see what changed and to select its source" if made_of_these else "look at it"
+    st.caption(f"The first input of each cell{some}. {_legend(found, number)}. Click one to {then}.")
     _draw_change(found, number, m, int(positions[place]), inputs[place : place + 1])
 
 
@@ -129,15 +128,17 @@ def _picked(view: View, suite: Suite, positions: NDArray[np.int64]) -> int:
     position = address.position(address.read(_PICK))
     if position is not None and (places := np.flatnonzero(positions == position)).size:
         return int(places[0])
-    here = np.flatnonzero(suite.origin[positions] == (-1 if selected().input is None else selected().input))
-    return int(here[0]) if len(here) and selected().input is not None else 0
+    sources = _source_places(view, suite, positions)
+    here = np.flatnonzero((sources >= 0) & (view.test.ids[sources] == selected().input))
+    return int(here[0]) if len(here) else 0
 
 
-def _choose(suite: Suite, position: int) -> None:
-    """Look at an input, and select the test that it was made of."""
+def _choose(view: View, suite: Suite, position: int) -> None:
+    """Look at an input, and select the test that it was made of, where it is one of these."""
     address.keep(_PICK, str(position))
-    if suite.origin[position] >= 0:
-        select(input=int(suite.origin[position]))
+    source = int(_source_places(view, suite, np.array([position]))[0])
+    if source >= 0:
+        select(input=int(view.test.ids[source]))
 
 
 def _caption(found: ComparedSuites, number: int, position: int) -> str:

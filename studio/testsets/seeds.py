@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,9 @@ _KIND = JobKind("seed-gains", kept=48)
 _QUICK = 30_000_000
 """Values of all inputs of the further seeds up to which they are made without a click: seconds on small networks."""
 
+_ASKED = "ten-seeds-asked"
+"""In the session: the suites that were asked for with further seeds."""
+
 Gains = Mapping[int, "SeedGains"]
 """What the suites add with further seeds, by their place."""
 
@@ -47,7 +50,10 @@ def begin(found: ComparedSuites) -> Callable[[], Gains]:
             jobs[place] = _job(found, place, names)
     values = sum(found.results[place].extra for place in jobs) * (SEEDS - 1) * int(found.view.test.inputs[0].size)
     ready = all(shelf().finished(_KIND, key) for key, _ in jobs.values())
-    if not ready and (st.session_state.get(HALTED) or not (values <= _QUICK or _asked())):
+    wanted = tuple(key for key, _ in jobs.values())
+    if st.session_state.get(HALTED):
+        st.session_state.pop(_ASKED, None)
+    if not ready and (st.session_state.get(HALTED) or not (values <= _QUICK or _asked(wanted))):
         return dict
     waiting = Waiting(len(jobs))
     for key, work in jobs.values():
@@ -66,8 +72,10 @@ def begin(found: ComparedSuites) -> Callable[[], Gains]:
     return wait
 
 
-def _asked() -> bool:
-    """Offer to make suites with other seeds; return whether that was just asked for."""
+def _asked(wanted: tuple[Hashable, ...]) -> bool:
+    """Offer to make these suites with other seeds; return whether that was asked for, now or before."""
+    if st.session_state.get(_ASKED) == wanted:
+        return True
     place = st.empty()
     asked = place.button(
         f"Measure {SEEDS} seeds",
@@ -75,6 +83,7 @@ def _asked() -> bool:
         help=f"Makes every suite that depends on a seed {SEEDS - 1} times more, with other seeds. Can be stopped.",
     )
     if asked:
+        st.session_state[_ASKED] = wanted
         place.empty()
     return asked
 

@@ -89,9 +89,10 @@ def chart(
     whether it is logarithmic.
     """
     clickable, file = clicked is not None, exports.stem(key, view.setup)
-    names = tuple(view.names.items())
+    # A network or data entered again under the same name are others, while the setup is the same.
+    on = (view.key, tuple(view.names.items()), depends)
     if not scale:
-        figure, drawn = _figure(key, view.setup, (depends, names), is_dark(), clickable, build)
+        figure, drawn = _figure(key, view.setup, on, is_dark(), clickable, build)
         _draw(key, drawn, alt, clicked, modes, more)
         _save_row(key, file, alt, read, _in_either(figure, build), (view.line,), table)
         return
@@ -99,7 +100,7 @@ def chart(
     place = st.container()
     built: list[_Themed] = []
     log = _save_row(key, file, alt, read, lambda dark: built[0](dark), (view.line,), table, scale) == "log"
-    figure, drawn = _figure(key, view.setup, (depends, names, log), is_dark(), clickable, lambda dark: build(dark, log))
+    figure, drawn = _figure(key, view.setup, (*on, log), is_dark(), clickable, lambda dark: build(dark, log))
     built.append(_in_either(figure, lambda dark: build(dark, log)))
     with place:
         _draw(key, drawn, alt, clicked, modes, more)

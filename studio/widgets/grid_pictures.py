@@ -155,14 +155,16 @@ def _content(view: View, positions: NDArray[np.int64], *, dark: bool) -> _Conten
     """Return what tests are shown by: pictures, lines of time series, bars of features, or their strongest words."""
     test = view.test
     if test.inputs.dtype.kind == "f":
-        return _Content(_sheet((test.fingerprint, positions.tobytes()), dark, view, positions), [])
+        return _Content(
+            _sheet((view.train.fingerprint, test.fingerprint, positions.tobytes()), dark, view, positions), []
+        )
     # Of texts by characters the first words.
     maps = None if test.is_spelt else heatmaps(view, positions, None)
     return _Content(b"", strongest_words(test, positions, maps))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _sheet(key: tuple[str, bytes], dark: bool, _view: View, _positions: NDArray[np.int64]) -> bytes:
+def _sheet(key: tuple[str, str, bytes], dark: bool, _view: View, _positions: NDArray[np.int64]) -> bytes:
     """Put the pictures of some tests on one sheet."""
     small = small_pictures(_view.test, _view.train, _positions, dark=dark)
     return input_images.webp(input_images.side_by_side(small, _COLUMNS), _MOST_BYTES)

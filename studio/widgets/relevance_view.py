@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +117,8 @@ class Display:
         arrays: dict[str, Any] = {}
         for prefix, explanation in zip(("first", "second"), self.explanations, strict=False):
             arrays |= {f"{prefix}_{layer}": values for layer, values in explanation.layers.items()}
+            made = {"explanation": explanation.label, "method": explanation.method.label, **explanation.settings}
+            arrays[f"{prefix}_settings"] = np.array(json.dumps(made, default=str))
         if self.difference is not None:
             arrays["difference_input"] = self.difference[1]
         file = io.BytesIO()

@@ -36,6 +36,24 @@ def test_a_link_copied_after_choosing_opens_the_same_view(visitor, stranger):
     assert stranger.page.get_by_test_id("stImageCaption").all_inner_texts() == shown
 
 
+def test_a_setting_that_is_put_back_is_no_longer_kept(visitor):
+    visitor.open("relevance")
+    page = visitor.page
+    page.get_by_role("button", name="Settings").click()
+    overlay = page.get_by_role("slider", name="Overlay (%)")
+    for key, says in (("ArrowRight", "overlay=65"), ("ArrowLeft", "")):
+        overlay.focus()
+        page.keyboard.press(key)
+        expect(page).to_have_url(f"{visitor.address}/relevance{'?' * bool(says)}{says}")
+        visitor.settle()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Next").click()
+    visitor.settle()
+    assert not page.get_by_test_id("stException").count()
+    assert "overlay" not in page.url
+    expect(page.get_by_role("button", name="Settings").first).not_to_contain_text("1")
+
+
 def test_a_test_is_opened_by_keyboard(visitor):
     visitor.open("relevance")
     before = finding(visitor)

@@ -1,15 +1,18 @@
 """Names of classes from outside are shown as they are on every page: no picture, link, colour or formula of theirs."""
 
+from dataclasses import replace
+
 import pytest
 
 import idc_core as idc
 from idc_core.datasets import DATASETS
 from idc_core.models import MODELS
 from studio.shell.pages import PAGES
+from studio.state.setup import parse
 from tests.pages.reading import open_page
 
 PICTURE = "![x](http://a.b/c.png)"
-NAMES = (PICTURE, "<b>1</b>", ":red[2]", "$3$", "**4**", "[5](http://a.b)", "6\n# six", "\u202e7", "`8`", "a|b~~c~~")
+NAMES = (PICTURE, "<b>1</b>", ":red[2]", "$3$", "**4**", "[5](http://a.b)", "6\n# six", "\u202e7", "`8`", "a|b~~c~~, d")
 MARKED = ("![x](", ":red[2]", "**4**", "[5](", "\n# six", "\u202e", "`8`", "$3$", "~~c~~")
 TEXTS = ("markdown", "caption", "error", "warning", "info", "success", "title", "header", "subheader", "metric")
 
@@ -57,3 +60,21 @@ def test_names_are_no_markup(page):
     assert not app.exception
     found = [(mark, text) for text in said(app) for mark in MARKED if mark in text.replace("\\" + mark, "")]
     assert not found
+
+
+def test_a_class_with_a_comma_in_its_name_can_be_chosen():
+    setup = replace(parse({"model": "lenet-named"}), classes=(NAMES[0], NAMES[-1]))
+    assert parse(setup.texts) == setup
+    app = open_page("coverage", **{name: text for name, text in setup.texts.items() if text})
+    assert not app.exception
+    assert not app.warning
+    assert "a|b" in app.main.caption[0].value
+
+
+def test_a_network_of_other_tests_leaves_the_selected_test_behind():
+    app = open_page("coverage", input="5")
+    app.selectbox(key="model").select("lenet-named").run()
+    assert "input" not in app.query_params
+    assert any("test 5" in one.value for one in app.toast)
+    app.selectbox(key="model").select("lenet5-digits").run()
+    assert "data" not in app.query_params

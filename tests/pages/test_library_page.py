@@ -85,9 +85,12 @@ def test_a_network_with_scores_per_pixel_is_opened_once_it_is_said_what_is_expla
     app = open_page("library", entry=entry.id)
     assert "say which are explained" in text(app)
     app.selectbox(key=f"library-explained-{entry.id}").select("mean-pixels")
+    app.text_input(key=f"library-axes-{entry.id}").input("classes, pixel")
+    next(one for one in app.button if one.label == "Explain these scores").click().run()
+    assert "classes,pixel'" in app.error[0].value
+    app.selectbox(key=f"library-explained-{entry.id}").select("mean-pixels")
     app.text_input(key=f"library-axes-{entry.id}").input("classes, pixels")
-    explain = next(one for one in app.button if one.label == "Explain these scores")
-    explain.click().run()
+    next(one for one in app.button if one.label == "Explain these scores").click().run()
     assert not app.error
     app.selectbox(key=f"library-data-{entry.id}").select("digits").run()
     app.button(key=f"library-connect-{entry.id}").click().run()
