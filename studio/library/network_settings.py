@@ -252,7 +252,7 @@ def _take_explained(entry: Entry) -> None:
         if explain:
             checked(explain)
     except IdcError as error:
-        refuse(entry.id, str(error))
+        refuse(entry.id, literal(error))
         return
     refuse(entry.id, "")
     output = st.session_state[control_key(entry, "output")].strip()

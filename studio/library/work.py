@@ -69,8 +69,8 @@ def do_asked() -> None:
 
 
 def refuse(id: str, why: str) -> None:
-    """Keep beside an entry why what was asked for is not done, nothing where it is; for callbacks."""
-    st.session_state[_FAILED + id] = literal(why)
+    """Keep beside an entry why, as Markdown, what was asked for is not done; nothing where it is. For callbacks."""
+    st.session_state[_FAILED + id] = why
 
 
 def failure(id: str) -> str:

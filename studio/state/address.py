@@ -49,19 +49,20 @@ def went_back() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def _is_bound(name: str) -> bool:
-    """Whether a control that this page drew in its last run holds what the address says under a name."""
+def _is_bound(name: str, now: bool = False) -> bool:
+    """Whether a control that this page drew in its last run, or `now`, holds what the address says under a name."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
         return False
     with context.session_state.query_params() as parameters:
-        return parameters.is_bound(name)
+        control = parameters.get_binding_for_param(name)
+    return control is not None and (not now or control.widget_id in context.shared.widget_ids_this_run)
 
 
 def keep_drawn() -> None:
     """Keep what the controls that Streamlit binds to the address hold, once a page has drawn them."""
     for name in [str(key).removeprefix(KEPT) for key in st.session_state if str(key).startswith(KEPT)]:
-        if _is_bound(name):
+        if _is_bound(name, now=True):
             st.session_state[KEPT + name] = clean(",".join(st.query_params.get_all(name)))
 
 

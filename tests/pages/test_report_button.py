@@ -94,6 +94,16 @@ def test_stop_takes_the_wish_back(open_page, monkeypatch):
     assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
 
 
+def test_stop_is_heard_on_the_overview_that_opens_at_once(open_page, monkeypatch):
+    app = open_page("overview")
+    monkeypatch.setattr(report, "_command_line", lambda view: "not made yet either")
+    app.session_state[jobs.STOPPED] = True
+    press(app)
+    assert not app.exception
+    assert not [one for one in app.get("download_button") if one.proto.label == "Report (HTML)"]
+    assert jobs.STOPPED not in app.session_state
+
+
 def test_a_running_programs_network_has_no_command():
     before = [dict(registry) for registry in (MODELS, DATASETS)]
     arrays = torch.rand(20, 4), torch.arange(20) % 2

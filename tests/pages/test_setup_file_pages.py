@@ -142,6 +142,21 @@ def test_a_mistake_is_shown_with_its_line_and_the_last_good_result_stays(setup):
     assert "page-mlp · page-wine · layer 0 · m = 5" in text(app)
 
 
+def test_charts_follow_weights_that_are_entered_again(setup):
+    def drawn(seed, stamp):
+        setup.write_text(SETUP.replace("manual_seed(0)", f"manual_seed({seed})"))
+        os.utime(setup, (stamp, stamp))
+        app = open_page("coverage", model="page-mlp", tab="growth")
+        assert not app.exception
+        assert not app.error
+        return [one.proto.spec for one in app.get("plotly_chart")]
+
+    one, other, again = drawn(0, 3), drawn(1, 4), drawn(0, 5)
+    assert one
+    assert one == again
+    assert one != other
+
+
 @pytest.fixture
 def small_layers():
     setup_files.open_setup(Path(__file__).parents[1] / "analysis" / "small_layers.py")

@@ -1,6 +1,7 @@
 """Reports of every kind of network and data, with names that mean harm: escaped, bounded, and all there."""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 import idc_core as idc
+from idc_core.analysis.filtering import Conditions
 from idc_core.datasets import DATASETS, Items
 from idc_core.models import MODELS
 from idc_core.opening.live import enter_live
@@ -107,6 +109,17 @@ def test_nothing_of_it_is_markup_and_all_of_it_is_bounded(material):
     shown = [one for cell in document["uncovered"]["listed"] for one in cell["closest"]]
     assert all(bool(one["picture"]) != bool(one["text"]) for one in shown)
     assert all(len(one["picture"]) < 60_000 and len(one["true"]) <= 40 for one in shown)
+
+
+@pytest.mark.parametrize("material", ["regression"], indirect=True)
+def test_the_error_of_a_regression_is_that_of_the_tests_looked_at(material):
+    cell = tuple(material.analysis.assignments[0].tolist())
+    some = replace(material, conditions=Conditions(cell=cell))
+    rows = (material.analysis.assignments == cell).all(1)
+    away = material.analysis.confidence.astype(np.float64)[rows] - material.test.targets[rows]
+    assert 0 < rows.sum() < len(rows)
+    assert some.overview.rmse == pytest.approx(np.sqrt((away**2).mean()))
+    assert material.overview.rmse == material.analysis.rmse != some.overview.rmse
 
 
 @pytest.mark.sampled(3)
