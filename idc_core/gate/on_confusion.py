@@ -28,8 +28,8 @@ def _by_labels(found: ClassErrors) -> _Ints:
     certain = found.certainly_confused(pairs)
     if certain is None:
         raise DataError(
-            "No pair of classes can be compared by labels: the tests have other classes than the network, or two "
-            'classes of which none was confused with a known distance. by = "activations" needs no labels.'
+            "No pair of classes can be compared by labels: the tests have other classes than the network, or tests of "
+            'too few of them. by = "activations" needs no labels.'
         )
     confused: _Ints = pairs[certain]
     return confused

@@ -99,7 +99,7 @@ class Watch(TorchFunctionMode):
         self._randomness = Randomness()
         self._unused = self._randomness.unused
         self.detached: list[str] = []  # where values that relevance comes back through were cut off
-        self._cut: set[int | None] = set()  # the memory of these
+        self._cut: dict[int | None, Tensor] = {}  # these by their memory, which nothing else takes while they are held
         self._asks_where = self.settings is not None and self.settings.asks_where
         self.notes.maps = self.traits is None or self.traits.maps
 
@@ -108,7 +108,7 @@ class Watch(TorchFunctionMode):
         """Whether relevance was carried as a gradient where values and relevance cannot be told from each other."""
         if self.settings is None or not self.settings.as_gradient:
             return False
-        return self.notes.shifts or bool(self.settings.lost and torch.stack(self.settings.lost).any())
+        return self.notes.shifts or any(map(bool, self.settings.lost))
 
     @property
     def overwritten(self) -> list[str]:
@@ -414,7 +414,7 @@ class Watch(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name in ("detach", ".data"):
             self.detached.append(in_module(self._place))
-            self._cut |= {place_of(part) for part in tensors_of((result,), {})}
+            self._cut |= {place_of(part): part for part in tensors_of((result,), {})}
         if name not in STRUCTURAL and any(depends(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)
