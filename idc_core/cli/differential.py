@@ -130,10 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
         given = {name: getattr(arguments, name) for name in _TOLD if getattr(arguments, name) is not None}
         given |= {option.flag.removeprefix("--"): getattr(arguments, option.name) for option in SEARCH}
         prints = tuple(model.card.fingerprint for model in models)
-        key: tuple[object, ...] = ("command", prints, test.fingerprint, positions.tolist(), arguments.m)
-        if (train := _learnt_from(arguments, models, progress)) is not None:
-            key = (*key, train.fingerprint)
-        key = (*key, *sorted(given.items()))
+        train = _learnt_from(arguments, models, progress)
+        learnt = () if train is None else (train.fingerprint,)
+        key = ("command", prints, test.fingerprint, positions.tolist(), arguments.m, *learnt, *sorted(given.items()))
         _run = settings_of(models[0].card, None, test, models[0].card.default_layer, arguments.m, **given)
         disagreements = Planned("searches", key, search, _run).kept(progress)
     seeds = as_seeds(test.inputs[positions]).numpy()[disagreements.seed_index]

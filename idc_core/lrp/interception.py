@@ -325,18 +325,21 @@ class Watch(TorchFunctionMode):
         x = args[0] if args else kwargs.get("input")
         touched = [c for c in self._pending if any(c.value is tensor for tensor in given)]
         self._pending = [c for c in self._pending if c not in touched]
-        forks = self.traits.forks if self.traits else frozenset()
-        if plain_name(name, kwargs)[0] in ACTIVATIONS and any(c.value is x and c.layer not in forks for c in touched):
+        if plain_name(name, kwargs)[0] in ACTIVATIONS and self._own(touched, x):
             return touched
         for capture in touched:
             self._settle(capture)
         return []
 
+    def _own(self, captures: list[Capture], x: object) -> list[Capture]:
+        """Return which captured layers gave this value, and take its activation function along."""
+        forks = self.traits.forks if self.traits else frozenset()
+        return [c for c in captures if c.value is x and c.layer not in forks]
+
     def _activated(self, waiting: list[Capture], name: str, args: Args, kwargs: Kwargs, result: Any) -> Tensor:
         """Let captured layers take their activation function along; return what the network goes on with."""
         x, in_place = args[0] if args else kwargs["input"], plain_name(name, kwargs)[1]
-        forks = self.traits.forks if self.traits else frozenset()
-        own = [c for c in waiting if c.value is x and c.layer not in forks]
+        own = self._own(waiting, x)
         if self.traits is None and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
         going_on: Tensor = result

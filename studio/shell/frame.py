@@ -99,9 +99,9 @@ def run() -> None:
     elif entry.setup == "snapshot" and (kept := _instant(_registered())) is not None:  # with the setup file's networks
         _hide_former(former, kept.setup)
         line.caption(kept.line)
-        # Behind the page the shipped setup is opened quietly, any other by `_open`, which takes a stop up itself.
-        take_up = st.session_state.pop if kept.setup == DEFAULT else st.session_state.get
-        st.session_state[jobs.HALTED] = take_up(jobs.STOPPED, False)
+        st.session_state[jobs.HALTED] = st.session_state.get(jobs.STOPPED, False)
+        if kept.setup == DEFAULT:  # of any other `_open`, behind the page, takes the stop up
+            st.session_state.pop(jobs.STOPPED, None)
         tour.guide(guide, entry.name, kept.result)
         _run(script, kept)
         # What the sidebar lists takes a second to load; the page has not waited for it.
