@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.base.arrays import Arrays, Floats, Ints
+from idc_core.coverage.activations import rounding
 from idc_core.coverage.moments import Moments
 from idc_core.errors import DataError, SettingError
 
@@ -161,9 +162,10 @@ class LikelihoodAdequacy:
     `variance` within any class are left out everywhere (`drop` "any class", the original program), or in that class
     alone ("own class", dnn-tip, which by default also keeps the 300 neurons with the largest variance, `most`).
     NeuraL-Coverage uses a bandwidth of 0.2 in all directions. Departures: where the covariance is singular, and those
-    programs stop, the density is taken in the directions in which the traces vary; where the density underflows to 0,
-    and they give infinity, the logarithm is still exact. A trace whose class has fewer than two training traces has
-    infinite surprise. All traces are kept without the neurons left out, at most 8 n d bytes.
+    programs stop, the density is taken in the directions in which the traces vary by more than the rounding of their
+    type; where the density underflows to 0, and they give infinity, the logarithm is still exact. A trace whose class
+    has fewer than two different training traces has infinite surprise. All traces are kept without the neurons left
+    out, at most 8 n d bytes.
     """
 
     def __init__(
@@ -187,8 +189,9 @@ class LikelihoodAdequacy:
             kept = np.flatnonzero(enough)
             if most is not None and most < len(kept):
                 kept = np.sort(kept[np.argsort(-varies[label][kept], kind="stable")[:most]])
-            if len(kept):
-                self._densities[label] = _Density.of(rows, kept)
+            density = _Density.of(rows, kept, float(np.finfo(traces.dtype).eps))
+            if density.points.shape[1]:
+                self._densities[label] = density
         if not self._densities:
             raise DataError(f"No neuron's activations vary by {variance:g} within a class: choose a lower variance.")
 
@@ -249,11 +252,11 @@ class _Density:
         self._halves = 0.5 * np.einsum("ij,ij->i", self.points, self.points)
 
     @classmethod
-    def of(cls, rows: Floats, kept: Ints) -> _Density:
-        """Return the density of traces (n, d) in some of their neurons."""
+    def of(cls, rows: Floats, kept: Ints, precision: float) -> _Density:
+        """Return the density of traces (n, d), known to a precision, in some of their neurons."""
         rows = rows[:, kept]
         moments = Moments().add(rows)
-        matrix, volume = _whitening(moments.covariance(1))
+        matrix, volume = _whitening(moments, 1, precision)
         count, rank = len(rows), matrix.shape[1]
         bandwidth = count ** (-1.0 / (rank + 4))
         constant = math.log(count) + 0.5 * volume + rank * math.log(bandwidth) + 0.5 * rank * math.log(2 * math.pi)
@@ -280,16 +283,19 @@ class MahalanobisAdequacy:
 
     `moments` are those of the training traces of each predicted class, or of all under one number; S divides by the
     number of traces less `missing`. Where the covariance is singular the distance is taken in the directions in which
-    the traces vary.
+    the traces vary by more than the rounding of their type, whose `precision` is that of float64 unless given: 0 where
+    all traces of the class are equal.
 
     J. Kim, J. Ju, R. Feldt, S. Yoo, "Reducing DNN Labelling Cost using Surprise Adequacy", ESEC/FSE 2020. Kept are
     mean and covariance of each class, 8 d (d + 1) bytes per class, and no traces. Their program divides by n - 1;
     dnn-tip takes all classes together, divides by n and returns the square; NeuraL-Coverage divides by n.
     """
 
-    def __init__(self, moments: dict[int, Moments], missing: int = 1) -> None:
+    def __init__(
+        self, moments: dict[int, Moments], missing: int = 1, precision: float = float(np.finfo(np.float64).eps)
+    ) -> None:
         self._classes = {
-            label: (of_class.mean, _whitening(of_class.covariance(missing))[0])
+            label: (of_class.mean, _whitening(of_class, missing, precision)[0])
             for label, of_class in moments.items()
             if of_class.count > missing
         }
@@ -326,12 +332,18 @@ class MahalanobisAdequacy:
         return surprise
 
 
-def _whitening(covariance: Floats) -> tuple[Floats, float]:
-    """Return the matrix (d, r) that turns rows of this covariance, of rank r, into uncorrelated ones of variance one.
+def _whitening(moments: Moments, missing: int, precision: float) -> tuple[Floats, float]:
+    """Return the matrix (d, r) that turns rows of these moments into uncorrelated ones of variance one.
 
-    Directions in which nothing varies but by rounding, below d times the precision of the largest variance, are left
-    out, as a pseudo-inverse does. Also returns the logarithm of the product of the r variances.
+    Left out are directions in which nothing varies but by rounding: that of this calculation, below d times the
+    precision of the largest variance, and that of the rows themselves, whose type has the given precision. Of n rows,
+    noise varies by up to 1 + sqrt(d / n) times as much in some direction. Also returns the logarithm of the product of
+    the r variances.
     """
+    covariance = moments.covariance(missing)
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > values.max(initial=0.0) * len(values) * np.finfo(np.float64).eps
+    size = len(values)
+    scales = np.sqrt(moments.mean**2 + np.diagonal(covariance))
+    noise = np.square(rounding(scales, precision) * (1 + math.sqrt(size / moments.count))) @ np.square(vectors)
+    kept = values > np.maximum(values.max(initial=0.0) * size * np.finfo(np.float64).eps, noise)
     return vectors[:, kept] / np.sqrt(values[kept]), math.fsum(np.log(values[kept]))

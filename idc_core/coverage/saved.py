@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from idc_core.coverage.registry import Criterion
 
 
-_FORMAT = 1
+_FORMAT = 2
 """Raised whenever a file of before can no longer be read."""
 
 _ABOUT = "criterion.json"

@@ -71,15 +71,18 @@ class _ClassMoments:
     def __init__(self, per_class: bool) -> None:
         self.per_class = per_class
         self.classes: dict[int, Moments] = {}
+        self.precision = 0.0
 
     def add(self, batch: ActivationBatch) -> None:
         """Take in a batch of training inputs."""
+        self.precision = max(self.precision, batch.precision)
         classes = _classes(batch, self.per_class)
         for label in np.unique(classes).tolist():
             self.classes.setdefault(label, Moments()).add(batch.values[classes == label])
 
     def merge(self, other: _ClassMoments) -> None:
         """Take in the moments of other inputs."""
+        self.precision = max(self.precision, other.precision)
         for label, moments in other.classes.items():
             self.classes.setdefault(label, Moments()).merge(moments)
 
@@ -321,7 +324,7 @@ class MDSC(_SurpriseCriterion):
         return _ClassMoments(self.per_class)
 
     def _adopt(self, learner: _ClassMoments) -> None:
-        self._adequacy = MahalanobisAdequacy(learner.classes)
+        self._adequacy = MahalanobisAdequacy(learner.classes, precision=learner.precision)
         learned = sorted(learner.classes.items())
         self._fingerprint = _fingerprint(
             *(array for _, moments in learned for array in (moments.mean, moments.scatter))

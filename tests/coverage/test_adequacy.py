@@ -140,9 +140,26 @@ class TestMoments:
         np.testing.assert_allclose(other.covariance(), np.cov(TRACES.T, bias=True), rtol=1e-12)
 
     def test_whitening(self):
-        matrix, volume = _whitening(np.cov(TRACES.T))
+        matrix, volume = _whitening(Moments().add(TRACES), 1, 2.2e-16)
         np.testing.assert_allclose(np.cov((TRACES @ matrix).T), np.eye(4), atol=1e-12)
         assert volume == pytest.approx(np.linalg.slogdet(np.cov(TRACES.T))[1])
+
+    @pytest.mark.parametrize("count", [2, 3, 5, 7])
+    def test_a_class_of_equal_traces(self, count):
+        one = RANDOM.normal(size=(1, 5))
+        measure = MahalanobisAdequacy({0: Moments().add(np.repeat(one, count, 0))})
+        assert measure(one, np.zeros(1, int)).tolist() == [0.0]
+
+    @pytest.mark.parametrize("shift", [0, 100])
+    def test_directions_of_rounding_in_single_precision(self, shift):
+        spread = RANDOM.normal(size=(2, 90, 3)) @ RANDOM.normal(size=(3, 12))  # of twelve directions three
+        traces, others = spread + shift * RANDOM.normal(size=12)
+        zeros = np.zeros(90, int)
+        likely, far = LikelihoodAdequacy(traces)(others), MahalanobisAdequacy({0: Moments().add(traces)})(others, zeros)
+        short = traces.astype(np.float32)
+        found = MahalanobisAdequacy({0: Moments().add(short)}, precision=1.2e-7)(others.astype(np.float32), zeros)
+        np.testing.assert_allclose(LikelihoodAdequacy(short)(others.astype(np.float32)), likely, rtol=1e-3)
+        np.testing.assert_allclose(found, far, rtol=1e-3)
 
     def test_mahalanobis_in_the_directions_that_vary(self):
         flat = np.hstack([TRACES, TRACES[:, :2] @ [[1.0], [2.0]]])

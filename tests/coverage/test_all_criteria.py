@@ -78,6 +78,22 @@ class TestEachEqualsItsPaper:
         assert criterion.score == pytest.approx(slow.kmnc(TRAINED, TRAINED, 30))
         assert criterion.reached.reshape(-1, 30)[:, [0, -1]].all()
 
+    @pytest.mark.parametrize("name", ["nbc", "snac", "kmnc"])
+    @pytest.mark.parametrize("lowered", [0.0, 1.0])
+    def test_training_inputs_of_another_batch_size(self, name, lowered):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+        inputs = torch.randn(200, 64) - lowered
+        criterion = CRITERIA[name](network.eval(), ["0", "2", "4"], batch_size=200).fit(inputs)
+        again = [criterion.profile(part) for part in ([inputs[i : i + 1] for i in range(200)], inputs.split(7))]
+        for profiles in again:
+            # None is beyond a range, and each is in one of the sections.
+            expected = np.count_nonzero(criterion.high > criterion.low) if name == "kmnc" else 0
+            assert set(profiles.counts) == {expected}
+        barely, clearly = criterion.high + 0.5 * criterion.rounding, criterion.high * (1 + 1e-3)
+        assert not criterion._above(barely).any()
+        assert criterion._above(clearly)[criterion.high > 0.5].all()
+
     @pytest.mark.parametrize("margin", [0.0, 0.1, 0.5])
     def test_nbc_and_snac(self, margin):
         nbc, snac = (kind(NETWORK, LAYERS, margin).fit(TRAIN).update(TESTS).score for kind in (NBC, SNAC))
