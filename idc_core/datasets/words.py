@@ -81,6 +81,6 @@ def as_tokens(training: Sequence[str], wanted: Sequence[str], preparation: Prepa
 def _by_tokenizer(texts: Sequence[str], folder: Path, length: int) -> Items:
     from idc_core.datasets.tokenizing import tokenize  # takes a moment
 
-    ids, vocabulary, *_ = tokenize(texts, folder, length)
+    ids, vocabulary, special = tokenize(texts, folder, length)
     note = f"token ids by the tokenizer {folder.name}, {length:,} per text"
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(note,))
+    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(note,), special=special)

@@ -6,8 +6,11 @@ import os
 import numpy as np
 import pytest
 import transformers
+from tokenizers import pre_tokenizers
 
-from idc_core.datasets import tokenizing
+from idc_core.datasets import pretrained
+from idc_core.datasets.own import DataFile
+from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.tokenizing import padding_of, tokenize
 from idc_core.errors import DataError
 from tests.models.huggingface.folders import TEXTS, TOKENIZERS
@@ -54,20 +57,157 @@ def test_words_are_readable(tmp_path):
         assert not [word for word in vocabulary if "Ġ" in word]
 
 
-def test_vocabularies_without_a_tokenizer_file(tmp_path):
+MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = {
+    word: number for number, word in enumerate([*MARKS, "the", "a", "The", "cat", "##s", "dog", "runs", ".", "é", "e"])
+}
+SIGNS = {sign: number for number, sign in enumerate([*"adeghnorstuTC. ", *(f"{sign}</w>" for sign in "adeghnorstu.")])}
+ENDS = ("<|startoftext|>", "<|endoftext|>", "<s>", "</s>")
+GROWN = [("t", "h"), ("th", "e</w>"), ("c", "a"), ("ca", "t</w>"), ("d", "o"), ("do", "g</w>")]
+BYTES = dict.fromkeys(["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())])
+PIECES = [
+    (piece, -float(at))
+    for at, piece in enumerate(["<pad>", "</s>", "<unk>", *MARKS, "▁", "▁the", "▁cat", *"acdeghnorst."])
+]
+
+
+def _grown(signs, *special):
+    """Return a vocabulary of signs and what grows of them."""
+    words = [*special, *signs, *("c", "c</w>"), *("".join(pair) for pair in GROWN)]
+    return {word: number for number, word in enumerate(dict.fromkeys(words))}
+
+
+def _by_bytes(kind):
+    merges = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("Ġ", "c")]
+    words = {word: number for number, word in enumerate([*BYTES, *("".join(pair) for pair in merges)])}
+    return lambda **given: kind(vocab=words, merges=merges, **given)
+
+
+CLASSES = {
+    **{
+        kind.__name__: lambda kind=kind, **given: kind(vocab=dict(WORDS), **given)
+        for kind in (
+            *(transformers.BertTokenizer, transformers.DistilBertTokenizer, transformers.ElectraTokenizer),
+            *(transformers.MPNetTokenizer, transformers.LxmertTokenizer, transformers.ConvBertTokenizer),
+        )
+    },
+    **{
+        kind.__name__: _by_bytes(kind)
+        for kind in (
+            *(transformers.RobertaTokenizer, transformers.GPT2Tokenizer, transformers.BartTokenizer),
+            *(transformers.DebertaTokenizer, transformers.Qwen2Tokenizer, transformers.GPTNeoXTokenizer),
+        )
+    },
+    **{
+        kind.__name__: lambda kind=kind, **given: kind(
+            vocab=_grown(SIGNS, "<unk>", "<pad>", *ENDS), merges=GROWN, **given
+        )
+        for kind in (transformers.OpenAIGPTTokenizer, transformers.CLIPTokenizer, transformers.HerbertTokenizer)
+    },
+    **{
+        kind.__name__: lambda kind=kind, **given: kind(vocab=list(PIECES), **given)
+        for kind in (
+            *(transformers.AlbertTokenizer, transformers.T5Tokenizer, transformers.XLMRobertaTokenizer),
+            *(transformers.XLNetTokenizer, transformers.DebertaV2Tokenizer, transformers.CamembertTokenizer),
+        )
+    },
+    "LlamaTokenizer": lambda **given: transformers.LlamaTokenizer(
+        vocab=_grown(["▁", *"adeghnorstuTC."], "<unk>", "<s>", "</s>"), merges=[("t", "h")], **given
+    ),
+    "ByT5Tokenizer": transformers.ByT5Tokenizer,
+}
+SAID = {
+    "as it is": {},
+    "cut at the beginning": {"truncation_side": "left"},
+    "padded at the beginning": {"padding_side": "left"},
+    "small letters": {"do_lower_case": True},
+    "letters as they are": {"do_lower_case": False},
+    "a space in front": {"add_prefix_space": True},
+    "more tokens": {},
+    "other marks": {"add_bos_token": False, "add_eos_token": True},
+}
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_setting_of_every_class_is_followed(name, said, tmp_path):
+    made = CLASSES[name](**SAID[said])
+    if said == "more tokens":
+        made.add_tokens(["<url>", transformers.AddedToken("runs", lstrip=True)])
+    made.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    theirs.pad_token = theirs.pad_token or theirs.eos_token or theirs.unk_token
+    (tmp_path / "config.json").write_text(json.dumps({"pad_token_id": theirs.pad_token_id}))
+    texts = ["The cat runs", "the dogs <url> cat, é  runs the cat and the dog. " * 2, "", "a [SEP] </s>"]
+    expected = theirs(texts, padding="max_length", truncation=True, max_length=9)["input_ids"]
+    np.testing.assert_array_equal(tokenize(texts, tmp_path, 9).ids, expected)
+
+
+def test_a_vocabulary_is_read_as_the_class_says(tmp_path):
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "fox", "##es", "a", "."]
     (tmp_path / "vocab.txt").write_text("\n".join(words))
+    with pytest.raises(DataError, match="does not say its class"):
+        tokenize(["The foxes."], tmp_path, 7)
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     found = tokenize(["The foxes.", "zebra"], tmp_path, 7)
     np.testing.assert_array_equal(found.ids, [[2, 4, 5, 6, 8, 3, 0], [2, 1, 3, 0, 0, 0, 0]])
-    assert found.vocabulary == tuple(words)
-    assert found.special == (0, 1, 2, 3)
-    other = folder_of("roberta", tmp_path / "roberta")
-    expected = tokenize(TEXTS, other, 20).ids
-    model = content_of(other)["model"]
-    (other / "tokenizer.json").unlink()
-    (other / "vocab.json").write_text(json.dumps(model["vocab"]))
-    (other / "merges.txt").write_text("#version: 0.2\n" + "\n".join(" ".join(pair) for pair in model["merges"]))
-    np.testing.assert_array_equal(tokenize(TEXTS, other, 20).ids, expected)
+    assert found.vocabulary[: len(words)] == tuple(words)
+    assert found.special[:2] == (0, 1)
+    (tmp_path / "added_tokens.json").write_text('{"<url>": 9}')
+    np.testing.assert_array_equal(tokenize(["the <url>"], tmp_path, 4).ids, [[2, 4, 9, 3]])
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "tokenizer_class": "BertTokenizer"}')
+    np.testing.assert_array_equal(tokenize(["The a"], tmp_path, 4).ids, [[2, 1, 7, 3]])
+
+
+def test_pairs_are_merged_as_the_class_says(tmp_path):
+    words = _grown(SIGNS, "<unk>", "<s>", "</s>", "<pad>")
+    (tmp_path / "vocab.json").write_text(json.dumps(words))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n" + "\n".join(" ".join(pair) for pair in GROWN) + "\n")
+    (tmp_path / "config.json").write_text('{"model_type": "openai-gpt", "pad_token_id": 3}')
+    ids = tokenize(["the cat"], tmp_path, 3).ids
+    np.testing.assert_array_equal(ids, [[words["the</w>"], words["cat</w>"], 3]])
+
+
+WITHOUT = {
+    "a class of no package": ({"tokenizer_class": "NoneSuchTokenizer"}, "of the class 'NoneSuchTokenizer'"),
+    "something else of transformers": ({"tokenizer_class": "AutoModel"}, "of the class 'AutoModel'"),
+    "a package that is not there": (
+        {"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"},
+        "cannot be used.*fugashi",
+    ),
+    "code": ({"tokenizer_class": None, "auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]}}, "cannot be used"),
+    "a file elsewhere": ({"gguf_file": "../x.gguf"}, "'gguf_file', which is for another program"),
+    "options of a program": ({"mecab_kwargs": {"mecab_option": "-r x"}}, "'mecab_kwargs', which is for another"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_what_is_not_followed_is_refused_by_name(bert, name):
+    settings, said = WITHOUT[name]
+    (bert / "vocab.txt").write_text("\n".join(WORDS))
+    (bert / "tokenizer.json").unlink()
+    (bert / "evil.py").write_text(f"open({str(bert / 'ran')!r}, 'w')")
+    (bert / "config.json").write_text('{"model_type": "nonesuch"}')
+    (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", **settings}))
+    with pytest.raises(DataError, match=said):
+        tokenize(["the cat"], bert, 8)
+    assert not (bert / "ran").exists()
+
+
+def test_a_vocabulary_of_another_class_is_not_there(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
+    with pytest.raises(DataError, match=r"neither tokenizer\.json nor the merges\.txt, vocab\.json of GPT2Tokenizer"):
+        tokenize(["the cat"], tmp_path, 8)
+
+
+def test_data_know_the_padding_of_their_tokenizer(tmp_path):
+    folder = folder_of("roberta", tmp_path / "net")
+    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"the fox {at},{at % 2}\n" for at in range(10)))
+    items = DataFile(tmp_path / "texts.csv", Preparation(tokenizer=folder, length=12))("train", None, None)
+    assert items.special[:2] == (1, 3)
 
 
 def test_the_network_says_what_padding_is(bert):
@@ -144,7 +284,7 @@ def test_panics_are_sentences():
         raise PanicException("index out of range")
 
     with pytest.raises(DataError, match="index out of range"):
-        tokenizing._explained("The tokenizer", panic)
+        pretrained.explained("The tokenizer", panic)
 
 
 def test_links_and_absent_files(bert, tmp_path):

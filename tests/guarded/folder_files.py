@@ -17,7 +17,7 @@ def _folder(write, name):
     """Write a small folder, and return a file of it."""
 
     def prepare(folder):
-        from idc_core.models.huggingface.building import quiet
+        from idc_core.datasets.pretrained import quiet
 
         with quiet():  # which also says where torch's compiler makes its folder
             from tests.models.huggingface import folders
@@ -44,7 +44,9 @@ def _tokenizer(folder):
     model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": words}
     model["max_input_chars_per_word"] = 100
     split = {"type": "Split", "pattern": {"Regex": "\\s+|,"}, "behavior": "Removed", "invert": False}
-    content = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None}
+    padding = {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None}
+    padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+    content = {"version": "1.0", "truncation": None, "padding": padding, "added_tokens": [], "normalizer": None}
     content |= {"pre_tokenizer": split, "post_processor": None, "decoder": None, "model": model}
     path = folder / "data" / "tokenizer.json"
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -54,6 +56,7 @@ def _tokenizer(folder):
 def _vocabulary(folder):
     """Write a vocabulary alone, as older folders of BERT have."""
     path = folder / "data" / "vocab.txt"
+    path.with_name("config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
     path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nsome\nwords\n##s\nof\na\ntext\n", encoding="utf-8")
     return path
 
@@ -89,7 +92,7 @@ FOLDERS = (
     ),
     Reader(
         "Hugging Face, tokenizer",
-        ("idc_core.datasets.tokenizing",),
+        ("idc_core.datasets.pretrained", "idc_core.datasets.tokenizing"),
         _tokenizer,
         lambda path: tokenize(TEXTS, path.parent, 8),
         differs={"damage": VALUES},
@@ -98,7 +101,7 @@ FOLDERS = (
     ),
     Reader(
         "Hugging Face, vocabulary",
-        ("idc_core.datasets.tokenizing",),
+        ("idc_core.datasets.pretrained", "idc_core.datasets.tokenizing"),
         _vocabulary,
         lambda path: tokenize(TEXTS, path.parent, 8),
         differs={"damage": VALUES},

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from idc_core.base.files import cache_folder
-from idc_core.errors import IdcError, ModelError, needing
+from idc_core.datasets.pretrained import quiet
+from idc_core.errors import IdcError, ModelError
 from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
 from idc_core.models.huggingface.members import MOST_SAID, one_line
 
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
 _Made = TypeVar("_Made")
 
 _MOST_NAMED = 6
-_ONE_AT_A_TIME = threading.RLock()
-"""transformers switches default types and initialisation for the whole process while it builds a network."""
 
 
 def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Module]]:
@@ -100,41 +93,6 @@ def fill(
         raise ModelError(f"{where}: {_listed(loaded['unexpected_keys'])} left over.")
     built: nn.Module = network
     return built
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep transformers offline and silent in this block, and other threads out of it."""
-    with _ONE_AT_A_TIME, warnings.catch_warnings(), _kept_in_our_folder():
-        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY"):
-            os.environ.setdefault(name, "1")  # read once, when transformers is imported
-        with needing("huggingface", "A network from a Hugging Face folder"):
-            from transformers.utils import logging as their
-
-        warnings.simplefilter("ignore")
-        level, bars = their.get_verbosity(), their.is_progress_bar_enabled()
-        try:
-            their.set_verbosity(logging.CRITICAL)
-            their.disable_progress_bar()
-            yield
-        finally:
-            their.set_verbosity(level)
-            if bars:
-                their.enable_progress_bar()
-
-
-@contextmanager
-def _kept_in_our_folder() -> Iterator[None]:
-    """Keep the folder that torch's compiler makes when it is imported in ours, not in that of temporary files."""
-    name = "TORCHINDUCTOR_CACHE_DIR"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = str(cache_folder() / "torch")
-    try:
-        yield
-    finally:
-        del os.environ[name]
 
 
 def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from idc_core.datasets.preparation import Preparation
-from idc_core.datasets.tokenizing import SETTINGS, has_tokenizer
+from idc_core.datasets.pretrained import TOKENIZER_SETTINGS
+from idc_core.datasets.tokenizing import has_tokenizer
 from idc_core.models.huggingface.configuration import Configuration, read_configuration
 from idc_core.models.huggingface.members import read_member
 from idc_core.models.huggingface.processing import read_processing
@@ -41,7 +42,7 @@ def expects(path: Path) -> Preparation:
 
 def _length(configuration: Configuration) -> int:
     """Return how many tokens a text has at most: what tokenizer and positions allow, and no more than `_LONGEST`."""
-    settings = read_member(configuration.folder, SETTINGS) or {}
+    settings = read_member(configuration.folder, TOKENIZER_SETTINGS) or {}
     positions = next((configuration.values[name] for name in _POSITIONS if name in configuration.values), None)
     if type(positions) is int and any(part in configuration.model_type for part in _COUNTED_FROM_PADDING):
         positions -= (configuration.padding or 0) + 1
