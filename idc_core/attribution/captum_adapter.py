@@ -25,6 +25,7 @@ from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.scores import scores_of
+from idc_core.lrp.session import named_layers
 from idc_core.tracing.neurons import axis_in, behind, neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
 
@@ -148,7 +149,7 @@ class CaptumNetwork(nn.Module):
 
         Of a layer that is one token it is that of all tokens.
         """
-        if name == INPUT and INPUT not in self._layers:
+        if name == INPUT:
             return None
         name, part = (name, "") if name in self._uses else split_layer(name)
         if part == HEADS:
@@ -351,7 +352,7 @@ def _listening(model: nn.Module, run: _Redirected) -> Iterator[None]:
 
         return hook
 
-    handles = [module.register_forward_hook(ran(name)) for name, module in model.named_modules() if name]
+    handles = [module.register_forward_hook(ran(name)) for name, module in named_layers(model).items() if name]
     try:
         yield
     finally:

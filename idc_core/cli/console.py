@@ -116,7 +116,9 @@ def _is_alike(data: DatasetEntry, own: DatasetEntry) -> bool:
 
 def check_layers(model: nn.Module, layers: Iterable[str]) -> None:
     """Raise ModelError, before any work, where a network has no such layer."""
-    names = [name for name, _ in model.named_modules() if name]
+    from idc_core.lrp.session import named_layers  # needs torch
+
+    names = [name for name in named_layers(model) if name]
     unknown = next((layer for layer in layers if layer not in names and split_layer(layer)[0] not in names), None)
     if unknown is not None:
         raise ModelError(f"The network has no layer {shown(unknown)}; its layers are {', '.join(names)}.")

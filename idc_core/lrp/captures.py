@@ -12,6 +12,9 @@ _Result = TypeVar("_Result")
 INPUT = "input"
 """The name under which the network's own input is watched, beside the names of its modules."""
 
+INPUT_MODULE = "input@module"
+"""The name of a module that the network itself calls "input"."""
+
 HALF = frozenset((float16, bfloat16))
 """Types of too few digits for sums; what is watched goes on in single precision."""
 

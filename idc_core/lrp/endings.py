@@ -285,6 +285,8 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         of_classes = [[1], [1 - x.dim()] if x.dim() > 1 else [1]]
         if operation in _SOFTMAX and x.dim() > 2 and x.shape[-1] < x.shape[-2]:  # (n, boxes, classes), no attention
             of_classes += [[-1], [x.dim() - 1]]
+        if isinstance(own, Tensor):  # the larger one of two
+            return False
         return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
     if operation != "move":
         return True

@@ -1,7 +1,7 @@
 """The one way to run a network that belongs to somebody: under its lock, and left as it was found."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -14,7 +14,7 @@ from idc_core.base.foreign import said_foreign
 from idc_core.base.own_code import is_mistake, said
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOperationError
-from idc_core.lrp.captures import INPUT
+from idc_core.lrp.captures import INPUT, INPUT_MODULE
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
@@ -32,14 +32,18 @@ def lock_of(model: nn.Module) -> threading.RLock:
 
 
 def named_layers(model: nn.Module) -> dict[str, nn.Module]:
-    """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names."""
+    """Return a network's modules by name; those that `torch.compile` has wrapped, by their original names.
+
+    "input" is the network's own input: a module that is called so has the name `INPUT_MODULE`.
+    """
     if not isinstance(model, nn.Module):
         expected = f"Expected a network, a torch.nn.Module, not {shown(model)}; idc_core.load_model opens files."
         raise ModelError(f"{expected}{said_foreign(model)}")
-    return {
-        ".".join(part for part in name.split(".") if part != "_orig_mod"): module
+    names = (
+        (".".join(part for part in name.split(".") if part != "_orig_mod"), module)
         for name, module in model.named_modules()
-    }
+    )
+    return {INPUT_MODULE if name == INPUT else name: module for name, module in names}
 
 
 @contextmanager
@@ -122,15 +126,21 @@ class _LayerObserver(Protocol):
         """Hear of a layer's output; return what the network goes on with instead of it, or None."""
 
 
-def _check_rule(settings: RelevanceSettings, modules: Mapping[str, nn.Module]) -> None:
+def _check_rule(settings: RelevanceSettings, modules: Iterable[str]) -> None:
     """Refuse a rule for a module that the network does not have."""
-    missing = next((name for name in settings.modules if name not in modules), None)
+    known = [name for name in modules if name]
+    missing = next((name for name in settings.modules if name not in known), None)
     if missing is not None:
-        names = ", ".join(name for name in modules if name)
+        names = ", ".join(known)
         raise SettingError(
             f"The rule names {missing!r}, which is neither a kind of operation nor a module of the network: expected "
             f"conv, linear, norm, pool, sum, first, last, other, or one of {names}."
         )
+
+
+def _own_name(layer: str) -> str:
+    """Return what the network itself calls a module."""
+    return INPUT if layer == INPUT_MODULE else layer
 
 
 @contextmanager
@@ -140,7 +150,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: _LayerObserver, nam
     if isinstance(watch, Watch) and watch.settings is not None:
         watch.notes.buffers = {id(buffer) for module in modules.values() for buffer in module._buffers.values()}
         if watch.settings.asks_where:
-            _check_rule(watch.settings, modules)
+            _check_rule(watch.settings, map(_own_name, modules))
             name_all = True
     owner = threading.get_ident()
     unseen = watch.unseen if isinstance(watch, Watch) and watch.settings is not None else None
@@ -150,7 +160,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: _LayerObserver, nam
             if threading.get_ident() == owner:
                 if unseen is not None:
                     unseen.passes(args, watch.where[-1] if watch.where else "")
-                watch.where.append(name)
+                watch.where.append(_own_name(name))
 
         return hook
 
@@ -186,7 +196,7 @@ def watching(model: nn.Module, layers: Sequence[str], watch: _LayerObserver, nam
             if part == HEADS and isinstance(watch, Watch):
                 hooks.enter_context(modules[holder].register_forward_pre_hook(calling(watch.entered, layer)))
                 hooks.enter_context(modules[holder].register_forward_hook(calling(watch.left, layer)))
-            elif layer != INPUT or INPUT in modules:
+            elif layer != INPUT:
                 hooks.enter_context(modules[holder].register_forward_hook(ran(layer)))
         yield
 
@@ -205,7 +215,7 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
     modules = named_layers(model)
     for layer in layers:
         if split_layer(layer)[0] not in modules and layer != INPUT:
-            names = [*(name for name in modules if name), repr(INPUT)]
+            names = [*(name for name in modules if name), f"{INPUT!r}, the network's input"]
             parts = "" if SIGN not in layer else f", or one with {' or '.join(SIGN + part for part in PARTS)} behind it"
             raise ModelError(f"The network has no layer {layer!r}: expected one of {', '.join(names)}{parts}.")
     for name, module in modules.items():

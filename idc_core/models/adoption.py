@@ -14,6 +14,7 @@ from idc_core.base.own_code import code_digest, run_own, said_source, source_of
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
+from idc_core.lrp.session import named_layers
 from idc_core.models.attentions import with_parts
 from idc_core.models.box_layers import layers_of_boxes
 from idc_core.models.entry import Found, ModelEntry
@@ -85,7 +86,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         remarks += done
         code += "" if order.same(len(order.outputs)) else f" {order.outputs}"
     found = _found(layers, layer, network, seen, inputs, where)
-    weighted = [name for name, module in network.named_modules() if has_weights(module) and name in found.layers]
+    weighted = [name for name, module in named_layers(network).items() if has_weights(module) and name in found.layers]
     if seen is not None and weighted == [found.default_layer] and _gives_scores(seen, found.default_layer):
         remarks += (
             f"Layer {found.default_layer!r} gives the scores themselves, and none with weights is before it: its "
@@ -179,7 +180,7 @@ def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:
 def _found(
     chosen: tuple[str, ...], default: str, network: nn.Module, seen: Survey | None, inputs: Tensor | None, where: str
 ) -> Found:
-    modules = dict(network.named_modules())
+    modules = named_layers(network)
     if seen is None:  # nothing tells what it takes: its layers in the order in which it names them
         ran = [name for name, module in modules.items() if name and next(module.children(), None) is None]
         offered = [name for name in ran if has_weights(modules[name]) or isinstance(modules[name], POOLING)]
@@ -228,16 +229,20 @@ def _leads(network: nn.Module, inputs: Tensor, layer: str, other: str) -> bool:
     """Whether one layer is computed from another one."""
     held: dict[str, Tensor] = {}
 
-    def begins(module: nn.Module, given: object, output: object) -> Tensor | None:
-        if not isinstance(output, Tensor):
+    def begins(module: nn.Module, given: object, output: object) -> object:
+        first, *rest = output if isinstance(output, tuple) else (output,)
+        if not isinstance(first, Tensor):
             return None
-        held[layer] = output.detach().requires_grad_()
-        return held[layer]
+        held[layer] = first.detach().requires_grad_()
+        return (held[layer], *rest) if isinstance(output, tuple) else held[layer]
 
-    def ends(module: nn.Module, given: object, output: Tensor) -> None:
-        held[other] = output
+    def ends(module: nn.Module, given: object, output: object) -> None:
+        first = output[0] if isinstance(output, tuple) else output
+        if isinstance(first, Tensor):
+            held[other] = first
 
-    hooks = [network.get_submodule(name).register_forward_hook(hook) for name, hook in ((layer, begins), (other, ends))]
+    modules = named_layers(network)
+    hooks = [modules[name].register_forward_hook(hook) for name, hook in ((layer, begins), (other, ends))]
     try:
         with torch.enable_grad():
             network(inputs)

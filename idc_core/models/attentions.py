@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, part_of_layer, split_layer
 from idc_core.lrp.scores import scores_of
+from idc_core.lrp.session import named_layers
 from idc_core.tracing.parts import kept_tokens
 
 
@@ -60,7 +61,7 @@ def _token_read(network: nn.Module, inputs: Tensor, block: str) -> str:
         held.append(first.detach().requires_grad_())
         return (held[-1], *rest) if isinstance(output, tuple | list) else held[-1]
 
-    hook = network.get_submodule(block).register_forward_hook(ends_here)
+    hook = named_layers(network)[block].register_forward_hook(ends_here)
     try:
         with torch.enable_grad():
             scores = scores_of(network(inputs))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from idc_core.guarded import Budget
 from idc_core.lrp.explained import Explaining
 from idc_core.lrp.scores import outputs_of
+from idc_core.lrp.session import named_layers
 from idc_core.models.bounded import Bounded, TooLargeError
 
 
@@ -32,7 +33,8 @@ def layers_of_boxes(
 
         return hook
 
-    hooks = [network.get_submodule(name).register_forward_hook(holding(name)) for name in layers]
+    modules = named_layers(network)
+    hooks = [modules[name].register_forward_hook(holding(name)) for name in layers]
     hooks.append(network.register_forward_hook(lambda module, given, output: returned.append(output), prepend=True))
     try:
         with torch.enable_grad(), Bounded(Budget("The network")):

@@ -108,7 +108,9 @@ class ModelCard:
 
     def check_network(self, network: Network, source: str) -> None:
         """Raise ModelError unless the network has the card's layers and number of parameters."""
-        modules = {name for name, _ in network.named_modules()}
+        from idc_core.lrp.session import named_layers  # needs torch
+
+        modules = named_layers(network)
         unknown = sorted(layer for layer in self.layers if split_layer(layer)[0] not in modules)
         count = sum(parameter.numel() for parameter in network.parameters())
         if unknown or count != self.parameters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,10 +19,11 @@ from idc_core.lrp.endings import Endings, ending_of, is_plain, scores_before
 from idc_core.lrp.explained import Explain, Explaining, settled
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.scores import outputs_of, scores_of
+from idc_core.lrp.session import named_layers
 from idc_core.models.bounded import Bounded
 from idc_core.models.outputs import Output, likeliest, said_choice
 
-_WEIGHTED = (nn.Linear, nn.Bilinear, nn.RNNBase, nn.modules.conv._ConvNd)
+_WEIGHTED = (nn.Linear, nn.Bilinear, nn.RNNBase, nn.MultiheadAttention, nn.modules.conv._ConvNd)
 POOLING = (
     nn.modules.pooling._MaxPoolNd,
     nn.modules.pooling._AvgPoolNd,
@@ -102,7 +103,7 @@ class Survey:
         self.returned: dict[str, Tensor] = {}
         self.remarks: tuple[str, ...] = ()
         self._wanted = wanted
-        self._modules = dict(network.named_modules())
+        self._modules = named_layers(network)
         self._running: list[str] = []
         self._named: Kwargs = {}
         named = [(name, module) for name, module in self._modules.items() if name]
@@ -169,10 +170,10 @@ class Survey:
         told = scores.shape[0] != self.rows == scores.shape[1]
         return self._wanted.output_layout == "time-first" or (told and not self._wanted.output_layout)
 
-    def _entering(self, name: str) -> object:
+    def _entering(self, name: str) -> Callable[..., None]:
         return lambda module, inputs: self._running.append(name)
 
-    def _noting(self, name: str) -> object:
+    def _noting(self, name: str) -> Callable[..., None]:
         def hook(module: nn.Module, inputs: object, output: object) -> None:
             self._running.pop()
             value = output[0] if isinstance(output, tuple | list) and output else output

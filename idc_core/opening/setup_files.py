@@ -195,10 +195,10 @@ def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
         for registry, kept in zip(REGISTRIES, before, strict=True)
     ]
     setup = _SetupFile(watched.path, *theirs)
-    if not any(theirs):
+    if not any(theirs) and not _has_rules(watched.path):
         raise SetupError(
-            f"{watched.path} registers no network and no data set: decorate functions with @idc.network and "
-            "@idc.dataset."
+            f"{watched.path} registers no network, no data set and no relevance rule: decorate functions with "
+            "@idc.network and @idc.dataset, or name a table of rules by idc.composite."
         )
     earlier = (watched.opened.models, watched.opened.datasets) if watched.opened else ((), ())
     kinds = zip(("network", "data set"), REGISTRIES, theirs, before, earlier, strict=True)
@@ -216,6 +216,13 @@ def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
                 f"which there is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
             )
     return setup
+
+
+def _has_rules(path: Path) -> bool:
+    """Whether a file has entered relevance rules, which nothing but a pass with them asks more of."""
+    from idc_core.lrp.rule_registry import RULES  # needs torch
+
+    return any(card.home == str(path) for card in RULES.values())
 
 
 def run_file(path: Path) -> None:

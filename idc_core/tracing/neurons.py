@@ -93,7 +93,7 @@ def countable_layers(model: nn.Module) -> tuple[str, ...]:
     unused = nn.modules.linear.NonDynamicallyQuantizableLinear  # holds weights of nn.MultiheadAttention, and never runs
     return tuple(
         name
-        for name, module in model.named_modules()
+        for name, module in named_layers(model).items()
         if name and isinstance(module, kinds) and not isinstance(module, unused)
     )
 

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from idc_core import relevance
-from tests.lrp.networks import Written, numbers
+from tests.lrp.networks import ROWS, Written, numbers, settle
 
 TIED = numbers(3, 4, 5).round() + 3
 
@@ -89,6 +90,19 @@ def test_of_two_values(name):
     np.testing.assert_allclose(found, np.concatenate(list(expected), 1), rtol=1e-12)
     found, z = found_by(lambda x: function(x[:, :1], x))
     np.testing.assert_allclose(found.sum((1, 2)), z.sum((1, 2)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_of_two_layers_of_scores_each(name):
+    # Of (n, features) the second argument is no axis of classes.
+    net = settle(Written(lambda net, x: net.out(PAIRS[name](net.a(x), net.b(x))), **{
+        layer: nn.Linear(6, 6) for layer in "ab"}, out=nn.Linear(6, 3)))  # fmt: skip
+    found = relevance(net, ROWS, ["a", "b", "out"], "z", bias="redistribute")
+    np.testing.assert_allclose(found["a"].sum(1) + found["b"].sum(1), found["out"].sum(1), rtol=1e-6)
+    won = (PAIRS[name](net.a(ROWS), net.b(ROWS)) == net.a(ROWS)).numpy()
+    assert 0 < won.sum() < won.size
+    assert not found["a"][~won].any()
+    assert not found["b"][won].any()
 
 
 def test_a_constant_that_wins_is_a_bound():

@@ -14,6 +14,7 @@ from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
 from idc_core.errors import DataError, ModelError, SetupError
+from idc_core.lrp.rules import RULES
 from idc_core.lrp.scores import scores_of
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile, open_network
@@ -194,7 +195,7 @@ def test_a_module_beside_it_that_changes_is_read_again(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1", "registers no network and no data set"),
+        ("x = 1", "registers no network, no data set and no relevance rule"),
         ("import idc_core as idc\nx = (", r"line 2: the setup file failed: SyntaxError: '\(' was never closed"),
         (DATA.replace("own-data", "digits"), "there is a data set 'digits' already"),
         (DATA + NETWORK.replace("own-data", "none-such"), r"line \d+: the network 'own-net' takes .* one of digits"),
@@ -361,3 +362,64 @@ def test_a_layer_that_is_not_there_is_refused_with_those_that_are():
     idc.network("bad", data="two", layer="fc7")(lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)))
     with pytest.raises(ModelError, match="no layer 'fc7'; layers with neurons are 0, 2"):
         idc.load_model("bad")
+
+
+def test_a_file_with_nothing_but_a_composite_is_opened_and_read_again(write):
+    text = 'import idc_core as idc\nidc.composite("composite-alone", {"linear": "z"}, help="HELP")\n'
+    path = write(text)
+    try:
+        assert (idc.open_setup(path).models, RULES["composite-alone"].help) == ((), "HELP")
+        idc.open_setup(write(text.replace("HELP", "Other.")))
+        assert RULES["composite-alone"].help == "Other."
+    finally:
+        del RULES["composite-alone"]
+
+
+LAST = """
+import numpy as np, torch, idc_core as idc
+from torch import nn
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x):
+        return x @ self.matrix, x.norm(dim=-1)
+
+class Net(nn.Module):
+    def __init__(self, last):
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(8, 8), nn.Linear(8, 8), last
+
+    def forward(self, x):
+        h = torch.relu(self.second(torch.relu(self.first(x[:, 0, 0]))))[:, None]
+        given = (h, h, h) if isinstance(self.last, nn.MultiheadAttention) else (h,)
+        return self.last(*given)[0][:, 0, :3]
+
+@idc.network("last-lstm", data="own-data")
+def lstm():
+    return Net(nn.LSTM(8, 3, batch_first=True))
+
+@idc.network("last-gru", data="own-data")
+def gru():
+    return Net(nn.GRU(8, 3, batch_first=True))
+
+@idc.network("last-attention", data="own-data")
+def attention():
+    return Net(nn.MultiheadAttention(8, 2, batch_first=True))
+
+@idc.network("last-gate", data="own-data")
+def gate():
+    return Net(Gate())
+"""
+
+
+def test_a_last_layer_may_return_several_things(write):
+    idc.open_setup(write(DATA + LAST))
+    assert {name: MODELS[name].default_layer for name in MODELS if name.startswith("last-")} == {
+        "last-lstm": "second",
+        "last-gru": "second",
+        "last-attention": "second",
+        "last-gate": "second",
+    }

@@ -16,6 +16,7 @@ from idc_core.coverage.neuron import NC
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError, DataError, SettingError
 from idc_core.generation import Disagreements, differential_search, distances
+from idc_core.lrp.session import named_layers
 from idc_core.models.network import Network
 from idc_core.store.cache import Record, stored
 from idc_core.tracing.neurons import countable_layers
@@ -80,7 +81,8 @@ class AgreeingNetworks:
     def convolutions(self, place: int) -> tuple[str, ...]:
         """Return the layers that full coverage is asked of: all but the dense ones."""
         model = self.models[place]
-        return tuple(name for name in countable_layers(model) if "Conv" in type(model.get_submodule(name)).__name__)
+        modules = named_layers(model)
+        return tuple(name for name in countable_layers(model) if "Conv" in type(modules[name]).__name__)
 
     def search(
         self, count: int, seed: int, threshold: float = 0.25, *, on_progress: Progress | None = None, **options: Any
