@@ -71,7 +71,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add = parser.add_argument
     add("--model", type=Name("models"), default="lenet5-digits", metavar="NAME", help="the network (%(default)s)")
     add("--data", type=Name("data"), metavar="NAME", help="the data set whose test split is run (the network's own)")
-    add("--own", type=FileToRead(), metavar="FILE", help="a file of custom predictions instead: npz or csv")
+    add("--own", type=FileToRead(), metavar="FILE", help="a file of custom predictions instead: npz, or a table")
     add("--scaled", action="store_true", help="activations of --own are already scaled to 0..1")
     layers = "layers whose neurons count (all convolutions and linear layers)"
     add("--layers", type=Texts(), metavar="NAME,NAME,...", help=layers)
@@ -108,7 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         if arguments.own is not None:
-            evidence, title = _own(arguments), str(arguments.own)
+            evidence = _own(arguments)
+            title = "; ".join((str(arguments.own), *evidence.notes))
             groups, limits = _asked(arguments, evidence.class_names)
             plan = planned_class_errors(lambda _: evidence.grouped(groups), _settings(arguments, ()), ())
             result = plan.make(progress)

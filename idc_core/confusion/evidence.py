@@ -29,7 +29,7 @@ class Evidence:
 
     `predicted` and `true` are classes, int64 (n,), or bool (n, classes) with several labels per input; None where not
     known. `values` (n, neurons) are mean scaled outputs; `probability` (neurons, classes) is given instead, with the
-    `counts` that it was made from where they are known.
+    `counts` that it was made from where they are known. `notes` say how a file was read, each in a few words.
     """
 
     class_names: tuple[str, ...]
@@ -38,6 +38,7 @@ class Evidence:
     values: NDArray[np.floating] | None = None
     probability: NDArray[np.floating] | None = None
     counts: ActivationCounts | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         classes = len(self.class_names)

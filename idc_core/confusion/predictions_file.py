@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from idc_core.confusion.evidence import MOST_CLASSES, Evidence
 from idc_core.confusion.predictions_parts import SEVERAL_BYTES, check_names, check_size, evidence_of, scaled_over_layers
 from idc_core.confusion.predictions_table import read_table
+from idc_core.datasets.files import table_reader
 from idc_core.errors import DataError
 from idc_core.guarded import ArrayFile, ArrayHeader, open_arrays
 
@@ -36,9 +37,9 @@ _SHOWN = 500
 def own_evidence(
     file: Path | bytes, name: str = "", *, scaled: bool = False, class_names: Sequence[str] = ()
 ) -> Evidence:
-    """Read a person's own predictions from an npz file or a CSV table; nothing in it is ever executed.
+    """Read a person's own predictions from an npz file or a table; nothing in it is ever executed.
 
-    `name` is the file's where `file` is its content; an ending of .csv says that it is a table. `scaled` activations
+    `name` is the file's where `file` is its content; its ending says what it is, as of data. `scaled` activations
     are mean scaled outputs in 0..1 already; else each input's are scaled over its layer. `class_names` (default:
     numbers) are used where the file has none. Raises DataError if the file is damaged or too large, an array is missing
     or of another form, labels are out of range, or activations and labels are of different inputs.
@@ -49,16 +50,17 @@ def own_evidence(
     `predicted`; optional `true`, `class_names`, and for activations `layer_sizes`, the numbers of neurons of the layers
     that they are scaled over (one layer unless given). Labels are whole numbers (n,) or zeros and ones (n, classes).
     Where `ids` (of the activations' inputs) and `label_ids` (of the labels' inputs) are there, they must be the same. A
-    CSV table has a heading. With a column `predicted` each row is an input, its columns but `true` and `id` are
-    activations, and labels are names or numbers, several separated by "|". Without it each row is a neuron, and each
-    column a class with its probability.
+    table is read as data are: any sign between columns, and columns that number the rows are left out, which the
+    evidence's `notes` say. With a column `predicted` (or y_pred, prediction) each row is an input, its columns but
+    `true` (or y_true, label, target) are activations, and labels are names or numbers, several separated by "|".
+    Without it each row is a neuron, and each column a class with its probability.
 
     From channel means only, the scale of an input's layer runs between its channels' means, not between all values.
     """
     path = file.name if isinstance(file, Path) else name
     where = path or "The file"
-    if path.lower().endswith(".csv"):
-        return read_table(file, where, scaled, class_names)
+    if read := table_reader(path):
+        return read_table(file, where, read, scaled, class_names)
     kind = "an npz file or a table whose name ends in .csv"
     with open_arrays(file, where, kind=kind) as arrays:
         return _of_arrays(arrays, where, scaled, class_names)

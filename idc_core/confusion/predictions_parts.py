@@ -56,10 +56,11 @@ def evidence_of(
     *,
     values: NDArray[np.floating] | None = None,
     probability: NDArray[np.floating] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Evidence:
     """Return the evidence of a file; what does not fit is refused by the file's name."""
     try:
-        return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), values, probability)
+        return Evidence(tuple(names), labels.get("predicted"), labels.get("true"), values, probability, notes=notes)
     except DataError as error:
         raise DataError(f"{where}: {error}") from error
 

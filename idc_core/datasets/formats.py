@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from idc_core.guarded import Budget
+    from idc_core.guarded.opening import File
 
 _Read = Callable[[Path, Preparation, str, int | None, Progress | None], Items]
 """Called with (path, preparation, split, limit, on_progress)."""
 
-ReadTable = Callable[[Path, "Budget"], "pa.Table"]
-"""Raises `DataError` if the file is damaged, is of another kind, or takes more memory than is allowed."""
+ReadTable = Callable[["File", str, "Budget"], "pa.Table"]
+"""Called with (file, its path or name for messages, budget); raises `DataError` if the file is damaged or too large."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Udacity's self-driving car: 5,614 frames of one drive with the steering angle."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,10 +8,13 @@ from idc_core.base.progress import Progress
 from idc_core.datasets.archived_pictures import MAX_EXPANSION, decode_jpegs
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.entry import Quantity
+from idc_core.datasets.files.columns import number_columns
+from idc_core.datasets.files.contents import listed
+from idc_core.datasets.files.delimited import read_csv
 from idc_core.datasets.registry import shipped
 from idc_core.datasets.sources import obtain
 from idc_core.errors import DataError
-from idc_core.guarded import Archive, open_archive, read_number, read_rows
+from idc_core.guarded import Archive, Budget, open_archive
 
 _ZIP = "udacity-center-100x100.zip"
 _BLOCKS = 20
@@ -70,40 +71,31 @@ def _split_frames(count: int) -> dict[str, NDArray[np.int64]]:
 
 def _read_steering(archive: Archive) -> tuple[list[str], NDArray[np.float32]]:
     source = f"{archive.where}: steering.csv"
-    rows = read_rows(archive.read("steering.csv"), source)
-    _, heading = next(rows, (0, []))
-    columns = ("frame_id", "steering_angle")
-    for count, what in ((0, "lacks"), (2, "has twice")):
-        wrong = [name for name in columns if min(heading.count(name), 2) == count]
-        if wrong:
-            raise DataError(f"{source} {what} the column {', '.join(wrong)}; expected {','.join(columns)}, each once.")
-    at = [heading.index(name) for name in columns]
-    angles: dict[str, float] = {}
-    for line, row in rows:
-        if len(row) != len(heading):
-            raise DataError(
-                f"{source}, line {line}: expected {len(heading)} columns as in the heading, found {len(row)}."
-            )
-        frame, angle = _read_row(row[at[0]], row[at[1]], f"{source}, line {line}")
-        if frame in angles:
-            raise DataError(f"{source}, line {line}: the frame {frame} comes a second time.")
-        angles[frame] = angle
+    table = read_csv(archive.read("steering.csv"), source, Budget(source))
+    lacking = [name for name in ("frame_id", "steering_angle") if name not in table.column_names]
+    if lacking:
+        raise DataError(f"{source} lacks the column {', '.join(lacking)}, once; it has {listed(table.column_names)}.")
+    frames = table.column("frame_id").to_pylist()
+    wrong = next((one for one in frames if not (one.isascii() and one.isdigit() and len(one) <= LONGEST)), None)
+    if wrong is not None:
+        raise DataError(f"{source}: the frame_id {shown(wrong)} is not a time stamp, a whole number.")
+    if len(set(frames)) < len(frames):
+        twice = next(frame for place, frame in enumerate(frames) if frame in frames[:place])
+        raise DataError(f"{source}: the frame {twice} comes a second time.")
+    angles = number_columns(table, ["steering_angle"], source, Budget(source))[:, 0]
+    outside = np.flatnonzero(~(abs(angles) <= _MAX_ANGLE))
+    if len(outside):
+        row = outside[0]
+        raise DataError(
+            f"{source}, row {row + 1:,}: the steering angle {angles[row]} is not within +-{_MAX_ANGLE:g} radians."
+        )
     pictures = {name for name in archive.names if name.startswith("center/")}
-    named = {f"center/{frame}.jpg" for frame in angles}
+    named = {f"center/{frame}.jpg" for frame in frames}
     if pictures != named:
         first = min(pictures ^ named)
         raise DataError(
             f"{archive.where} holds {len(pictures):,} frames but steering.csv {len(named):,} rows, and {first} "
             f"is only in {'the pictures' if first in pictures else 'the table'}: every frame needs one row."
         )
-    frames = sorted(angles, key=int)
-    return frames, np.array([angles[frame] for frame in frames], np.float32)
-
-
-def _read_row(frame: str, angle_text: str, where: str) -> tuple[str, float]:
-    angle = read_number(angle_text, f"{where}: the steering angle in radians")
-    if not (frame.isascii() and frame.isdigit() and len(frame) <= LONGEST):
-        raise DataError(f"{where}: the frame_id {shown(frame)} is not a time stamp, a whole number.")
-    if not math.isfinite(angle) or abs(angle) > _MAX_ANGLE:
-        raise DataError(f"{where}: the steering angle {angle} is not within +-{_MAX_ANGLE:g} radians.")
-    return frame, angle
+    order = sorted(range(len(frames)), key=lambda place: int(frames[place]))
+    return [frames[place] for place in order], angles[order]

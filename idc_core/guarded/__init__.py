@@ -10,7 +10,7 @@ from idc_core.guarded.opening import File, opened, read_content
 from idc_core.guarded.photos import picture_header, read_photo
 from idc_core.guarded.pictures import read_picture
 from idc_core.guarded.sealed import check_sealed_zip, damaged, is_sealed, open_sealed_text, seal_text, seal_zip
-from idc_core.guarded.texts import read_json, read_json_lines, read_number, read_rows, read_text, read_toml, typed
+from idc_core.guarded.texts import read_json, read_json_lines, read_text, read_toml, typed
 
 __all__ = [
     "Archive",
@@ -35,10 +35,8 @@ __all__ = [
     "read_content",
     "read_json",
     "read_json_lines",
-    "read_number",
     "read_photo",
     "read_picture",
-    "read_rows",
     "read_text",
     "read_toml",
     "seal_text",

@@ -1,12 +1,9 @@
-"""Texts from outside: UTF-8, JSON and CSV, bounded before they are parsed, typed while they are."""
+"""Texts from outside: UTF-8, JSON and TOML, bounded before they are parsed, typed while they are."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-import re
 import tomllib
 from collections.abc import Iterator
 from typing import TypeVar
@@ -29,12 +26,6 @@ _MOST_SAID = 500
 
 # An empty list is three bytes of JSON and 64 of memory.
 _JSON_COPIES = 25
-# A character may take four bytes in memory, and the text is held twice.
-_CSV_COPIES = 8
-# No two parts match the same characters: a long cell is refused in one pass.
-_NUMBER = re.compile(r"\s*[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*", re.ASCII)
-# A cell of two characters is three bytes of CSV, and a text of about 60 while its row is looked at.
-_ROW_COPIES = 25
 
 
 def read_text(file: File, where: str) -> str:
@@ -177,39 +168,3 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         _refuse(text[:60])
     return number
-
-
-def read_number(text: str, where: str) -> float:
-    """Return a number as a table writes it; `DataError` for all else that Python reads: 0_1, nan, other digits."""
-    if not _NUMBER.fullmatch(text):
-        raise DataError(f"{where}: expected a number, not {text[:60]!r}.")
-    number = float(text)
-    if not math.isfinite(number):
-        raise DataError(f"{where}: the number {text[:60]!r} is too large.")
-    return number
-
-
-def read_rows(file: File, where: str, budget: Budget | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Read a CSV table in UTF-8 row by row, each with the number of its line; empty rows are left out.
-
-    `budget` is what it counts in; default a new one.
-
-    Raises
-    ------
-    DataError
-        If it is too large, no UTF-8, or no table.
-    """
-    budget = budget or Budget(where)
-    content = read_content(file, where, budget, copies=_CSV_COPIES)
-    budget.take(_ROW_COPIES * max(map(len, io.BytesIO(content)), default=0), "its longest row")
-    try:
-        # No newline is translated: quoted cells may hold some.
-        text = content.decode("utf-8-sig")
-        if "\0" in text:
-            raise DataError(f"{where} is no table in UTF-8: it holds a zero byte; save it as UTF-8.")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{where} is no table in UTF-8 with commas between its columns ({error}).") from error

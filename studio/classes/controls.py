@@ -39,6 +39,8 @@ def choose(view: View, finding: DeltaGenerator) -> tuple[Looked, ErrorSettings]:
     except IdcError as error:
         st.warning(literal(error))
         own = None
+    if own is not None and own.notes:
+        st.caption(literal(f"Read from the file: {'; '.join(own.notes)}."))
     if own is None:
         stop_if_unmet("classes", view.setup, finding)
     with row:

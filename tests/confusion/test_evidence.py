@@ -5,6 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import idc_core as idc
@@ -210,6 +211,59 @@ def test_tables():
     np.testing.assert_array_equal(many.predicted, [[True, False, True], [False, False, False]])
 
 
+OWN = pd.DataFrame({
+    "one": [0.5, 1.25, -3, 0, 2, 2.5],
+    "two": [1, 2, 3, 4, 5, 6],
+    "predicted": ["cat", "dog", "cat", "dog", "cat", "dog"],
+    "true": ["cat", "cat", "cat", "dog", "dog", "dog"],
+})  # fmt: skip
+NUMBERED = OWN.replace({"cat": 0, "dog": 3}).infer_objects()
+HOW = {
+    "plain": (OWN.to_csv(index=False), OWN),
+    "with pandas' row numbers": (OWN.to_csv(), OWN),
+    "with them twice": (OWN.reset_index(names="Unnamed: 0").to_csv(), OWN),
+    "with ids": (OWN.assign(id=range(6)).to_csv(index=False), OWN),
+    "semicolons and decimal commas": (OWN.to_csv(index=False, sep=";", decimal=","), OWN),
+    "tabs, lines of Windows, a mark": ("\ufeff" + OWN.to_csv(index=False, sep="\t", lineterminator="\r\n"), OWN),
+    "UTF-16": (OWN.to_csv(index=False).encode("utf-16"), OWN),
+    "y_pred and y_true": (OWN.rename(columns={"predicted": "y_pred", "true": "y_true"}).to_csv(), OWN),
+    "Predicted and Label": (OWN.rename(columns={"predicted": "Predicted", "true": "Label"}).to_csv(), OWN),
+    "numbers": (NUMBERED.to_csv(), NUMBERED),
+    "numbers as floats": (NUMBERED.astype({"true": float}).to_csv(), NUMBERED),
+    "truth values": (OWN.replace({"cat": False, "dog": True}).to_csv(), OWN.replace({"cat": "False", "dog": "True"})),
+    "a class called NA": (OWN.replace("cat", "NA").to_csv(), OWN.replace("cat", "NA")),
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_tables_of_predictions_are_read_as_data_are(how):
+    content, meant = HOW[how]
+    own = own_evidence(content if isinstance(content, bytes) else content.encode(), "own.csv", scaled=False)
+    raw = meant[["one", "two"]].to_numpy(float)
+    span = np.ptp(raw, axis=1, keepdims=True)
+    np.testing.assert_allclose(own.values, (raw - raw.min(1, keepdims=True)) / np.where(span, span, 1))
+    for column, found in (("predicted", own.predicted), ("true", own.true)):
+        assert [own.class_names[place] for place in found] == meant[column].astype(str).tolist()
+    assert any("left out" in note for note in own.notes) == (",one" in str(content)[:20] or "id" in str(content)[:40])
+
+
+def test_what_a_table_of_predictions_does_not_say_is_refused():
+    gap = OWN.assign(true=["cat", None, "cat", "dog", "dog", "dog"])
+    with pytest.raises(DataError, match=r"column 'true' has no class in row 2 \(1 rows\): leave these rows out"):
+        own_evidence(gap.to_csv().encode(), "own.csv")
+    with pytest.raises(DataError, match="no class is both predicted and true, such as '0' and 'cat'"):
+        own_evidence(OWN.assign(predicted=NUMBERED["predicted"]).to_csv().encode(), "own.csv")
+    with pytest.raises(DataError, match="expected activations in columns beside"):
+        own_evidence(OWN[["predicted", "true"]].to_csv().encode(), "own.csv")
+
+
+def test_predictions_in_other_tables(tmp_path):
+    OWN.to_parquet(tmp_path / "own.parquet")
+    OWN.to_json(tmp_path / "own.jsonl", orient="records", lines=True)
+    for name in ("own.parquet", "own.jsonl"):
+        assert own_evidence(tmp_path / name).true.tolist() == [0, 0, 0, 1, 1, 1]
+
+
 HUGE = np.array([[3e38, -3e38], [0, 1]], np.float32)
 TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
 
@@ -240,24 +294,24 @@ TWO = {"activations": np.zeros((2, 3)), "predicted": np.array([0, 1])}
             "own.npz",
             "found probability of 3, class_names of 2 classes",
         ),
-        (b"\xff\xfe\x00", "own.csv", "no table in UTF-8"),
+        (b"\xff\xfe\x00", "own.csv", "no text but binary"),
         (b"a,b", "own.csv", "at least one row"),
-        (b"a,b\n1,2,3", "own.csv", "line 2 has 3 columns"),
-        (b"a,b\n1,x", "own.csv", "line 2, column 2: expected a number, not 'x'"),
-        (b"a,b\n1,0_1", "own.csv", "expected a number, not '0_1'"),
-        ("a,b\n1,\u0661".encode(), "own.csv", "expected a number, not '\u0661'"),
-        (b"a,b\n1,nan", "own.csv", "expected a number, not 'nan'"),
-        (b"a,b\n1,1e999", "own.csv", "'1e999' is too large"),
+        (b"a,b\n0,1,1\n1,0", "own.csv", "no table with as many values in every row"),
+        (b"a,b\n1,x", "own.csv", r"'b' is not all numbers \(row 1 has 'x'\); expected shares"),
+        (b"a,b\n1,0_1", "own.csv", r"row 1 has '0_1'"),
+        ("a,b\n1,\u0661".encode(), "own.csv", r"row 1 has '\\u0661'"),
+        (b"a,b\n1,0.5\n1,nan", "own.csv", "'b': expected a number in every row; row 2 has none that is finite"),
+        (b"a,b\n1,0.5\n1,1e999", "own.csv", "row 2 has none that is finite"),
         (b"a,b\n1,7", "own.csv", "shares in 0..1"),
         (b"a,a\n1,1", "own.csv", "'a' is there twice"),
-        (b"a,b\x07\n1,1", "own.csv", "characters that cannot be seen"),
+        (b"a,b\x07\n1,1", "own.csv", "characters that can be shown"),
         (b"a,b\n", "own.csv", "at least one row"),
-        (b"", "own.csv", "at least one row"),
-        (b"predicted,a,predicted\n1,1,0", "own.csv", "one column predicted at most"),
-        (b"Predicted,a\n1,1", "own.csv", "one column predicted at most, written so; found Predicted"),
+        (b"", "own.csv", "no columns"),
+        (b"predicted,a,predicted\n1,1,0", "own.csv", "expected one column with the predicted classes; found"),
+        (b"predicted,a,y_pred\n1,1,0", "own.csv", "found 'predicted', 'y_pred'"),
         (b"predicted,true\n1,1", "own.csv", "expected activations in columns beside predicted, true"),
         (b"predicted,a\n9999,1", "own.csv", "numbered from 0, at most 5,000"),
-        (b",".join(b"%d" % i for i in range(5001)), "own.csv", "at most 5,000 classes.*there are 5,001"),
+        (b",".join(b"%d" % i for i in range(5001)) + b"\n0.5" + b",0" * 5000, "own.csv", "there are 5,001"),
         (npz(**TWO, class_names=np.array("ab")), "own.npz", "a list with a text for each class, found <U2 of shape"),
         (npz(**TWO, class_names=np.array([b"a", b"b"])), "own.npz", r"class_names has values of type .*S1"),
         (
@@ -296,7 +350,7 @@ def test_many_classes_of_a_small_table_take_little_memory():
 
 
 def test_unknown_names_in_a_table_are_refused():
-    with pytest.raises(DataError, match="line 3 has the predicted class 'cow'"):
+    with pytest.raises(DataError, match="column 'predicted': row 2 has 'cow', which is none of the classes"):
         own_evidence(table([("predicted", "a"), ("cat", 1), ("cow", 2)]), "x.csv", class_names=("cat", "dog"))
     with pytest.raises(DataError, match=r"lie in 0\.\.1, but these reach"):
         own_evidence(npz(activations=np.full((2, 3), 2.0), predicted=np.array([0, 1])), scaled=True)

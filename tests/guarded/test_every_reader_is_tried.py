@@ -25,11 +25,10 @@ GUARDED = {
     "read_json_lines",
     "read_photo",
     "read_picture",
-    "read_rows",
     "read_text",
     "read_toml",
 }
-"""Functions of `idc_core.guarded` that read; what needs a text (`read_number`, `typed`) does not count."""
+"""Functions of `idc_core.guarded` that read; what needs a text (`typed`) does not count."""
 
 DIRECT = {
     "np": "load loadtxt genfromtxt fromfile memmap",
@@ -133,7 +132,7 @@ def tried():
 
 def test_every_function_that_reads_is_known():
     known = GUARDED | {"Archive", "ArrayFile", "ArrayHeader", "Budget", "File", "damaged"}
-    known |= {"is_sealed", "member", "pack_arrays", "read_number", "seal_text", "seal_zip", "typed"}
+    known |= {"is_sealed", "member", "pack_arrays", "seal_text", "seal_zip", "typed"}
     assert set(idc_core.guarded.__all__) <= known, "say of a new name whether it reads"
 
 

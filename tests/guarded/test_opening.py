@@ -19,7 +19,6 @@ from idc_core.guarded import (
     read_arrays,
     read_content,
     read_picture,
-    read_rows,
     seal_zip,
 )
 from tests.guarded.hostile import by_message, png
@@ -46,9 +45,7 @@ def dangling(folder):
         (lambda folder: folder / "a\0b", "cannot be read: embedded null byte"),
     ],
 )
-@pytest.mark.parametrize(
-    "read", [read_content, read_array, read_arrays, lambda file, where: list(read_rows(file, where))]
-)
+@pytest.mark.parametrize("read", [read_content, read_array, read_arrays])
 def test_only_files_are_read(tmp_path, make, message, read):
     with pytest.raises(DataError, match=f"The file {message}"):
         read(make(tmp_path), "The file")

@@ -1,13 +1,12 @@
 """Texts from outside: JSON and CSV that no program writes."""
 
-import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from idc_core.errors import DataError
-from idc_core.guarded import is_sealed, open_sealed_text, read_json, read_number, read_rows, read_text, seal_text
+from idc_core.guarded import is_sealed, open_sealed_text, read_json, read_text, seal_text
 from tests.guarded.hostile import by_message
 
 
@@ -54,55 +53,6 @@ def test_other_json_is_refused_by_its_place(content, message):
 def test_json_is_counted_before_it_is_parsed():
     with pytest.raises(DataError, match="its content would take 1,250,000 bytes of memory"):
         read_json(b"[" + b"[]," * 16_666 + b"]", "The file", list)
-
-
-def rows(content):
-    return list(read_rows(content, "The file"))
-
-
-def test_rows_have_the_numbers_of_their_lines():
-    assert rows('\ufeffa,b\n\n"x\ny",2\n'.encode()) == [(1, ["a", "b"]), (4, ["x\ny", "2"])]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b\n1,2\n".encode("utf-16"), "no table in UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16-le"), "holds a zero byte; save it as UTF-8"),
-        (b"a,b\n1,\x002\n", "holds a zero byte"),
-        (b'a,b\n"1,2\n', "no table in UTF-8 with commas"),
-        (b"x" * (16 << 20), "field larger than field limit"),
-    ],
-    ids=by_message,
-)
-def test_what_is_no_table_is_refused(content, message):
-    with pytest.raises(DataError, match=message):
-        rows(content)
-
-
-def test_a_row_is_counted_before_it_is_split():
-    content = b"1," * (16 << 20)
-    tracemalloc.start()
-    with pytest.raises(DataError, match="its longest row would take 1,107,296,256 bytes"):
-        rows(content)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 3 * len(content)
-
-
-@pytest.mark.parametrize("text", ["1", "-1.5", "+.5", " 2. ", "1e-3", "1E5", "1" * 300])
-def test_numbers_are_read_as_python_reads_them(text):
-    assert read_number(text, "The file") == float(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "nan", "inf", "0_1", "\u0661", "1e999", "0x1", "1 2", "1.2.3", "9" * 5000, "1" * 100_000 + "x"],
-    ids=by_message,
-)
-def test_other_numbers_are_refused(text):
-    with pytest.raises(DataError, match=r"The file: .*(expected a number|too large)"):
-        read_number(text, "The file")
 
 
 def test_a_text_must_be_utf_8():

@@ -19,7 +19,7 @@ _FEW = 0.1
 # A text of one letter in an array, in a dictionary and as an object.
 _TEXT = 150
 
-_NOTHING = (
+NOTHING = (
     *(
         "",
         "na",
@@ -150,7 +150,7 @@ def _answers_of(columns: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray] | N
         if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
             return None
         first = str(column[0].as_py() or "").strip().lower() if len(column) else ""
-        if first not in _NOTHING and not any(first in pair for pair in _YES_AND_NO):
+        if first not in NOTHING and not any(first in pair for pair in _YES_AND_NO):
             return None  # most texts are known by the first one
         plain = _plain(column)
         lows.append(pc.if_else(is_nothing(plain), None, pc.utf8_lower(pc.utf8_trim_whitespace(plain))))
@@ -165,7 +165,7 @@ def is_nothing(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
     low = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    return pc.or_(pc.is_null(low), pc.is_in(low, pa.array(_NOTHING)))
+    return pc.or_(pc.is_null(low), pc.is_in(low, pa.array(NOTHING)))
 
 
 def gaps_of(column: pa.ChunkedArray, is_input: bool = True) -> NDArray[np.bool_]:
@@ -247,10 +247,10 @@ def distinct(column: pa.ChunkedArray) -> int:
 
 def _reads(text: str) -> bool:
     try:
-        float(text.replace("_", "x"))  # Python reads 1_000, tables do not
+        float(text.replace("_", "x"))  # Python reads 1_000 and other scripts' digits, tables do not
     except ValueError:
         return False
-    return True
+    return text.isascii()
 
 
 def first_other(column: pa.ChunkedArray) -> str:
@@ -325,6 +325,25 @@ def _is_number(kind: object) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def number_columns(
+    table: pa.Table, names: Sequence[str], where: str, budget: Budget, kind: type[np.floating] = np.float32
+) -> NDArray[np.floating]:
+    """Return columns side by side as numbers (n, columns); DataError where one has none, or holds something else."""
+    made = np.empty((len(table), len(names)), kind)
+    budget.take(made.nbytes, "its numbers side by side")
+    for place, name in enumerate(names):
+        column = table.column(name)
+        check_whole(column, f"{where}, column {name!a}")
+        values = numbers_of(column)
+        if values is None or values.ndim > 1:
+            raise DataError(
+                f"{where}, column {name!a} is not all numbers{first_other(column)}; expected numbers, or a single "
+                "column of texts."
+            )
+        made[:, place] = values
+    return made
 
 
 def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.generic]:

@@ -12,6 +12,7 @@ from idc_core.datasets.files.tables import MOST_COLUMNS, check_columns, noted, t
 from idc_core.datasets.files.written import with_plain_numbers
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, open_gzip, opened, read_content
+from idc_core.guarded.opening import File
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,21 +30,20 @@ _MOST_HEADING = 1 << 24
 
 
 @table_format(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".dat", ".data", ".txt", label="Table as text")
-def _read_csv(path: Path, budget: Budget) -> pa.Table:
+def read_csv(file: File, where: str, budget: Budget) -> pa.Table:
     """Read a table; every value is the text that it is, but for numbers, which are written as Python reads them."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
 
-    where = str(path)
-    content, encoding = as_utf_8(plain_content(path, budget), where, budget)
+    content, encoding = as_utf_8(plain_content(file, where, budget), where, budget)
     _check_width(content, where)
     budget.take(_COPIES * len(content), "its values")
     escaped = rb"\"" in content and _ESCAPED.search(content) is not None
     if escaped:
         content = content.replace(rb"\"", b'""')
     content, by_blanks = with_tabs(content)
-    dialect = dialect_of(content, "\t" if ".tsv" in path.name.lower() else ",", where)
+    dialect = dialect_of(content, "\t" if ".tsv" in Path(where).name.lower() else ",", where)
     names = list(dialect.names)
     check_columns(names, where)
     budget.take(_COLUMN * len(names), "its columns")
@@ -59,7 +59,9 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
         )
         other = table.column_names != names
     except (pa.ArrowException, ValueError, KeyError) as error:
-        line = f"pandas.read_csv({path.name!r}, sep={dialect.sign!r}, on_bad_lines='skip').to_csv('mended.csv')"
+        if not content[dialect.start :].partition(b"\n")[2 * dialect.has_heading].strip():
+            raise DataError(f"{where} has no rows; expected at least one row below its heading.") from error
+        line = f"pandas.read_csv({Path(where).name!r}, sep={dialect.sign!r}, on_bad_lines='skip').to_csv('mended.csv')"
         raise DataError(
             f"{where} is no table with as many values in every row ({said(error)}). Mend that row, or leave such rows "
             f"out in Python: import pandas; {line}."
@@ -73,15 +75,14 @@ def _read_csv(path: Path, budget: Budget) -> pa.Table:
     return noted(table, (*blanks, *dialect.notes, *encoding, *numbers))
 
 
-def plain_content(path: Path, budget: Budget) -> bytes:
+def plain_content(file: File, where: str, budget: Budget) -> bytes:
     """Return the content of a file, expanded where its name ends in .gz, within the limit of memory."""
-    where = str(path)
-    with opened(path, where) as stream:
-        zipped = path.name.lower().endswith(".gz") and stream.read(2) == _ZIPPED  # browsers expand files by themselves
+    with opened(file, where) as stream:
+        zipped = where.lower().endswith(".gz") and stream.read(2) == _ZIPPED  # browsers expand files by themselves
     if not zipped:
-        return read_content(path, where, budget)
+        return read_content(file, where, budget)
     parts = []
-    with open_gzip(path, where) as stream:
+    with open_gzip(file, where) as stream:
         while part := stream.read(_BLOCK):
             budget.take(2 * len(part), "its content once expanded")
             parts.append(part)

@@ -7,8 +7,10 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from idc_core.datasets.files.names import tidy_name, told_apart
+from idc_core.datasets.files.columns import NOTHING
+from idc_core.datasets.files.names import is_known, tidy_name, told_apart
 from idc_core.errors import DataError
 
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -21,6 +23,7 @@ _TOLD = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 """First line by which Excel is told the sign."""
 _BLANKS = re.compile(rb'("(?:[^"\r\n]|"")*")|[ \t]+')
 _MARGIN = re.compile(rb"^[ \t]+|[ \t]+(?=\r?$)", re.MULTILINE)
+_FILE = re.compile(r".*[^\s.]\.[A-Za-z][A-Za-z0-9]{1,4}")
 _TITLES = 12
 """Lines above a table that are taken for its title."""
 
@@ -134,6 +137,8 @@ def _of_rows(dialect: Dialect, rows: list[list[str]], text: str) -> Dialect:
         names = tuple(f"column_{number}" for number in range(1, len(first) + 1))
         note = "no heading: columns are called column_1 and so on"
         return replace(dialect, names=names, has_heading=False, notes=(*dialect.notes, note))
+    if any(map(_NUMBER.fullmatch, first)):
+        dialect = replace(dialect, notes=(*dialect.notes, "the first row read as names of columns"))
     names = _whole_heading(told_apart(first), rows[1:])
     if names == tuple(rows[0] if rows else ()):
         return replace(dialect, names=names)
@@ -208,15 +213,30 @@ def _width(start: str, sign: str) -> int:
 
 
 def _is_heading(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether a first row holds names: no numbers, or such that count the columns or stand beside words.
+    """Whether a first row holds names, told by what stands below it.
 
-    A word that comes again further down in its column is a value.
+    It does where one of them says what a column is, or stands above numbers alone; not where a word or a number comes
+    again in its column, or names a file as the whole column does. Numbers beside no words are names where they count
+    the columns; beside words where they are whole, as years are, or rise from column to column.
     """
-    numbers = [cell.strip() for cell in first if _NUMBER.fullmatch(cell)]
-    columns = [[row[place] for row in others if len(row) == len(first)] for place in range(len(first))]
-    if not numbers or not others or not all(columns):
+    columns = [[row[place].strip() for row in others if len(row) == len(first)] for place in range(len(first))]
+    if not others or not all(columns) or any(map(is_known, first)):
         return True
-    if numbers in ([str(place + begin) for place in range(len(numbers))] for begin in (0, 1)) and len(numbers) > 1:
+    cells = [cell.strip() for cell in first]
+    numbers = [place for place, cell in enumerate(cells) if _NUMBER.fullmatch(cell)]
+    words = [place for place, cell in enumerate(cells) if place not in numbers and cell.lower() not in NOTHING]
+    again = {place for place, cell in enumerate(cells) if cell in columns[place]}
+    if any(all(map(_NUMBER.fullmatch, columns[place])) for place in words):
         return True
-    words = [place for place, cell in enumerate(first) if cell.strip() and not _NUMBER.fullmatch(cell)]
-    return bool(words) and not any(first[place].strip() in map(str.strip, columns[place]) for place in words)
+    if again & set(words) or any(all(map(_FILE.fullmatch, (cells[place], *columns[place]))) for place in words):
+        return False
+    if not numbers:
+        return True
+    counts = [[str(place + begin) for place in range(len(numbers))] for begin in (0, 1)]
+    if not words:
+        return [cells[place] for place in numbers] in counts and len(numbers) > 1 and not again >= set(numbers)
+    if again & set(numbers):
+        return False
+    values = [float(cells[place].replace(",", ".")) for place in numbers]
+    rise = len(values) > 2 and all(one < other for one, other in pairwise(values))
+    return rise or all(value.is_integer() for value in values)

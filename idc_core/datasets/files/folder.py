@@ -51,7 +51,7 @@ def _of_tables(folder: Path, readers: dict[str, ReadTable], preparation: Prepara
         by_split.pop("validation", None)
     budget = Budget(str(folder))
     tables = {
-        name: _joined([readers[piece](folder / piece, budget) for piece in pieces], folder)
+        name: _joined([readers[piece](folder / piece, str(folder / piece), budget) for piece in pieces], folder)
         for name, pieces in by_split.items()
     }
     return items_of_table(tables, folder / next(iter(readers)), budget, preparation, split)

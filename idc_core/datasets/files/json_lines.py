@@ -12,6 +12,7 @@ from idc_core.datasets.files.dialect import said
 from idc_core.datasets.files.tables import check_columns, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_json, read_json_lines, typed
+from idc_core.guarded.opening import File
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,13 +25,12 @@ _LINES = re.compile(rb"[ \t\r\n]*\{[^\n]*\}[ \t\r]*\n\s*\{")
 
 
 @table_format(".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz", label="Records as JSON")
-def _read_records(path: Path, budget: Budget) -> pa.Table:
+def _read_records(file: File, where: str, budget: Budget) -> pa.Table:
     """Read records that have the same keys, each a column."""
     import pyarrow as pa
 
-    where = str(path)
-    content = plain_content(path, budget).removeprefix(b"\xef\xbb\xbf")
-    by_line = not content.lstrip().startswith(b"[") and (".json" not in path.suffixes or _LINES.match(content))
+    content = plain_content(file, where, budget).removeprefix(b"\xef\xbb\xbf")
+    by_line = not content.lstrip().startswith(b"[") and (".json" not in Path(where).suffixes or _LINES.match(content))
     if by_line:
         records = _lines(content, where, budget)
     else:

@@ -8,12 +8,36 @@ from collections.abc import Sequence
 
 _UNSEEN = "\ufeff\u200b\u2060"
 """The mark of a byte order, and spaces without a width."""
+
+TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
+TEXTS = ("text", "sentence", "message", "content")
+PICTURES = ("image", "img", "file", "path", "filename", "image_path")
+SPLIT = "split"
+_NUMBERING = ("", "id", "index", "rownames", "__index_level_0__")
+_UNNAMED = "unnamed: "
+"""Columns that number the rows, and are no features."""
 _PLACE = re.compile(r" \(column \d+\)$")
 
 
 def tidy_name(name: str) -> str:
     """Return a name without blanks around, with single ones inside, and without marks that nobody sees."""
     return " ".join(name.translate(dict.fromkeys(map(ord, _UNSEEN))).split())
+
+
+def called(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names that are among those known, in the order of these."""
+    return [name for word in known for name in names if name.strip().lower() == word]
+
+
+def is_numbering(name: str) -> bool:
+    """Whether a column numbers the rows, by its name."""
+    plain = name.strip().lower()
+    return plain in _NUMBERING or plain.startswith(_UNNAMED)
+
+
+def is_known(name: str) -> bool:
+    """Whether a name says what a column is, so that the row which holds it is a heading."""
+    return name.strip().lower() in {*TARGETS, *TEXTS, *PICTURES, SPLIT, *_NUMBERING} - {"", "y"}
 
 
 def told_apart(names: Sequence[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from idc_core.datasets.files.dialect import said
@@ -11,6 +10,7 @@ from idc_core.datasets.files.parquet_pages import columns, pages
 from idc_core.datasets.files.tables import MOST_COLUMNS, table_format
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, read_content
+from idc_core.guarded.opening import File
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,21 +22,20 @@ _VALUE = 8
 
 
 @table_format(".parquet", label="Table in Parquet")
-def _read_parquet(path: Path, budget: Budget) -> pa.Table:
+def _read_parquet(file: File, where: str, budget: Budget) -> pa.Table:
     """Read a table; texts and bytes stay listed once, each row with its number, as they are in the file."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    where = str(path)
-    content = read_content(path, where, budget)
+    content = read_content(file, where, budget)
     if len(content) < 12 or content[:4] != _MARK or content[-4:] != _MARK:
         raise DataError(f"{where} is cut off or no Parquet file; copy it again.")
     (footer,) = struct.unpack("<I", content[-8:-4])
     budget.take(_FOOTER_COPIES * min(footer, len(content)), "the list of its columns")
     texts = _check_pages(content, len(content) - 8 - footer, budget)
     try:
-        file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-        table = file.read(use_threads=False)
+        found = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        table = found.read(use_threads=False)
         table.validate(full=True)
         table.column_names  # noqa: B018 (names that are no text are an error of the library's)
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, UnicodeError, MemoryError) as error:

@@ -24,6 +24,7 @@ from idc_core.datasets.files.columns import (
     is_flat,
     is_rows,
     is_text,
+    number_columns,
     numbers_of,
     rows_of,
     texts_of,
@@ -31,7 +32,17 @@ from idc_core.datasets.files.columns import (
 )
 from idc_core.datasets.files.contents import Content, Part, items_of, listed
 from idc_core.datasets.files.gaps import mended
-from idc_core.datasets.files.names import found_name, is_repeated, repeated_name
+from idc_core.datasets.files.names import (
+    PICTURES,
+    SPLIT,
+    TARGETS,
+    TEXTS,
+    called,
+    found_name,
+    is_numbering,
+    is_repeated,
+    repeated_name,
+)
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
 from idc_core.datasets.preparation import Preparation
@@ -42,20 +53,13 @@ from idc_core.guarded import Budget, read_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TARGETS = ("label", "labels", "target", "targets", "class", "category", "y")
 _CLASSES = ("label", "labels", "class", "category")
 """Columns whose whole numbers are classes, written as floats too."""
-_TEXTS = ("text", "sentence", "message", "content")
-_PICTURES = ("image", "img", "file", "path", "filename", "image_path")
-_NUMBERING = ("", "id", "index", "rownames", "__index_level_0__")
-_UNNAMED = "unnamed: "
-"""Columns that number the rows, and are no features."""
 _LIKELY = (
     *("species", "diagnosis", "survived", "outcome", "variety", "sentiment", "quality", "emotion", "churn", "income"),
     *("status", "result", "response", "output", "prediction", "type", "kind", "price", "medv", "value"),
 )
 """Columns that are offered first as targets, and never taken without being named."""
-_SPLIT = "split"
 _OFFERED = 12
 """Columns that are listed in a line to copy."""
 _READ_AS = f"read-as-{secrets.token_hex(8)}".encode()
@@ -73,7 +77,7 @@ def table_format(*endings: str, label: str) -> Callable[[ReadTable], ReadTable]:
             path: Path, preparation: Preparation, split: str, limit: int | None, on_progress: Progress | None
         ) -> Items:
             budget = Budget(str(path))
-            return items_of_table({"": read_table(path, budget)}, path, budget, preparation, split)
+            return items_of_table({"": read_table(path, str(path), budget)}, path, budget, preparation, split)
 
         for ending in endings:
             DATA_FORMATS.enter(ending, DataFormat(ending, label, read, read_table))
@@ -117,7 +121,7 @@ def items_of_table(
     first = next(iter(tables.values()))
     inputs, left = _inputs(first, target, preparation, where)
     parts: dict[str, Part] = {}
-    notes = [*_notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
+    notes = [*notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
     answered = [name for name in answers if name in inputs]
     notes += [f"yes as 1, no as 0: {_short(answered)}"] if answered else []
     notes += [f"left out{why}: {_short(names)}" for why, names in left.items() if names]
@@ -125,7 +129,9 @@ def items_of_table(
     notes += filled
     whole_task = bool(preparation.task) or target.strip().lower() not in _CLASSES
     for name, table in _split(tables, where).items():
-        targets = _values(table, [target], where, budget)
+        targets = _values(table, target, where, budget)
+        if targets is None:
+            raise DataError(f"{where}, column {target!a} has {table.column(target).type}; expected classes or numbers.")
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
             targets = targets.astype(np.int64)
         made = _values_of_inputs(table, inputs, path, budget, preparation)
@@ -174,10 +180,10 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
         if target is None:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
         return target
-    targets = _called(names, _TARGETS)
+    targets = called(names, TARGETS)
     if not targets:
         raise DataError(
-            f"{where} has no column named {', '.join(_TARGETS[:-1])} or {_TARGETS[-1]}: say which one holds the "
+            f"{where} has no column named {', '.join(TARGETS[:-1])} or {TARGETS[-1]}: say which one holds the "
             f"targets, such as --targets {shlex.quote(_likely_target(table))}. Its columns are {listed(names)}."
         )
     return targets[0]
@@ -186,7 +192,7 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
 def _likely_target(table: pa.Table) -> str:
     """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
     every: list[str] = table.column_names
-    names = [name for name in every if not _is_numbering(name) and name.strip().lower() != _SPLIT]
+    names = [name for name in every if not is_numbering(name) and name.strip().lower() != SPLIT]
     counts = {name: distinct(table.column(name)) for name in names if is_flat(table.column(name))}
     few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
@@ -203,11 +209,6 @@ def _is_whole(column: pa.ChunkedArray) -> bool:
     return values is not None and bool(np.array_equal(values, np.rint(values)))
 
 
-def _is_numbering(name: str) -> bool:
-    plain = name.strip().lower()
-    return plain in _NUMBERING or plain.startswith(_UNNAMED)
-
-
 def _other_targets(table: pa.Table, names: Sequence[str], target: str, given: bool) -> list[str]:
     """Return other columns that hold the targets, which as inputs would tell them.
 
@@ -215,7 +216,7 @@ def _other_targets(table: pa.Table, names: Sequence[str], target: str, given: bo
     if each of its values comes with one target alone. y beside x is a coordinate.
     """
     points = any(name.strip().lower() == "x" for name in names)
-    others = [name for name in _called(names, _TARGETS) if not (points and name.strip().lower() == "y")]
+    others = [name for name in called(names, TARGETS) if not (points and name.strip().lower() == "y")]
     if not given:
         return others
     return [name for name in others if _tells(table.column(name), table.column(target))]
@@ -244,24 +245,24 @@ def _inputs(
             missing = [name.strip() for name in asked if name not in given] or asked
             raise DataError(f"{where} has no columns {listed(missing)} for inputs; there are {listed(names)}.")
         return list(given.values()), {}
-    for known, fits in ((_PICTURES, is_pictures), (_TEXTS, is_text)):
-        columns = [name for name in _called(names, known) if fits(table.column(name))]
+    for known, fits in ((PICTURES, is_pictures), (TEXTS, is_text)):
+        columns = [name for name in called(names, known) if fits(table.column(name))]
         if len(columns) > 1:
             raise DataError(f"{where} has the columns {listed(columns)}, which may all be inputs: say which one it is.")
         if columns:
-            return columns, {"": [name for name in names if name not in (*columns, _SPLIT)]}
+            return columns, {"": [name for name in names if name not in (*columns, SPLIT)]}
     _check_repeated(table, names, target, where)
     others = _other_targets(table, names, target, bool(preparation.targets))
     left = {
-        "": [name for name in names if _is_numbering(name)],
+        "": [name for name in names if is_numbering(name)],
         ", as it tells the targets": others,
         ", as they have no values": [
-            name for name in names if not _is_numbering(name) and _has_nothing(table.column(name))
+            name for name in names if not is_numbering(name) and _has_nothing(table.column(name))
         ],
         ", as dates": [name for name in names if name not in others and is_date(table.column(name))],
     }
     unread = {name for some in left.values() for name in some}
-    rest = [name for name in names if name not in unread and name.lower() != _SPLIT]
+    rest = [name for name in names if name not in unread and name.lower() != SPLIT]
     if not rest:
         raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
     if len(rest) == 1 and is_rows(table.column(rest[0])):
@@ -273,7 +274,7 @@ def _inputs(
         line = f", such as --inputs {shlex.quote(','.join(right))}" if len(right) <= _OFFERED else ""
         raise DataError(
             f"{where}: column {wrong[:60]!a} is not all numbers{first_other(table.column(wrong))}; expected a column "
-            f"named {', '.join((*_TEXTS, *_PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}"
+            f"named {', '.join((*TEXTS, *PICTURES))}, or numbers. Say which columns are inputs, of {listed(names)}"
             f"{line}."
         )
     return rest, left
@@ -284,7 +285,7 @@ def _check_repeated(table: pa.Table, names: Sequence[str], target: str, where: s
     twice = [name for name in table.column_names if is_repeated(name)]
     if len(set(map(repeated_name, twice))) == len(twice):
         return
-    rest = [name for name in names if repeated_name(name) != repeated_name(target) and not _is_numbering(name)]
+    rest = [name for name in names if repeated_name(name) != repeated_name(target) and not is_numbering(name)]
     firsts: dict[str, str] = {}
     for name in rest:
         if _has_numbers(table.column(name)):
@@ -319,20 +320,16 @@ def noted(table: pa.Table, notes: Sequence[str]) -> pa.Table:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), _READ_AS: json.dumps(notes)})
 
 
-def _notes_of(table: pa.Table) -> tuple[str, ...]:
+def notes_of(table: pa.Table) -> tuple[str, ...]:
+    """Return how a table was read, each in a few words."""
     held = (table.schema.metadata or {}).get(_READ_AS)
     return () if held is None else tuple(json.loads(held))
-
-
-def _called(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names that are among those known, in the order of these."""
-    return [name for word in known for name in names if name.strip().lower() == word]
 
 
 def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
     """Return a table per split: those of the files, or cut by a column of that name."""
     table = next(iter(tables.values()))
-    name = next((one for one in table.column_names if one.strip().lower() == _SPLIT), None)
+    name = next((one for one in table.column_names if one.strip().lower() == SPLIT), None)
     if set(tables) != {""} or name is None or not is_text(table.column(name)):
         return tables
     texts = texts_of(table.column(name), f"{where}, column {name}", Budget(where))
@@ -351,37 +348,22 @@ def _values_of_inputs(
 ) -> NDArray[np.generic]:
     if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
         return pictures_of(table.column(inputs[0]), path, budget, preparation)
-    return _values(table, inputs, str(path), budget, stacked=True)
+    alone = _values(table, inputs[0], str(path), budget) if len(inputs) == 1 else None
+    if alone is not None and (alone.ndim > 1 or alone.dtype == object):
+        return alone
+    return number_columns(table, inputs, str(path), budget)
 
 
-def _values(
-    table: pa.Table, names: Sequence[str], where: str, budget: Budget, stacked: bool = False
-) -> NDArray[np.generic]:
-    """Return columns as numbers (n, columns), or a single one as what it is: numbers (n,), rows of them, or texts."""
-    columns = []
-    for name in names:
-        column, place = table.column(name), f"{where}, column {name!a}"
-        check_whole(column, place)
-        values = numbers_of(column)
-        if values is None and len(names) == 1:
-            rows = rows_of(column, place, budget)
-            if rows is not None:
-                return rows
-            if is_text(column):
-                return texts_of(column, place, budget)
-        if values is None:
-            raise DataError(
-                f"{place} is not all numbers{first_other(column)}; expected numbers, or a single column of texts."
-            )
+def _values(table: pa.Table, name: str, where: str, budget: Budget) -> NDArray[np.generic] | None:
+    """Return a column as what it is: numbers (n,), rows of them, or texts; None for others."""
+    column, place = table.column(name), f"{where}, column {name!a}"
+    check_whole(column, place)
+    values = numbers_of(column)
+    if values is not None:
         budget.take(values.nbytes, "its numbers")
-        columns.append(values)
-    if len(columns) == 1 and not stacked:
-        return columns[0]
-    made = np.empty((len(table), len(columns)), np.float32 if stacked else np.result_type(*columns))
-    budget.take(made.nbytes, "its numbers side by side")
-    for number, values in enumerate(columns):
-        made[:, number] = values
-    return made
+        return values
+    rows = rows_of(column, place, budget)
+    return texts_of(column, place, budget) if rows is None and is_text(column) else rows
 
 
 def _said_inputs(names: Sequence[str]) -> str:
