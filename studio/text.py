@@ -52,7 +52,7 @@ def times(factor: int) -> str:
 def parse_cell(text: str, sizes: Sequence[int]) -> tuple[int, ...] | None:
     """Read a cell from text such as ``2-1-0``; None where it is none of this grid."""
     parts = [part for part in text.replace("|", "-").replace(",", "-").replace(" ", "-").split("-") if part]
-    if len(parts) != len(sizes) or not all(part.isascii() and part.isdigit() for part in parts):
+    if len(parts) != len(sizes) or not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
         return None
     cell = tuple(int(part) for part in parts)
     return cell if all(index < size for index, size in zip(cell, sizes, strict=True)) else None

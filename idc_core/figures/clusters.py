@@ -218,12 +218,16 @@ def bin_shares(values: NDArray[np.floating], edges: NDArray[np.float64]) -> NDAr
 
 
 def silhouettes(clusters: Sequence[Clusters], neurons: Sequence[str], title: str, *, dark: bool = False) -> go.Figure:
-    """Draw the silhouette of every number of clusters tried, the chosen number with a large mark."""
+    """Draw the silhouette of every number of clusters tried, the chosen number with a large mark.
+
+    A neuron for which none was tried, since it is constant or its number was set by hand, has no line.
+    """
     colours = palette(dark)
     dashes = ("solid", "dot", "dash", "longdash", "dashdot", "longdashdot")
     figure = go.Figure()
     for index, (groups, name) in enumerate(zip(clusters, neurons, strict=True)):
-        tried = sorted(groups.silhouettes)
+        if not (tried := sorted(groups.silhouettes)):
+            continue
         figure.add_scatter(
             x=tried,
             y=[groups.silhouettes[k] for k in tried],

@@ -30,7 +30,11 @@ _LARGER, _SMALLER = 1.25, 0.7
 _DIGITS = 6
 """Significant digits of numbers."""
 
-_MOST_TRACES = 1_000
+MOST_PARTS = 5_000
+"""Objects that a drawing consists of, at most: its traces, axes, notes, shapes, pictures, and what these hold."""
+
+_MOST_PIXELS, _MOST_NUMBER = 1_000, 1e300
+"""The largest size of writing or of a mark, and the largest number of any kind."""
 
 _FONTS = ("font", "tickfont", "textfont", "insidetextfont", "outsidetextfont")
 
@@ -92,17 +96,27 @@ def check(drawing: Drawing, where: str) -> None:
     data, layout = drawing.get("data"), drawing.get("layout")
     if drawing.keys() != {"data", "layout"} or not isinstance(data, list) or not isinstance(layout, dict):
         raise DataError(f"{where} has a chart that is none: expected its parts data and layout.")
-    if len(data) > _MOST_TRACES:
-        raise DataError(f"{where} has a chart of {len(data):,} traces; expected at most {_MOST_TRACES:,}.")
+    if (parts := count_parts(drawing)) > MOST_PARTS:
+        raise DataError(f"{where} has a chart of {parts:,} parts; expected at most {MOST_PARTS:,}.")
     for trace in data:
         if not isinstance(trace, dict) or trace.get("type") not in _TRACES:
             raise DataError(f"{where} has a chart with a trace of another kind than {', '.join(_TRACES)}.")
     for name in layout:
         if not _is_part(name):
             raise DataError(f"{where} has a chart whose layout has the part {name[:60]!r}, which no slide has.")
-    for name, text in _texts(drawing):
-        if (name == "source" and not _PICTURE.fullmatch(text)) or _LEADS_ELSEWHERE.search(text):
-            raise DataError(f"{where} has a chart that leads elsewhere: {text[:60]!r}.")
+    for name, value in _leaves(drawing):
+        if isinstance(value, str):
+            if (name == "source" and not _PICTURE.fullmatch(value)) or _LEADS_ELSEWHERE.search(value):
+                raise DataError(f"{where} has a chart that leads elsewhere: {value[:60]!r}.")
+        elif not abs(value) <= (most := _MOST_PIXELS if name == "size" else _MOST_NUMBER):
+            raise DataError(f"{where} has a chart with a {name[:60] or 'number'} above {most:g}.")
+
+
+def count_parts(part: object) -> int:
+    """Count the objects that a drawing, or a part of it, consists of."""
+    if isinstance(part, Mapping):
+        return 1 + sum(map(count_parts, part.values()))
+    return sum(map(count_parts, part)) if isinstance(part, list) else 0
 
 
 def check_drawable(drawing: Drawing, where: str) -> None:
@@ -119,16 +133,16 @@ def _is_part(name: str) -> bool:
     return bool(_PART.fullmatch(name) or _AXIS.fullmatch(name))
 
 
-def _texts(part: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield all texts, each with the name of what it is in."""
-    if isinstance(part, str):
+def _leaves(part: object, name: str = "") -> Iterator[tuple[str, str | float]]:
+    """Yield all texts and numbers, each with the name of what it is in."""
+    if isinstance(part, str | int | float):
         yield name, part
     elif isinstance(part, Mapping):
         for key, value in part.items():
-            yield from _texts(value, key)
+            yield from _leaves(value, key)
     elif isinstance(part, list):
         for value in part:
-            yield from _texts(value, name)
+            yield from _leaves(value, name)
 
 
 def _written(part: Any, times: float, least: int) -> Any:

@@ -17,7 +17,7 @@ from idc_core.base.files import SHIPPED
 from idc_core.errors import DataError, SettingError
 from idc_core.guarded import read_json, seal_text
 from idc_core.store.documents import Documents, read_sealed
-from idc_core.stories.drawing import Drawing, check, check_drawable
+from idc_core.stories.drawing import MOST_PARTS, Drawing, check, check_drawable, count_parts
 
 LONGEST, LONGEST_TITLE = 300, 80
 """Characters of a slide's sentence, and of a story's title, at most."""
@@ -151,6 +151,11 @@ def keep_story(id: str, story: Story) -> None:
     if len(story.slides) > MOST_SLIDES:
         raise SettingError(f"A story has at most {MOST_SLIDES} slides: begin another one.")
     for slide in story.slides:
+        if (parts := max(map(count_parts, slide.drawings.values()), default=0)) > MOST_PARTS:
+            raise SettingError(
+                f"The chart of \u201c{slide.sentence}\u201d has {parts:,} parts; a slide holds at most {MOST_PARTS:,}. "
+                "Show fewer tests or neurons in it."
+            )
         if (size := len(json.dumps(slide.drawings))) > _MOST_CHART:
             raise SettingError(
                 f"The chart of \u201c{slide.sentence}\u201d takes {size / 2**20:.1f} MiB; a slide holds at most "

@@ -22,7 +22,7 @@ from studio.shell import pins
 from studio.shell.pages import draw_link
 from studio.state.selection import Point, Selection, carried, select, selected
 from studio.state.sidebar import draw_part
-from studio.text import cluster_name, plural
+from studio.text import cluster_name, literal, plural
 from studio.widgets import layout
 from studio.widgets.cluster_names import draw_name
 
@@ -283,6 +283,8 @@ def _draw_silhouettes(view: View) -> None:
     if not any(clustering.silhouettes for clustering in clusters):
         st.caption("There is no choice to compare: every neuron has one cluster, or the number is set by hand.")
         return
+    if constant := [name for name, clustering in zip(names, clusters, strict=True) if not clustering.silhouettes]:
+        st.caption(f"No line: {', '.join(map(literal, constant))}. The training inputs leave one cluster.")
     title = layout.topic("Silhouette of every number of clusters")
     layout.chart(
         view,

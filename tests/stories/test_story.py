@@ -137,8 +137,15 @@ def hostile(**layout):
         hostile(updatemenus=[{}]),
         hostile(xaxis={"nonsense": 1}),
         hostile(margin="wide"),
+        hostile(font={"size": 10**400}),
+        hostile(font={"size": 1e9}),
+        hostile(xaxis={"range": [0, 10**301]}),
+        {"data": [{"type": "scatter", "y": [1], "textfont": {"size": [12, 10**400]}}], "layout": {}},
+        {"data": [{"type": "scatter", "y": [-(10**400)]}], "layout": {}},
+        hostile(**{f"xaxis{number}": {} for number in range(2, 6_000)}),
+        hostile(annotations=[{"text": "a"}] * 6_000),
     ],
-    ids=str,
+    ids=lambda drawing: str(drawing)[:60],
 )
 def test_what_is_no_drawing_is_refused(drawing):
     content = asdict(Story("Mine", (Slide("A.", drawings=dict.fromkeys(THEMES, drawing)),)))
