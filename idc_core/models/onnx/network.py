@@ -88,6 +88,8 @@ class OnnxNetwork(Network):
         self.inputs, self._steps, self._outputs = inputs, tuple(steps), outputs
         for name, module in modules.items():
             self.add_module(name, module)
+        for place, value in enumerate(inputs):  # floats go with the network where that is put into another precision
+            self.register_buffer(f"input_{place}", torch.empty(0, dtype=value.dtype), persistent=False)
         # Outputs that do not depend on the input.
         self._constants = constants
 
@@ -123,9 +125,8 @@ class OnnxNetwork(Network):
     def _run(self, given: Sequence[Tensor]) -> Any:
         """Run the nodes in their order."""
         values = dict(self._constants)
-        for value, x in zip(self.inputs, given, strict=True):
-            _check_input(value, x)
-            values[value.name] = x
+        for place, (value, x) in enumerate(zip(self.inputs, given, strict=True)):
+            values[value.name] = _fitting(value, x, getattr(self, f"input_{place}").dtype)
         for step in self._steps:
             missing = next((name for name in step.inputs if name not in values), None)
             if missing is not None:
@@ -156,16 +157,17 @@ def _together(results: list[Any]) -> Any:
     return results[0] if axis is None else torch.cat(results, axis)
 
 
-def _check_input(value: Value, x: Tensor) -> None:
-    """Refuse an input that does not have the shape of the file; the batch size is free."""
+def _fitting(value: Value, x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return an input in the precision of the network; refuse one without the file's shape, but for the batch size."""
     if value.shape is None:
-        return
+        return x
     fits = x.dim() == len(value.shape) and all(
         size is None or size == length for size, length in zip(value.shape[1:], x.shape[1:], strict=True)
     )
     if not fits:
         sizes = ", ".join("n" if i == 0 else "any" if s is None else str(s) for i, s in enumerate(value.shape))
         raise ModelError(f"Input {value.name!r} has the shape {tuple(x.shape)}; expected ({sizes}).")
+    return x.to(dtype) if x.is_floating_point() and dtype.is_floating_point else x
 
 
 def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, budget: Budget) -> None:

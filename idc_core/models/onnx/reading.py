@@ -25,7 +25,7 @@ from idc_core.models.onnx.quantisation import compute_as_floats
 from idc_core.models.onnx.registry import OPERATORS
 from idc_core.models.onnx.scores import FLOATS, Asked, keep_scores
 from idc_core.models.onnx.subgraphs import needed_names
-from idc_core.models.onnx.tensors import Read, inside, tensor_of, torch_type
+from idc_core.models.onnx.tensors import HALVES, Read, inside, tensor_of, torch_type
 
 _OLDEST_OPSET = 6
 _DOMAINS = ("", "ai.onnx")
@@ -92,6 +92,8 @@ class Graph:
     class_names: tuple[str, ...] = ()  # of the scores
     taken: str = ""  # the value that scores are read from, where that is not plain
 
+
+_HALVES_REMARK = "Numbers of half precision are computed in single precision, as onnxruntime does on a processor."
 
 # The file's content, what the parser makes of it, and the arrays that are taken from that.
 _COPIES = 3
@@ -204,6 +206,7 @@ def _graph_of(
     opset = _opset(proto, where)
     remarks = (*(hold_inputs(graph, scores.held, where) if scores else ()), *compute_as_floats(graph, opset, where))
     remarks += make_dense(graph, where) if scores else ()
+    remarks += (_HALVES_REMARK,) if _holds_halves(graph) else ()
     kept, taken = keep_scores(graph, scores, class_names, where) if scores else ((), "")
     constants = _constants(graph, read, where)
     inputs = tuple(_value(info, where) for info in graph.input if info.name not in weights)
@@ -212,6 +215,13 @@ def _graph_of(
     result = Graph(where, opset, inputs, outputs, constants, nodes, held, (*remarks, *kept), class_names, taken)
     _check_order(result, graph)
     return result
+
+
+def _holds_halves(graph: GraphProto) -> bool:
+    """Whether there are numbers of half precision among the weights, the inputs, or what nodes make."""
+    kinds = {one.data_type for one in graph.initializer} | {one.type.tensor_type.elem_type for one in graph.input}
+    said = (one for node in graph.node for one in node.attribute if one.name in ("to", "dtype", "value"))
+    return not (kinds | {one.t.data_type or one.i for one in said}).isdisjoint(HALVES)
 
 
 def _constants(graph: GraphProto, read: Read, where: str) -> dict[str, Tensor]:

@@ -37,8 +37,16 @@ _FIELDS: dict[int, str] = {
 """Where the numbers of a type are that does not come as bytes; all others are in ``int32_data``."""
 
 
+HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+"""Types that are computed in single precision: onnxruntime does so on a processor, without rounding in between."""
+
+
 def torch_type(kind: int, where: str) -> torch.dtype:
-    """Return the type of PyTorch for one of ONNX."""
+    """Return the type of PyTorch that numbers of one of ONNX are computed in."""
+    return torch.float32 if kind in HALVES else _stored_type(kind, where)
+
+
+def _stored_type(kind: int, where: str) -> torch.dtype:
     if kind not in _TYPES:
         names = {value: name for name, value in TensorProto.DataType.items()}
         known = ", ".join(names[value] for value in _TYPES)
@@ -50,7 +58,12 @@ def torch_type(kind: int, where: str) -> torch.dtype:
 
 def tensor_of(proto: TensorProto, read: Read, where: str) -> Tensor:
     """Return an array of the file; its size is compared with what is there before anything is made."""
-    dtype = torch_type(proto.data_type, where)
+    array = _stored(proto, read, where)
+    return array.to(torch_type(proto.data_type, where))
+
+
+def _stored(proto: TensorProto, read: Read, where: str) -> Tensor:
+    dtype = _stored_type(proto.data_type, where)
     shape, size = tuple(proto.dims), torch.empty((), dtype=dtype).element_size()
     if any(length < 0 for length in shape) or proto.HasField("segment"):
         raise ModelError(f"{where} has the shape {list(shape)}, or comes in segments; expected a whole array.")

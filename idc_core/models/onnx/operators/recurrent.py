@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
-import torch
 from torch import Tensor, nn
 
 from idc_core.errors import UnsupportedOperationError
@@ -17,6 +16,9 @@ _KINDS: dict[str, tuple[Callable[..., nn.RNNBase], tuple[int, ...]]] = {
     "GRU": (nn.GRU, (1, 0, 2)),  # ONNX: update, reset, hidden; PyTorch: reset, update, new
     "RNN": (nn.RNN, (0,)),
 }
+_STATES = (5, 6)
+"""Places of the first hidden state and the first cell state among the inputs."""
+
 _USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
@@ -35,10 +37,8 @@ class Recurrent(nn.Module):
         self.cells = _cells(node, *weights, options)
         self._node, self._length = str(node), options["length"]
         self.backwards, self.rows_first = options["direction"] == "reverse", options["rows_first"]
-        given = {position for position, name in enumerate(node.inputs) if name}
-        self.states = [position for position in (5, 6) if position in given]
-        self.open = [position for position in sorted(given) if position not in node.constants]
-        for position in self.states:
+        self.open = [place for place in range(len(node.inputs)) if node.has(place) and place not in node.constants]
+        for position in _STATES:
             self.register_buffer(f"state_{position}", node.constants.get(position))
 
     def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
@@ -46,7 +46,7 @@ class Recurrent(nn.Module):
         by_place = dict(zip(self.open, given, strict=True))
         x = by_place[0].transpose(0, 1) if self.rows_first else by_place[0]
         _check_length(self._node, x, self._length)
-        states = [by_place.get(position, getattr(self, f"state_{position}")) for position in self.states]
+        states = [by_place.get(position, getattr(self, f"state_{position}")) for position in _STATES]
         return _run_cells(self.cells, x, states, self.backwards, self.rows_first)
 
 
@@ -80,14 +80,22 @@ def _cells(node: Node, w: Tensor, r: Tensor, b: Tensor | None, options: _Options
 
 
 def _run_cells(
-    cells: nn.RNNBase, x: Tensor, states: list[Tensor], backwards: bool, rows_first: bool
+    cells: nn.RNNBase, x: Tensor, states: Sequence[Tensor | None], backwards: bool, rows_first: bool
 ) -> tuple[Tensor, ...]:
-    """Run a layer over (length, n, inputs) and return outputs and last states with the axes of ONNX."""
+    """Run a layer over (length, n, inputs) and return outputs and last states with the axes of ONNX.
+
+    `states` are the first hidden state and the first cell state; None: zeros.
+    """
     directions, n = 1 + cells.bidirectional, x.shape[1]
-    initial = [(s.transpose(0, 1) if rows_first else s).expand(directions, n, -1).contiguous() for s in states]
-    if isinstance(cells, nn.LSTM) and len(initial) == 1:
-        initial.append(torch.zeros_like(initial[0]))
-    given = None if not initial else tuple(initial) if isinstance(cells, nn.LSTM) else initial[0]
+    initial = [
+        x.new_zeros(directions, n, cells.hidden_size)
+        if state is None
+        else (state.transpose(0, 1) if rows_first else state).expand(directions, n, -1).contiguous()
+        for state in states[: 1 + isinstance(cells, nn.LSTM)]
+    ]
+    given = (
+        None if all(state is None for state in states) else tuple(initial) if isinstance(cells, nn.LSTM) else initial[0]
+    )
     y, last = cells(x.flip(0) if backwards else x, given)
     y = (y.flip(0) if backwards else y).unflatten(2, (directions, -1)).transpose(1, 2)
     ends = list(last) if isinstance(last, tuple) else [last]
@@ -131,7 +139,7 @@ def _recurrent(node: Node) -> nn.Module | Function:
     def run(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, *more: Tensor | None) -> tuple[Tensor, ...]:
         x = x.transpose(0, 1) if options["rows_first"] else x
         _check_length(str(node), x, length)
-        states = [state for state in more[1:3] if state is not None]
+        states = [*more[1:3], None, None][:2]
         return _run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
 
     return run

@@ -1,4 +1,8 @@
-"""Resizing by interpolation, axis by axis: a linear operation, so that relevance passes as through a dense one."""
+"""Resizing by interpolation, axis by axis: a linear operation, so that relevance passes as through a dense one.
+
+Sizes and places are computed as onnxruntime does, in single precision step by step: there, `align_corners` goes by the
+size that came out and not by the scale (docs/ONNX.md).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,25 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from idc_core.models.onnx.registry import Function, Node, integers, operator, room
 
+_TIE = 1e-6
+"""How far from the middle of two values a place still counts as the middle."""
+
 _ROUNDINGS: dict[str, Callable[[Tensor], Tensor]] = {
     "floor": lambda x: x.floor(),
     "ceil": lambda x: x.ceil(),
-    "round_prefer_floor": lambda x: (x - 0.5).ceil(),
-    "round_prefer_ceil": lambda x: (x + 0.5).floor(),
+    "round_prefer_floor": lambda x: (x - 0.5 - _TIE).ceil(),
+    "round_prefer_ceil": lambda x: (x + 0.5 + _TIE).floor(),
 }
+
+_SINGLE = np.float32
+_Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -25,39 +37,47 @@ class _Settings:
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
-    rounding: str = "round_prefer_floor"
+    rounding: str = "round_prefer_floor"  # "": up where the array gets smaller, else down
     cubic: float = -0.75
     exclude_outside: bool = False
     antialias: bool = False
     outside: float = 0.0
 
     def places(self, out: int, size: int, scale: float, region: tuple[float, float]) -> Tensor:
-        """Return where each of `out` values lies among `size` values."""
-        i = torch.arange(out, dtype=torch.float64)
+        """Return where each of `out` values lies among `size` values, in single precision."""
+        return torch.from_numpy(self._places(np.arange(out, dtype=_SINGLE), size, _SINGLE(scale), region))
+
+    def _places(self, i: _Singles, size: int, scale: np.float32, region: tuple[float, float]) -> _Singles:
+        if scale == 1:
+            return i
         if self.coordinates == "asymmetric":
             return i / scale
         if self.coordinates == "align_corners":
-            return i * (size - 1) / (scale * size - 1) if out > 1 else i * 0
+            return i * _SINGLE(size - 1) / _SINGLE(max(len(i) - 1, 1))
         if self.coordinates == "tf_crop_and_resize":
-            begin, end = region
-            if out == 1:
-                return i + 0.5 * (begin + end) * (size - 1)
-            return begin * (size - 1) + i * (end - begin) * (size - 1) / (out - 1)
+            begin, end = map(_SINGLE, region)
+            if len(i) == 1:
+                return i + (begin + end) * _SINGLE((size - 1) / 2)
+            return begin * _SINGLE(size - 1) + i * (end - begin) * _SINGLE(size - 1) / _SINGLE(len(i) - 1)
         if self.coordinates == "tf_half_pixel_for_nn":
-            return (i + 0.5) / scale
-        if self.coordinates == "pytorch_half_pixel" and out == 1:
-            return i - 0.5
-        shift = size / 2 * (1 - out / (scale * size)) if self.coordinates == "half_pixel_symmetric" else 0.0
-        return shift + (i + 0.5) / scale - 0.5
+            return (i + _SINGLE(0.5)) / scale
+        if self.coordinates == "pytorch_half_pixel" and len(i) == 1:
+            return i
+        if self.coordinates == "half_pixel_symmetric":
+            shift = _SINGLE(size / 2) * (1 - _SINGLE(len(i)) / (scale * _SINGLE(size)))
+            return (shift + (i.astype(np.float64) + 0.5) / scale - 0.5).astype(_SINGLE)
+        return (i + _SINGLE(0.5)) / scale - _SINGLE(0.5)
 
-    def nearest(self, places: Tensor, size: int) -> Tensor:
+    def nearest(self, places: Tensor, size: int, scale: float) -> Tensor:
         """Return the nearest value of each place."""
-        return _ROUNDINGS[self.rounding](places).long().clamp(0, size - 1)
+        rounding = self.rounding or ("ceil" if scale < 1 else "floor")  # as onnxruntime does before opset 11
+        return _ROUNDINGS[rounding](places.double()).long().clamp(0, size - 1)
 
     def weights(self, places: Tensor, size: int, scale: float) -> Tensor:
         """Return how much each of `size` values adds to each place, (places, size)."""
         shrink = min(scale, 1.0) if self.antialias else 1.0
         first = math.floor(-(1 if self.mode == "linear" else 2) / shrink) + 1
+        places = places.double()
         base = places.floor()
         taps = torch.arange(first, 2 - first, dtype=torch.float64)
         share = self._kernel((taps - (places - base)[:, None]) * shrink)
@@ -101,16 +121,19 @@ def _resize(node: Node) -> Function:
         corners = [0.0, 1.0] * len(chosen) if region is None or not region.numel() else None
         ends = corners or [v for pair in zip(*region.reshape(2, -1).tolist(), strict=True) for v in pair]  # type: ignore[union-attr]
         room([*(out for out, _ in plan)])
+        if all(out == x.shape[axis] for axis, (out, _) in zip(chosen, plan, strict=True)):
+            return x
+        z = x
         for axis, (out, scale), begin, end in zip(chosen, plan, ends[::2], ends[1::2], strict=True):
-            x = _along(settings, x, axis, out, scale, (begin, end))
-        return x
+            z = _along(settings, z, axis, out, scale, (begin, end))
+        return z.to(x.dtype)
 
     return run
 
 
 def _read(node: Node) -> _Settings:
     if node.operator == "Upsample" or node.opset < 11:
-        return _Settings(node.get("mode", "nearest"), "asymmetric", "floor")
+        return _Settings(node.get("mode", "nearest"), "asymmetric", "")
     return _Settings(
         node.get("mode", "nearest"),
         node.get("coordinate_transformation_mode", "half_pixel"),
@@ -126,27 +149,31 @@ def _plan(
     shape: Sequence[int], factors: Sequence[float], wanted: list[int] | None, policy: str
 ) -> list[tuple[int, float]]:
     """Return the new size and the scale of each axis."""
+    sides = np.array(shape, _SINGLE)
     if wanted is None:
-        return [(math.floor(size * factor), factor) for size, factor in zip(shape, factors, strict=True)]
-    ratios = [want / size for want, size in zip(wanted, shape, strict=True)]
+        scales = np.array(factors, _SINGLE)
+        return [(int(size), float(scale)) for size, scale in zip(scales * sides, scales, strict=True)]
+    ratios = np.array(wanted, _SINGLE) / sides
     if policy == "stretch":
-        return list(zip(wanted, ratios, strict=True))
-    ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    return [(math.floor(ratio * size + 0.5), ratio) for size in shape]
+        return list(zip(wanted, ratios.tolist(), strict=True))
+    ratio = ratios.min() if policy == "not_larger" else ratios.max()
+    return [(math.floor(float(side) + 0.5), float(ratio)) for side in ratio * sides]
 
 
 def _along(settings: _Settings, x: Tensor, axis: int, out: int, scale: float, region: tuple[float, float]) -> Tensor:
     """Resize one axis."""
     size = x.shape[axis]
-    cropped = settings.coordinates == "tf_crop_and_resize" and region != (0.0, 1.0)
-    if out == size and scale == 1 and not cropped:
+    if scale == 1:
         return x
     places = settings.places(out, size, scale, region)
-    if settings.mode == "nearest":
-        z = x.index_select(axis, settings.nearest(places, size).to(x.device))
+    if settings.antialias and out == size:
+        z = x
+    elif settings.mode == "nearest":
+        z = x.index_select(axis, settings.nearest(places, size, scale).to(x.device))
     else:
-        matrix = settings.weights(places, size, scale).to(x.device, x.dtype)
-        z = torch.matmul(x.movedim(axis, -1), matrix.T).movedim(-1, axis)
+        whole = x if x.is_floating_point() else x.float()
+        matrix = settings.weights(places, size, scale).to(whole.device, whole.dtype)
+        z = torch.matmul(whole.movedim(axis, -1), matrix.T).movedim(-1, axis)
     beyond = (places < 0) | (places > size - 1)
     if settings.coordinates == "tf_crop_and_resize" and bool(beyond.any()):
         shape = [out if dimension == axis else 1 for dimension in range(x.dim())]

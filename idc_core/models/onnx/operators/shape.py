@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from idc_core.errors import ModelError
 from idc_core.models.onnx.operators.windows import flat
@@ -217,11 +217,24 @@ def _places(size: int, before: int, after: int, mode: Literal["constant", "refle
     return torch.from_numpy(padded[max(0, -before) : len(padded) - max(0, -after)].copy())
 
 
+class Cast(nn.Module):
+    """Turns numbers into another type; one of floats goes with the network where that is put into another precision."""
+
+    like: Tensor
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.register_buffer("like", torch.empty(0, dtype=dtype), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the numbers in the type."""
+        return x.to(self.like.dtype)
+
+
 @operator("Cast")
-def _cast(node: Node) -> Function:
-    kind = torch_type(node.need("to"), str(node))
+def _cast(node: Node) -> nn.Module:
     node.get("saturate"), node.get("round_mode")
-    return lambda x: x.to(kind)
+    return Cast(torch_type(node.need("to"), str(node)))
 
 
 @operator("ConstantOfShape")

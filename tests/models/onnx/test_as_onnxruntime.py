@@ -1,0 +1,257 @@
+"""Nodes as onnxruntime computes them: resizing of all kinds, optional inputs left out in turn, numbers of half size."""
+
+import random
+from itertools import product
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import helper, numpy_helper
+
+from idc_core.models import load_model
+from idc_core.models.onnx import OPERATORS, build_network
+from idc_core.models.onnx.reading import _graph_of
+
+OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
+RANDOM = np.random.default_rng(0)
+
+
+def floats(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def model_of(node, values, given, opset):
+    """A graph of one node: the values are weights, but for those that are `given` when it runs."""
+    kinds = {name: numpy_helper.from_array(value, name) for name, value in values.items()}
+    inputs = [helper.make_tensor_value_info(name, kinds[name].data_type, values[name].shape) for name in given]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    weights = [kinds[name] for name in dict.fromkeys(node.input) if name and name not in given]
+    graph = helper.make_graph([node], "g", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def theirs(model, values):
+    """What onnxruntime returns; None where it refuses the node."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return session.run(None, {one.name: values[one.name] for one in model.graph.input})
+    except Exception:
+        return None
+
+
+def ours(model, values):
+    with torch.no_grad():
+        found = build_network(_graph_of(model, "the test"))(
+            *(torch.from_numpy(values[one.name]) for one in model.graph.input)
+        )
+    return found if isinstance(found, tuple) else (found,)
+
+
+def compare(model, values):
+    """Return whether onnxruntime runs a node; fail where it gives other numbers."""
+    expected = theirs(model, values)
+    if expected is None:
+        return False
+    for one, other in zip(ours(model, values), expected, strict=True):
+        torch.testing.assert_close(one, torch.from_numpy(np.asarray(other)), rtol=1e-4, atol=2e-5, equal_nan=True)
+    return True
+
+
+COORDINATES = (
+    *("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"),
+    *("tf_crop_and_resize", "half_pixel_symmetric"),
+)
+FACTORS = (0.35, 0.5, 0.6, 0.7, 0.9, 1, 1.1, 1.2, 1.5, 2, 2.5, 3, 1 / 3, 4 / 7)
+
+
+def resizing(draw):
+    """A node that resizes, drawn at random: opset, shape, attributes, scales or sizes, all axes or some."""
+    opset = draw.choice([7, 9, 10, 11, 13, 18, 19, 19])
+    attributes = {"mode": draw.choice(["nearest", "linear", "cubic"][: 2 + (opset > 10)])}
+    rank = draw.choice([1, 2, 3, 4, 4, 5])
+    shape = [draw.randint(1, 13) if axis > 1 or rank < 4 else draw.randint(1, 3) for axis in range(rank)]
+    spatial = list(range(rank)) if rank < 4 else list(range(2, rank))
+    scales = np.ones(rank, np.float32)
+    scales[spatial] = [max(draw.choice(FACTORS), opset < 10) for _ in spatial]
+    if opset == 7:
+        return opset, helper.make_node("Upsample", ["x"], ["y"], scales=scales, **attributes), {"x": floats(*shape)}
+    if opset < 11:
+        name = "Upsample" if opset == 9 else "Resize"
+        return opset, helper.make_node(name, ["x", "s"], ["y"], **attributes), {"x": floats(*shape), "s": scales}
+    attributes["coordinate_transformation_mode"] = draw.choice(COORDINATES[: 6 + (opset > 18)])
+    if attributes["mode"] == "nearest":
+        attributes["nearest_mode"] = draw.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    elif opset > 17 and draw.random() < 0.4:
+        attributes["antialias"] = 1
+    if attributes["mode"] == "cubic":
+        attributes["cubic_coeff_a"] = draw.choice([-0.75, -0.5])
+    if attributes["mode"] == "cubic" or "antialias" in attributes:
+        attributes["exclude_outside"] = draw.choice([0, 1])
+    attributes["extrapolation_value"] = draw.choice([0.0, 3.5])
+    axes = spatial if opset > 17 and draw.random() < 0.4 else list(range(rank))
+    if len(axes) < rank:
+        attributes["axes"] = axes
+    region = np.array([[draw.uniform(-0.1, 0.4), draw.uniform(0.5, 1.2)] for _ in spatial], np.float32)
+    whole = np.array([[0, 1]] * rank, np.float32)
+    whole[spatial] = region
+    values = {"x": floats(*shape), "r": whole[axes].T.flatten(), "s": scales[axes], "none": np.zeros(0, np.float32)}
+    if draw.random() < 0.4:
+        if opset > 17:
+            attributes["keep_aspect_ratio_policy"] = draw.choice(["stretch", "not_larger", "not_smaller"])
+        values["z"] = np.maximum(1, np.rint(np.array(shape) * scales)).astype(np.int64)[axes]
+        return opset, helper.make_node("Resize", ["x", "r", "none", "z"], ["y"], **attributes), values
+    return opset, helper.make_node("Resize", ["x", "r", "s"], ["y"], **attributes), values
+
+
+def resized(seed, count):
+    """Return how many of so many nodes onnxruntime runs, each of which must be equal."""
+    draw = random.Random(seed)
+    return sum(
+        compare(model_of(node, values, ["x"], opset), values)
+        for opset, node, values in (resizing(draw) for _ in range(count))
+    )
+
+
+def test_resizing():
+    assert resized(0, 60) > 40
+
+
+@pytest.mark.slow
+def test_resizing_of_many_kinds():
+    assert resized(1, 3000) > 2000
+
+
+STATES, INPUTS, STEPS = 3, 4, 5
+
+
+def recurrent(gates, directions, cell=False):
+    values = {
+        "x": floats(STEPS, 2, INPUTS),
+        "w": floats(directions, gates * STATES, INPUTS),
+        "r": floats(directions, gates * STATES, STATES),
+        "b": floats(directions, 2 * gates * STATES),
+        "lengths": np.full(2, STEPS, np.int32),
+        "h": floats(directions, 2, STATES),
+    }
+    return values | ({"c": floats(directions, 2, STATES), "p": np.zeros((directions, 9), np.float32)} if cell else {})
+
+
+BOTH = {"direction": "bidirectional", "hidden_size": STATES}
+IMAGE = {"x": floats(2, 3, 6, 5), "w": floats(4, 3, 3, 3), "b": floats(4)}
+WHOLE = {"x": floats(2, 3, 4), "axes": np.array([1])}
+OPTIONALS = {
+    "Attention": ({name: floats(2, 2, 3, 4) for name in "qkv"} | {"mask": floats(3, 3)}, {}),
+    "Clip": ({"x": floats(2, 5), "low": np.float32(-0.5), "high": np.float32(0.4)}, {}),
+    "Conv": (IMAGE, {}),
+    "ConvTranspose": ({"x": floats(2, 4, 6, 5), "w": floats(4, 3, 3, 3), "b": floats(3)}, {"strides": [2, 2]}),
+    "Dropout": ({"x": floats(2, 5), "ratio": np.float32(0.3), "training": np.array(False)}, {}),
+    "Gemm": ({"x": floats(2, 3), "w": floats(3, 4), "c": floats(4)}, {}),
+    "GRU": (recurrent(3, 2), {"linear_before_reset": 1, **BOTH}),
+    "LSTM": (recurrent(4, 2, cell=True), BOTH),
+    "RNN": (recurrent(1, 2), BOTH),
+    "LayerNormalization": ({"x": floats(2, 3, 4), "scale": floats(4), "b": floats(4)}, {}),
+    "Pad": ({"x": floats(2, 3), "pads": np.array([0, 1]), "value": np.float32(2), "axes": np.array([1])}, {}),
+    "Resize": ({"x": floats(1, 2, 5), "r": np.zeros(0, np.float32), "s": np.float32([1, 1, 1.5])}, {}),
+    "Slice": ({"x": floats(4, 5), "a": np.array([1, 0]), "b": np.array([3, 4]), "axes": np.array([1, 0]),
+               "steps": np.array([2, 1])}, {}),
+    "Split": ({"x": floats(4, 6), "split": np.array([1, 3])}, {"outputs": 2}),
+    "Squeeze": ({"x": floats(2, 1, 3, 1), "axes": np.array([1])}, {}),
+    "Trilu": ({"x": floats(4, 5), "k": np.array(1)}, {}),
+    **{name: (WHOLE, {}) for name in OPERATORS if name.startswith("Reduce")},
+}  # fmt: skip
+"""An operator with optional inputs -> all of its inputs in order, and attributes."""
+
+SETTINGS = {"training", "lengths", "p"}
+"""Inputs that are refused where they are not known beforehand."""
+
+ELSEWHERE = {"Loop": "the graph within it tells"}
+
+
+def optional_places(operator):
+    schema = onnx.defs.get_schema(operator)
+    return [place for place, one in enumerate(schema.inputs) if one.option == OPTIONAL]
+
+
+def test_every_operator_with_optional_inputs_is_here():
+    known = {name for name in OPERATORS if onnx.defs.has(name) and optional_places(name)}
+    assert known == {*OPTIONALS, *ELSEWHERE}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("operator", OPTIONALS)
+def test_optional_inputs_left_out(operator):
+    """Each alone, all but each, and all from each on; as weights, and given when it runs; outputs unnamed too."""
+    values, attributes = dict(OPTIONALS[operator][0]), dict(OPTIONALS[operator][1])
+    names, opset = list(values), 23 if operator == "Attention" else 20
+    places = [place for place in optional_places(operator) if place < len(names)]
+    several = attributes.pop("outputs", 3 if operator == "LSTM" else 2 if operator in ("GRU", "RNN") else 1)
+    results = [f"y{number}" for number in range(several)]
+    left_out = {(), *((place,) for place in places), tuple(places)}
+    left_out |= {tuple(other for other in places if other != place) for place in places}
+    left_out |= {tuple(other for other in places if other >= place) for place in places}
+    ran = 0
+    for missing, weights, unnamed in product(
+        left_out, (True, False), range(1 if operator == "Split" else len(results))
+    ):
+        inputs = ["" if place in missing else name for place, name in enumerate(names)]
+        while not inputs[-1]:
+            inputs.pop()
+        outputs = [name if not unnamed or number == unnamed else "" for number, name in enumerate(results)]
+        node = helper.make_node(operator, inputs, outputs, **attributes)
+        given = inputs[:1] if weights else [name for name in inputs if name and name not in SETTINGS]
+        ran += compare(model_of(node, values, given, opset), values)
+    assert ran > len(places)
+
+
+def test_an_output_of_a_split_that_nothing_names():
+    node = helper.make_node("Split", ["x", "split"], ["y", ""], axis=1)
+    values = {"x": floats(2, 5), "split": np.array([2, 3])}
+    (found,) = ours(model_of(node, values, ["x"], 13), values)
+    assert np.array_equal(found, values["x"][:, :2])
+
+
+KINDS = {"half": np.float16, "double": np.float64}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("ends", [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("layer", ["Conv", "MatMul", "LayerNormalization"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_of_another_precision(kind, layer, ends, tmp_path):
+    """In- and outputs are floats, as converters leave them, or numbers of that precision as well."""
+    number = KINDS[kind]
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(number))
+    shapes = {"Conv": [(8, 8, 5), (8,)], "MatMul": [(5, 6)], "LayerNormalization": [(5,), (5,)]}[layer] + [(8, 3)]
+    names = [*(f"w{place}" for place in range(len(shapes) - 1)), "d"]
+    weights = [
+        numpy_helper.from_array(floats(*shape).astype(number), name) for name, shape in zip(names, shapes, strict=True)
+    ]
+    first = helper.make_node("Cast", ["x"], ["a"], to=code) if ends[0] else helper.make_node("Identity", ["x"], ["a"])
+    sums = helper.make_node("ReduceSum", ["b", "axis"], ["s"], keepdims=0)
+    dense = helper.make_node("MatMul", ["s", "d"], ["c"])
+    last = helper.make_node("Cast", ["c"], ["y"], to=1) if ends[1] else helper.make_node("Identity", ["c"], ["y"])
+    nodes = [first, helper.make_node(layer, ["a", *names[:-1]], ["b"]), sums, dense, last]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1 if ends[0] else code, ["n", 8, 5])],
+        [helper.make_tensor_value_info("y", 1 if ends[1] else code, None)],
+        [*weights, numpy_helper.from_array(np.array([2]), "axis")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "a.onnx"
+    path.write_bytes(model.SerializeToString())
+    x = floats(3, 8, 5).astype(np.float32 if ends[0] else number)
+    expected = theirs(model, {"x": x})
+    with torch.no_grad():
+        found = load_model(path)(torch.from_numpy(x)).double().numpy()
+    if expected is None:
+        assert (kind, layer) == ("double", "Conv")  # which onnxruntime lacks
+        return
+    steps = 2e-3 if kind == "half" else 1e-5  # of half numbers at both ends
+    assert np.allclose(found, expected[0], rtol=steps, atol=steps * np.abs(expected[0]).max())
