@@ -99,7 +99,7 @@ def _is_part(file: Path) -> bool:
         facts = store.read_facts(file)
     except DataError:
         return False
-    return not facts.settings and facts.kind not in {*_INTERMEDIATE, *RUN_KINDS}
+    return not facts.settings and facts.kind not in _INTERMEDIATE
 
 
 def _measured(file: Path, budget: Budget) -> int:

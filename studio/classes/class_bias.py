@@ -128,9 +128,8 @@ def _draw_triplets(view: View, looked: Looked, filtered: bool) -> pd.DataFrame |
         return most_biased(distance, _TRIPLETS, filtered=filtered)
 
     try:
-        triplets = Waiting(1).get(
-            JobKind("class-errors", kept=48), (looked.key, "triplets", filtered), "ranking all triplets", work
-        )
+        key = (looked.key, filtered)
+        triplets = Waiting(1).get(JobKind("biased-triplets", kept=48), key, "ranking all triplets", work)
     except IdcError as error:
         st.caption(literal(error))
         return None

@@ -126,9 +126,8 @@ def _make(view: View, cell: tuple[int, ...], epsilon: float, count: int) -> _Mad
         return result
 
     key = (*view.key, view.setup, cell, epsilon, tuple(positions.tolist()))
-    reached = Waiting(1).get(
-        JobKind("searches", is_long=True), key, f"searching for cell {cell_name(cell)}, step", work
-    )
+    doing = f"searching for cell {cell_name(cell)}, step"
+    reached = Waiting(1).get(JobKind("cell-searches", is_long=True), key, doing, work)
     return _Made(reached, positions, as_seeds(view.test.inputs[positions]).numpy())
 
 

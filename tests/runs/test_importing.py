@@ -20,10 +20,11 @@ from tests.runs.conftest import analysis, keep, told
 
 @pytest.fixture
 def elsewhere(home, monkeypatch, tmp_path):
-    """Two runs and a trace of another computer, and an empty home here."""
+    """Two runs and parts of results of another computer, and an empty home here."""
     keep((1,))
     keep((2,), analysis(1))
-    store.kept("heatmaps", (1,), lambda: np.zeros(3))
+    for kind in ("heatmaps", "class-errors", "searches"):  # those of a person's own predictions are no run
+        store.kept(kind, (1,), lambda: np.zeros(3))
     monkeypatch.setenv("IDC_HOME", str(tmp_path / "here"))
     return home
 
@@ -32,7 +33,7 @@ def test_a_folder_is_taken_and_a_second_time_known(elsewhere, capsys):
     assert main(["import-run", str(elsewhere)]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("taken: 2, here already: 0, refused: 0, left out, as they are parts")
-    assert said.out.endswith(": 1\n")
+    assert said.out.endswith(": 3\n")
     assert said.err == ""
     found = find_runs()
     assert len(found) == 2
