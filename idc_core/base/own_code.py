@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import re
-import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from idc_core.base.files import SHIPPED
+from idc_core.base.own_modules import at_home, is_own
 from idc_core.errors import IdcError
 
 _Result = TypeVar("_Result")
 
 next_registration = itertools.count(1).__next__
 """Number of the next registration: an entry that is registered again is another edition."""
-
-_OURS = ("idc_core", "studio", "pages", "app")
-_INSTALLED = ("site-packages", "dist-packages", "node_modules")
-_ENGINE, _STANDARD = Path(__file__).resolve().parents[1], sysconfig.get_path("stdlib")
 
 
 def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcError]) -> _Result:
@@ -45,6 +38,7 @@ def run_own(doing: str, file: str, work: Callable[[], _Result], kind: type[IdcEr
     IdcError
         Of that kind, with file, line and the mistake in a sentence; mistakes explained by the engine as they are.
     """
+    at_home(file)
     try:
         return work()
     except IdcError:
@@ -62,7 +56,7 @@ def is_mistake(error: BaseException) -> bool:
     """
     if isinstance(error, Exception | SystemExit | GeneratorExit):
         return True
-    return not isinstance(error, KeyboardInterrupt) and any(_is_own(file) for file, _ in _lines(error)[-1:])
+    return not isinstance(error, KeyboardInterrupt) and any(is_own(file) for file, _ in _lines(error)[-1:])
 
 
 def said(error: BaseException) -> str:
@@ -84,7 +78,7 @@ def explained(error: BaseException) -> str:
         return str(error)
     cause: BaseException | None = error if is_mistake(error) else None
     while cause is not None:
-        own = [f"{file}, line {line}" for file, line in _lines(cause) if _is_own(file)]
+        own = [f"{file}, line {line}" for file, line in _lines(cause) if is_own(file)]
         if own:
             return f"{own[-1]}: this code failed: {said(error)}."
         cause = cause.__cause__ or cause.__context__
@@ -94,15 +88,6 @@ def explained(error: BaseException) -> str:
 def _lines(error: BaseException) -> list[tuple[str, int]]:
     """Return files and lines on the way to an exception."""
     return [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-
-
-def _is_own(file: str) -> bool:
-    """Whether a file is a person's: neither this program's, nor Python's, nor installed, nor no file at all."""
-    path = Path(file)
-    if file.startswith("<") or path.is_relative_to(_ENGINE) or path.is_relative_to(_STANDARD):
-        return False
-    shipped = path.relative_to(SHIPPED).parts[0] if path.is_relative_to(SHIPPED) else ""
-    return Path(shipped).stem not in _OURS and not set(path.parts) & set(_INSTALLED)
 
 
 def _place(error: BaseException, file: str) -> str:
@@ -150,44 +135,3 @@ def free_name(path: Path, registry: Mapping[str, object]) -> str:
     first = name_after(path)
     names = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
     return next(name for name in names if name not in registry or getattr(registry[name], "file", "") == str(path))
-
-
-def own_modules(file: Path) -> dict[str, Path]:
-    """Return the loaded modules that lie in the folder of a person's file or below, by name; no installed ones."""
-    folder = f"{file.parent}/"
-    modules = {}
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__dict__", {}).get("__file__")
-        if not isinstance(path, str) or not path.startswith(folder) or name.split(".")[0] in _OURS:
-            continue
-        parts = path.removeprefix(folder).split("/")
-        if not any(part in _INSTALLED or part.startswith(".") for part in parts):
-            modules[name] = Path(path)
-    return modules
-
-
-def code_digest(function: Callable[..., object]) -> str:
-    """Return 16 hexadecimal digits that change when the code around a function does: its file, and those beside it.
-
-    What holds a live object tells it as the attribute `digest`.
-    """
-    if (known := getattr(function, "digest", None)) is not None:
-        return str(known)
-    if hasattr(function, "path"):
-        return ""  # no code, and the weights say it all
-    return file_digest(Path(source_of(function)[0]))
-
-
-def class_digest(kind: type) -> str:
-    """Return as `code_digest` for the file that a person's class is from; empty for one of this program."""
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return "" if file is None or kind.__module__.split(".")[0] in _OURS else file_digest(Path(file))
-
-
-def file_digest(file: Path) -> str:
-    """Return 16 hexadecimal digits that change when a Python file does, or a module of its folder that is loaded."""
-    digest = hashlib.sha256()
-    for path in sorted({file, *own_modules(file).values()}):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -120,7 +120,8 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     ----------
     path : str or Path
     model : Module
-        The network that it was fitted on: with the same weights, and of a network of your own with the same code.
+        The network that it was fitted on: with the same weights, and of a network of your own with the same code and
+        attributes.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def load_criterion(path: str | Path, model: nn.Module) -> Criterion:
     if about.network != (current := fingerprint(model)):
         raise ModelError(
             f"{where} belongs to another network: fingerprint {about.network}, and this one has {current}. Load the "
-            "weights that it was fitted with, or fit a criterion of this network."
+            "network that it was fitted on, weights and code, or fit a criterion of this one."
         )
     kind: Callable[..., Criterion] = CRITERIA[about.criterion]
     try:

@@ -12,7 +12,6 @@ from typing import Any
 from idc_core.analysis.analysis import usual_m
 from idc_core.analysis.predictions import Predictions, predictions_of
 from idc_core.analysis.result import Analysis
-from idc_core.base.own_code import file_digest
 from idc_core.base.progress import Progress
 from idc_core.confusion import ClassErrors, countable_layers, find_errors
 from idc_core.datasets import DATASETS, Dataset, load_dataset
@@ -50,7 +49,6 @@ class Bench:
     ) -> None:
         self.check = gate.checks[number]
         self.settings, self.find_executor, self.on_progress = self.check.settings, find_executor, on_progress
-        self.code = tuple(map(file_digest, gate.setups))  # of what a check's own criteria and attacks do
         self._opens = _Opens(str(gate.file.absolute()), number)
         self.model_name, self.tests_name = self.check.enter(gate.folder)
         self.model: Network = load_model(self.model_name)

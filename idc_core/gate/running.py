@@ -68,7 +68,7 @@ def measure(limit: Limit, bench: Bench) -> Measured:
     """
     if not type(limit).__module__.startswith("idc_core."):
         return limit.measure(bench)
-    key = (*bench.fingerprints, *bench.decisive.items(), limit.label, *bench.code)
+    key = (*bench.fingerprints, *bench.decisive.items(), limit.label)
     return Planned("limits", key, lambda _: limit.measure(bench)).kept(bench.on_progress)
 
 

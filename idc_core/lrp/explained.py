@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from idc_core.base.foreign import said_foreign
-from idc_core.base.own_code import code_digest
+from idc_core.base.own_digest import reached_digest
 from idc_core.base.parameters import shown
 from idc_core.errors import IdcError, ModelError, SettingError
 from idc_core.lrp.axes import PATTERN as AXES
@@ -324,12 +324,7 @@ def is_of_boxes(explain: Explain | None) -> bool:
 
 def digest_of(explain: Explain) -> str:
     """Return 16 hexadecimal digits that change with what is explained, the code of a function included."""
-    if isinstance(explain, str):
-        text = explain
-    else:
-        code = getattr(explain, "__code__", None)
-        text = f"{code_digest(explain)} {code.co_code, code.co_consts, code.co_names}" if code else repr(explain)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(explain.encode()).hexdigest()[:16] if isinstance(explain, str) else reached_digest(explain)
 
 
 def _name(function: Callable[[object], object]) -> str:

@@ -22,7 +22,6 @@ class RuleCard:
     holds_weights: bool = False  # whether what a softmax gives inside the network is held constant
     gradient_at_zero: bool = False  # whether its limit for an epsilon of 0 is what it does at 0
     kinds_only: bool = False  # whether it asks of a place for its kind alone
-    home: str = ""  # of a table that a person has named: the file
 
 
 RULES: Registry[RuleCard] = Registry("relevance rule")

@@ -1,6 +1,5 @@
 """How relevance is propagated: a rule by its name, or a table of rules for single operations, with its parameters."""
 
-import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -50,11 +49,8 @@ def composite(
     if not isinstance(name, str) or not name:
         raise SettingError(f"A composite needs a name as text, not {shown(name)}.")
     rules = Table.of(table)
-    home = sys._getframe(1).f_code.co_filename
-    if name in RULES and RULES[name].home == home:
-        del RULES[name]
     card = RuleCard(name, label or name, help or f"{rules}.", citation, (), rules.choose)
-    RULES.enter(name, replace(card, kinds_only=not rules.asks_where, home=home))
+    RULES.enter(name, replace(card, kinds_only=not rules.asks_where))
 
 
 @cache

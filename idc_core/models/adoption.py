@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from idc_core.base.foreign import said_foreign
-from idc_core.base.own_code import code_digest, run_own, said_source, source_of
+from idc_core.base.own_code import run_own, said, said_source, source_of
+from idc_core.base.own_digest import code_digest, reached_digest
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
 from idc_core.lrp.session import named_layers
 from idc_core.models.attentions import with_parts
+from idc_core.models.behaviour import PROBED, behaviour, copied
 from idc_core.models.box_layers import layers_of_boxes
 from idc_core.models.entry import Found, ModelEntry
 from idc_core.models.fitting import fit_scores, names_of_outputs
@@ -44,7 +46,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     -------
     network : Module
         In eval mode, float32 on the CPU; it returns scores (n, outputs). `remarks`, a tuple of sentences, says what
-        was changed; `code` is the digest of its code, part of its fingerprint.
+        was changed; `idc_code` tells its code and all else that it computes with, part of its fingerprint. What the
+        person's function returned is copied, and stays as it is.
     found : Found
 
     Raises
@@ -60,11 +63,14 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         raise ModelError(
             f"{where} is {what}; expected that `build` returns a torch.nn.Module with its weights.{said_foreign(built)}"
         )
-    network, remarks = _prepared(built)
+    is_file = hasattr(entry.build, "path") and not getattr(entry.build, "architecture", "")  # whose content tells all
+    code = code_digest(entry.build) + ("" if is_file else reached_digest(built))
+    network, remarks = _prepared(built if is_file else _copy(built, where))
     explain = entry.explain
     if explain is not None:
         remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
-    inputs, naming = _first_inputs(entry, network)
+    probe, naming = _first_inputs(entry, network)
+    inputs = None if probe is None else probe[:2]
     if inputs is not None and getattr(network, "one_by_one", False):
         inputs = inputs[:1]  # layers run once then, as they do for every input
     if inputs is not None and entry.dataset:
@@ -77,8 +83,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
     turned = entry.output_layout == "time-first"
     explaining = Explaining(explain, entry.output, turned=turned) if seen is None else seen.explaining
     network.register_forward_hook(explaining, with_kwargs=True)
-    # What changes with the network's code, with what of it is explained, and with inputs that are computed.
-    code = f"{code_digest(entry.build)}{'' if explain is None else digest_of(explain)}{naming or ''}"
+    # What changes with what of the network is explained, and with inputs that are computed.
+    code += f"{'' if explain is None else digest_of(explain)}{naming or ''}"
     code += "".join(f" {name} {value}" for name, value in vars(explaining).items() if name != "explain" and value)
     code += "".join(f" {what}" for what in (getattr(network, "taken", ""), seen.opened if seen else "") if what)
     if seen is not None and entry.dataset:
@@ -86,6 +92,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         remarks += done
         code += "" if order.same(len(order.outputs)) else f" {order.outputs}"
     found = _found(layers, layer, network, seen, inputs, where)
+    if probe is not None and inputs is not None and not is_file:
+        code += behaviour(network, probe, 1 if len(inputs) == 1 else len(probe), found.layers)
     weighted = [name for name, module in named_layers(network).items() if has_weights(module) and name in found.layers]
     if seen is not None and weighted == [found.default_layer] and _gives_scores(seen, found.default_layer):
         remarks += (
@@ -93,7 +101,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
             "neurons are the classes.",
         )
     fixed = cast("Network", network)
-    fixed.code, fixed.remarks = code, remarks  # type: ignore[assignment]
+    fixed.idc_code, fixed.remarks = code, remarks  # type: ignore[assignment]
     return fixed, found
 
 
@@ -105,6 +113,16 @@ def _counts(entry: OwnModel, network: nn.Module) -> tuple[int, ...]:
         return ()
     classes = 1 if entry.task == "regression" else len(DATASETS[entry.dataset].class_names)
     return tuple(dict.fromkeys((classes, len(entry.output_names or names_of_outputs(network)))))
+
+
+def _copy(network: nn.Module, where: str) -> nn.Module:
+    """Return a copy of what a person's function returned, which may be one object each time."""
+    try:
+        return copied(network)
+    except Exception as error:
+        raise ModelError(
+            f"{where} cannot be copied ({said(error)}): keep nothing in it that cannot be, such as open files."
+        ) from error
 
 
 def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
@@ -139,7 +157,7 @@ def _with_name(layer: nn.Module) -> nn.Module:
 
 
 def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None, Naming | None]:
-    """Return two inputs, of the network's data, else as its file says, and what is computed beside them.
+    """Return a few inputs, of the network's data, else as its file says, and what is computed beside them.
 
     None where neither tells.
     """
@@ -154,9 +172,9 @@ def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None,
             f"{said_source(entry.build)}: the network {entry.name!r} takes the data set {entry.dataset!r}, which there "
             f"is not; register it with @idc.dataset, or choose one of {', '.join(DATASETS)}."
         )
-    data = DATASETS[entry.dataset].load("train", 2, None)
+    data = DATASETS[entry.dataset].load("train", PROBED, None)
     by_name = expected.naming.padded(data.special[0]) if expected and expected.naming else None
-    return torch.from_numpy(data.inputs[:2].copy()), data.naming or by_name
+    return torch.from_numpy(data.inputs[:PROBED].copy()), data.naming or by_name
 
 
 def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from idc_core.base import files
+from idc_core.base.own_digest import reached_digest
 from idc_core.errors import DataError, ModelError
 from idc_core.guarded import read_content, read_json, typed
 
@@ -38,9 +39,12 @@ def fingerprint(network: nn.Module) -> str:
     """Return 16 hexadecimal digits that change whenever any parameter or buffer of the network changes.
 
     They begin the SHA-256 of the names, shapes, types and bytes of the state dict, in order of name; of a person's own
-    network they change with its code, too.
+    network they change with its code and all else that it computes with, too.
     """
-    digest = hashlib.sha256(str(getattr(network, "code", "")).encode())
+    known = getattr(network, "idc_code", None)
+    ours = type(network).__module__.split(".")[0] == "idc_core"
+    code = ("" if ours else reached_digest(network)) if known is None else str(known)
+    digest = hashlib.sha256(code.encode())
     for name, value in sorted(network.state_dict().items()):
         for part in _parts(name, value):
             digest.update(part)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import itertools
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from idc_core.base.foreign import said_foreign
-from idc_core.base.own_code import code_digest
 from idc_core.datasets import load_dataset
 from idc_core.datasets.registry import dataset
 from idc_core.errors import DataError, ModelError
@@ -28,16 +24,15 @@ _CALL = "idc.launch"
 
 
 class _LiveNetwork:
-    """Builds copies of a network as it is now: what the person goes on to do with their own changes none of them."""
+    """Gives a copy of a network as it is now: what the person goes on to do with their own does not change it."""
 
     def __init__(self, given: Module) -> None:
         self.given = given
-        self.digest = _code_of(given)
         self._kept = _copied(given)
 
     def __call__(self) -> Module:
-        """Return a copy."""
-        return _copied(self._kept)
+        """Return the copy, which whoever makes it ready copies again."""
+        return self._kept
 
     def __repr__(self) -> str:
         return _CALL
@@ -113,26 +108,12 @@ def _name_of(model: Module) -> str:
 
 
 def _copied(model: Module) -> Module:
+    from idc_core.models.behaviour import copied
+
     try:
-        return deepcopy(model)
+        return copied(model)
     except Exception as error:
         raise ModelError(
             f"{_CALL} cannot copy the network ({type(error).__name__}: {error}); give it in a setup file, whose "
             "`build` makes it anew."
         ) from error
-
-
-def _code_of(model: Module) -> str:
-    """Return 16 hexadecimal digits that change with the structure of a network and the code of its modules."""
-    digest = hashlib.sha256(repr(model).encode())
-    kinds = {(kind.__module__, kind.__qualname__): kind for kind in map(type, model.modules())}
-    for (module, _), kind in sorted(kinds.items()):
-        forward = getattr(kind, "forward", None)
-        if module.split(".")[0] == "torch" or not inspect.isfunction(forward):
-            continue
-        digest.update(code_digest(forward).encode())
-        try:
-            digest.update(inspect.getsource(forward).encode())
-        except OSError:  # typed in, with no file that holds it
-            digest.update(forward.__code__.co_code)
-    return digest.hexdigest()[:16]

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from idc_core.base.own_code import own_modules, run_own, said_source
+from idc_core.base.own_code import run_own, said_source
+from idc_core.base.own_digest import files_of
+from idc_core.base.own_modules import Home, home_of
 from idc_core.base.parameters import shown
 from idc_core.base.progress import Progress, report
 from idc_core.datasets import DATASETS
@@ -181,15 +183,13 @@ def _read(watched: _Watched, thoroughly: bool = False) -> _SetupFile:
         watched.problem = str(error) if isinstance(error, IdcError) else ""
         raise
     finally:
-        watched.files = (watched.path, *sorted(set(_helpers(watched.path).values())))
+        home = home_of(str(watched.path))
+        watched.files = tuple(sorted({*files_of(watched.path), *(home.files if home else ())}))
         watched.stamp = _stamp(watched)
 
 
 def _entered(watched: _Watched, before: list[dict[str, object]]) -> _SetupFile:
-    if watched.stamp:
-        for name in _helpers(watched.path):
-            del sys.modules[name]  # they may be what has changed
-    run_file(watched.path)
+    run_file(watched.path, again=bool(watched.stamp))  # its modules may be what has changed
     theirs = [
         tuple(name for name, entry in registry.items() if kept.get(name) is not entry)
         for registry, kept in zip(REGISTRIES, before, strict=True)
@@ -222,28 +222,24 @@ def _has_rules(path: Path) -> bool:
     """Whether a file has entered relevance rules, which nothing but a pass with them asks more of."""
     from idc_core.lrp.rule_registry import RULES  # needs torch
 
-    return any(card.home == str(path) for card in RULES.values())
+    return RULES.has_of(str(path))
 
 
-def run_file(path: Path) -> None:
-    """Run a file as a module of its own, with its folder first on the path."""
+def run_file(path: Path, again: bool = False) -> None:
+    """Run a file as a module of its own, with its folder first on the path; its modules anew where it runs again."""
     try:
         text = read_text(path, f"The setup file {path}")
     except DataError as error:
         raise SetupError(f"{error} Expected a Python file.") from error
-    folder = str(path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    home = Home(path, again)
     name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    module = sys.modules[name] = ModuleType(name)
+    module = ModuleType(name)
     module.__file__ = str(path)
+    module.__dict__["__builtins__"] = home.builtins
 
     def work() -> None:
-        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 (a file that the person named)
+        with home.entered():
+            sys.modules[name] = module
+            exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 (a file that the person named)
 
     run_own("the setup file", str(path), work, SetupError)
-
-
-def _helpers(path: Path) -> dict[str, Path]:
-    """Return the modules of the file's folder that it may use, by name; the program and other setup files are none."""
-    return {name: file for name, file in own_modules(path).items() if name != "__main__" and file not in _WATCHED}

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core import store
-from idc_core.base.own_code import class_digest
 from idc_core.base.progress import Progress
 from idc_core.errors import DataError
 from idc_core.runs.kinds import RUN_KINDS
@@ -134,9 +133,6 @@ def criterion_key(
     """Return the key of what a criterion says of tests.
 
     `chosen` is the `digest` of the tests looked at. `settings` are the criterion's parameters, or for IDC those of the
-    analysis and the number `m` of neurons. The code of a person's own criterion is part of it.
+    analysis and the number `m` of neurons.
     """
-    from idc_core.coverage import CRITERIA
-
-    code = class_digest(CRITERIA[name])
-    return (*fingerprints, layer, chosen, name, *sorted(settings.items()), *((code,) if code else ()))
+    return (*fingerprints, layer, chosen, name, *sorted(settings.items()))

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from idc_core.base.config import config
 from idc_core.base.files import cache_folder, keeping, make_room, sweep
 from idc_core.base.progress import Progress, report
+from idc_core.base.registry import own_code
 from idc_core.base.threads import number
 from idc_core.errors import DataError, SettingError
 from idc_core.store.marks import forget, pinned
@@ -57,8 +58,8 @@ def place(kind: str, key: Hashable) -> Path:
     kind : str
         What sort of result it is.
     key : hashable
-        Everything that it depends on but its version, the threads and the owner's limits: values as `pack` takes them,
-        without arrays.
+        Everything that it depends on but its version, the threads, the owner's limits, and the code of a person's own
+        entries that it names: values as `pack` takes them, without arrays.
 
     Raises
     ------
@@ -68,7 +69,8 @@ def place(kind: str, key: Hashable) -> Path:
     tree, arrays = pack(key)
     if arrays:
         raise UnkeptError("An array cannot be part of a key: take its fingerprint.")
-    parts = [kind, version_of(kind), number(), tree, *config().deciding.items()]
+    code = own_code(repr(key))
+    parts = [kind, version_of(kind), number(), tree, *config().deciding.items(), *((code,) if code else ())]
     text = json.dumps(parts, sort_keys=True)
     return results_folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}{ENDING}"
 

@@ -15,6 +15,7 @@ from idc_core.base.arrays import Array
 from idc_core.base.files import cache_folder
 from idc_core.base.parameters import settle
 from idc_core.base.progress import Progress
+from idc_core.base.registry import own_code
 from idc_core.base.threads import number
 from idc_core.datasets import Dataset
 from idc_core.errors import CancelledError
@@ -35,7 +36,8 @@ def cached_block(inputs: Array, key: object, make: Callable[[], NDArray[np.float
 
     It has the shape of the inputs (k, ...) that it is made of, and follows from them and `key`, as Python writes it.
     """
-    digest = hashlib.sha256(repr((key, number(), inputs.dtype.str, inputs.shape)).encode())
+    text = repr((key, number(), inputs.dtype.str, inputs.shape))
+    digest = hashlib.sha256(f"{text}{own_code(text)}".encode())
     digest.update(np.ascontiguousarray(inputs).data)
     folder = ArrayFolder(cache_folder() / "suites", "The attacked inputs", LIMIT)
     name = digest.hexdigest()[:32]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from idc_core.base.arrays import Array
 from idc_core.base.progress import Progress
+from idc_core.base.registry import own_code
 from idc_core.datasets import Dataset
 from idc_core.datasets.dataset import Task
 from idc_core.datasets.reading import Reading
@@ -142,8 +143,9 @@ def nowhere(count: int) -> NDArray[np.int64]:
 
 
 def content_address(*content: object) -> str:
-    """Return 16 hexadecimal digits of a SHA-256 over how Python writes some values."""
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+    """Return 16 hexadecimal digits of a SHA-256 over how Python writes some values, and a person's code they name."""
+    text = repr(content)
+    return hashlib.sha256(f"{text}{own_code(text)}".encode()).hexdigest()[:16]
 
 
 def original(test: Dataset) -> Suite:

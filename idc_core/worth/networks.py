@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from idc_core.base.progress import Progress
+from idc_core.base.registry import own_code
 from idc_core.base.threads import number
 from idc_core.coverage import CRITERIA
 from idc_core.datasets import Dataset, load_dataset
@@ -21,6 +22,7 @@ from idc_core.worth.corruptions import corrupted_gains
 from idc_core.worth.faults import distinct_faults
 from idc_core.worth.measuring import kinds_of_mistakes, rank_by_rivals, rank_pool
 from idc_core.worth.mutants import mutants_after_training
+from idc_core.worth.operators import OPERATORS
 from idc_core.worth.pooling import RETRAINED
 from idc_core.worth.retrained import retrained_mutants
 from idc_core.worth.study import StudySettings, study
@@ -200,6 +202,7 @@ def about(studied: Studied) -> Record:
         "network": studied.model.card.fingerprint,
         "train": studied.train.fingerprint,
         "pool": studied.pool.fingerprint,
+        **({"operators": code} if (code := own_code(repr(list(OPERATORS)))) else {}),
     }
 
 

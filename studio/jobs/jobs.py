@@ -15,13 +15,14 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from idc_core import store
 from idc_core.base.progress import Progress
+from idc_core.base.registry import own_code
 from idc_core.errors import CancelledError, DataError
 from studio.jobs import workers
 from studio.jobs.sending import Named
@@ -81,6 +82,19 @@ class JobKind:
     is_long: bool = False
     is_light: bool = False
     lives: Literal["disk", "server", "here", "everywhere"] = "disk"
+
+
+class _Coded(NamedTuple):
+    """A key that names entries of a person's own, with the code that these have now."""
+
+    key: Hashable
+    code: str
+
+
+def _held_by(key: Hashable) -> Hashable:
+    """Return what a job is held by in memory: as on disk, a name with other code is another result."""
+    code = own_code(repr(key))
+    return _Coded(key, code) if code else key
 
 
 @dataclass(frozen=True)
@@ -208,8 +222,9 @@ class Shelf:
 
     def finished(self, kind: JobKind, key: Hashable) -> Job[Any] | None:
         """Return the job of that kind and key if it has a result, in memory or on disk; start no work."""
+        held = _held_by(key)
         with self._lock:
-            job = self._jobs[kind.name].get(key)
+            job = self._jobs[kind.name].get(held)
         if job is not None or kind.lives != "disk":
             return job if job is not None and job.done else None
         kept = store.find(store.place(kind.name, key))
@@ -218,8 +233,8 @@ class Shelf:
         with self._lock:
             self._kinds[kind.name] = kind
             jobs = self._jobs[kind.name]
-            job = jobs.setdefault(key, Job(lambda report: self._reading.submit(lambda: kept)))
-            _forget_oldest(jobs, key, kind.kept)
+            job = jobs.setdefault(held, Job(lambda report: self._reading.submit(lambda: kept)))
+            _forget_oldest(jobs, held, kind.kept)
         job.wait(SILENT_S)
         return job
 
@@ -235,13 +250,14 @@ class Shelf:
 
         With `settings` its result is a run, for which somebody has waited `since` then.
         """
+        held = _held_by(key)
         with self._lock:
             self._kinds[kind.name] = kind
             jobs = self._jobs[kind.name]
-            if key not in jobs or jobs[key].dead:
-                jobs[key] = self._begun(kind, Task(kind.name, key, work, kind.lives == "disk", settings, since))
-            _forget_oldest(jobs, key, kind.kept)
-            return jobs[key]
+            if held not in jobs or jobs[held].dead:
+                jobs[held] = self._begun(kind, Task(kind.name, key, work, kind.lives == "disk", settings, since))
+            _forget_oldest(jobs, held, kind.kept)
+            return jobs[held]
 
     def _begun(self, kind: JobKind, task: Task) -> Job[object]:
         """Begin to work, or to read what is kept."""
@@ -279,9 +295,9 @@ class Shelf:
         """Return the results that a worker can open by itself, with what it is told of each; saved suites it cannot."""
         with self._lock:
             held = [
-                (self._kinds[name], key, job)
+                (self._kinds[name], held.key if isinstance(held, _Coded) else held, job)
                 for name, jobs in self._jobs.items()
-                for key, job in jobs.items()
+                for held, job in jobs.items()
                 if job.done
             ]
         readable = []

@@ -1,14 +1,12 @@
 """The exact comparison of a value with its minimum and with the baseline; what is new among confused pairs."""
 
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from idc_core.base.own_code import class_digest, file_digest
+from idc_core.base.own_digest import class_digest, file_digest
 from idc_core.errors import DataError, SettingError
 from idc_core.gate.limits import decimals
 from idc_core.gate.on_accuracy import Accuracy
@@ -116,11 +114,8 @@ def test_what_was_measured_with_other_code_is_not_read(tmp_path):
     assert before != (now := file_digest(setup))
     assert class_digest(NewCell) == ""
     assert class_digest(type("Own", (), {"__module__": __name__})) == file_digest(Path(__file__))
+    setup.write_text("def late():\n    import gate_helper_of_a_test")
     helper.write_text("two = 2")
-    spec = spec_from_file_location("gate_helper_of_a_test", helper)
-    sys.modules["gate_helper_of_a_test"] = module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["gate_helper_of_a_test"])
-    try:
-        assert now != file_digest(setup)
-    finally:
-        del sys.modules["gate_helper_of_a_test"]
+    now = file_digest(setup)
+    helper.write_text("two = 3")
+    assert now != file_digest(setup)

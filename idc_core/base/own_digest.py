@@ -1,0 +1,341 @@
+"""What a person's code computes, as a digest: files with all that they import and read, and what an object reaches."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from idc_core.base.own_code import source_of
+from idc_core.base.own_modules import OURS, home_of, is_own
+
+_SMALL = 1 << 20
+"""Bytes of a file that code names, such as a configuration: weights and data, which are larger, are told by content."""
+
+_LONGEST = 200
+_NAMED_FILE = re.compile(r"[^\0\n]*[^\s/\\\0]\.\w{1,8}")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_MOST = 200_000
+"""Objects that are looked at."""
+
+_LEFT_OUT = {
+    *("training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules", "card", "code", "remarks"),
+    *("_is_full_backward_hook", "call_super_init", "forward"),
+}
+"""Attributes of a module that are weights, say nothing of what it computes, or are looked at by themselves."""
+
+_Parts = tuple[str, list[object]]
+
+
+def code_digest(function: Callable[..., object]) -> str:
+    """Return 16 hexadecimal digits that change when the code around a function does: its file, and what it imports.
+
+    What is read from a file that holds no code tells it as the attribute `digest`.
+    """
+    if (known := getattr(function, "digest", None)) is not None:
+        return str(known)
+    return file_digest(Path(source_of(function)[0]))
+
+
+def file_digest(file: Path) -> str:
+    """Return 16 hexadecimal digits that change with a Python file and what it imports, or names, of a person's own.
+
+    Modules count wherever they lie, also those imported within a function; of other files the small ones.
+    """
+    return _of_files(files_of(file))
+
+
+def class_digest(kind: type) -> str:
+    """Return as `file_digest` for the file that a person's class is from; empty for one of this program."""
+    file = _file_of(kind)
+    return "" if file is None else file_digest(Path(file))
+
+
+def reached_digest(*roots: object) -> str:
+    """Return 16 hexadecimal digits that change with what can be reached from objects and decides what they compute.
+
+    That is code, attributes, closures, global values that code names, and files as in `file_digest`; of installed
+    libraries the names alone. The parameters and buffers that a state dict holds are left out.
+    """
+    reached = _Reached()
+    reached.take(roots)
+    return reached.hexdigest()
+
+
+def _of_files(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        with suppress(OSError):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def files_of(file: Path) -> set[Path]:
+    """Return a Python file, the person's files that it imports, and small files that their code names."""
+    home = home_of(str(file))
+    places = [Path(place).absolute() for place in (*(home.path if home else ()), *sys.path)]
+    files: set[Path] = set()
+    left = [file, *(home.began if home else ())]
+    while left:
+        one = left.pop()
+        if one in files:
+            continue
+        files.add(one)
+        try:
+            names, texts = _looked_at(one.read_bytes())
+        except (OSError, SyntaxError, ValueError):  # no code, such as the name of a notebook's cell
+            continue
+        root = one.parent
+        while (root / "__init__.py").is_file():
+            root = root.parent
+        for text in texts:
+            files |= _named(text, one.parent)
+        for level, name in names:
+            left += _of_name(name, one.parents[level - 1 : level] if level else [root, *places])
+    return files
+
+
+@functools.lru_cache(512)
+def _looked_at(content: bytes) -> tuple[list[tuple[int, str]], list[str]]:
+    """Return what the code of a file imports, each with the dots before its name, and the texts that may name files."""
+    names, texts = [], []
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            names += [(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            before = f"{node.module}." if node.module else ""
+            names += [(node.level, f"{before}{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(text := node.value, str):
+            texts += [text] if len(text) < _LONGEST and _NAMED_FILE.fullmatch(text) else []
+    return [(level, name) for level, name in names if level or name.split(".")[0] not in OURS], texts
+
+
+def _of_name(name: str, places: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that run where a name is imported, as far as they are a person's: packages, and the module."""
+    for part in name.split("."):
+        for place in places:
+            package, module = place / part / "__init__.py", place / f"{part}.py"
+            if found := next((path for path in (package, module) if path.is_file()), None):
+                if not is_own(str(found)):
+                    return
+                yield found
+                places = [found.parent] if found == package else []
+                break
+        else:
+            places = [place / part for place in places if (place / part).is_dir()]
+
+
+def _named(text: str, folder: Path) -> set[Path]:
+    """Return the small file that a text in a file's code names, from the folder that it lies in."""
+    with suppress(OSError, ValueError):
+        if (path := folder / text).is_file() and path.stat().st_size <= _SMALL:
+            return {path}
+    return set()
+
+
+def _file_of(value: Any) -> str | None:
+    """Return the file of a person's function or class, "<...>" where it was typed in; None of all others."""
+    name = str(getattr(value, "__module__", None) or "")
+    if name.split(".")[0] in {*OURS, "torch", "builtins"}:
+        return None
+    codes = (code for one in vars(value).values() if (code := getattr(one, "__code__", None)))
+    code = getattr(value, "__code__", None) or (next(codes, None) if isinstance(value, type) else None)
+    module = sys.modules.get(name)
+    file = code.co_filename if code else ""
+    if not file or file.startswith("<"):
+        file = getattr(module, "__file__", None) or ("<typed in>" if name == "__main__" or module is None else "")
+    return file if file.startswith("<typed") or is_own(file) else None
+
+
+class _Reached:
+    """Looks at objects, each once, in an order that is the same in every process."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._places: dict[int, int] = {}
+        self._held: list[object] = []  # so that no number is given twice
+        self._files: set[str] = set()
+        self._kinds: dict[type, list[object]] = {}
+
+    def hexdigest(self) -> str:
+        """Return the digits, those of files included."""
+        files = {path for file in self._files if not file.startswith("<") for path in files_of(Path(file))}
+        self._digest.update(_of_files(files).encode())
+        return self._digest.hexdigest()[:16]
+
+    def take(self, root: object) -> None:
+        """Look at an object and all that it leads to."""
+        stack = [root]
+        while stack and len(self._held) < _MOST:
+            value = stack.pop()
+            if isinstance(value, bytes):
+                value = hashlib.sha256(value).hexdigest()
+            if value is None or isinstance(value, bool | int | float | complex | str):
+                self._say(f"{type(value).__name__} {value!r}")
+                continue
+            if (place := self._places.get(id(value))) is not None:
+                self._say(f"again {place}")
+                continue
+            self._places[id(value)] = len(self._held)
+            self._held.append(value)
+            text, parts = self._parts(value)
+            self._say(f"{text} {len(parts)}")
+            self._held.extend(parts)
+            stack.extend(reversed(parts))
+
+    def _say(self, text: str) -> None:
+        self._digest.update(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+    def _parts(self, value: Any) -> _Parts:
+        """Say what an object is, and of what it is made."""
+        kind = type(value)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        torch = sys.modules.get("torch")
+        if isinstance(value, np.ndarray | np.generic):
+            return f"{name} {value.dtype} {value.shape}", [value.tolist() if value.dtype == object else value.tobytes()]
+        if torch is not None and isinstance(value, torch.Tensor):
+            return f"{name} {value.dtype} {tuple(value.shape)}", [_bytes(torch, value)]
+        if torch is not None and isinstance(value, torch.nn.Module):
+            return name, self._of_module(value)
+        if isinstance(value, FunctionType):
+            return self._of_function(value)
+        if isinstance(value, type):
+            return self._of_class(value, None)
+        if isinstance(value, MethodType):
+            return name, [value.__func__, value.__self__]
+        if isinstance(value, functools.partial):
+            return name, [value.func, value.args, value.keywords]
+        if isinstance(value, staticmethod | classmethod):
+            return name, [value.__func__]
+        if isinstance(value, property):
+            return name, [value.fget]
+        if isinstance(value, ModuleType):
+            file = getattr(value, "__file__", None)
+            self._files |= {file} if isinstance(file, str) and file.endswith(".py") and is_own(file) else set()
+            return f"module {value.__name__}", []
+        if kind.__module__.split(".")[0] in OURS:
+            return name, [vars(value)] if is_dataclass(value) else []
+        if isinstance(value, Mapping):
+            return name, [part for pair in value.items() for part in pair]
+        if isinstance(value, set | frozenset):
+            return name, sorted(value, key=repr)
+        if isinstance(value, list | tuple):
+            return name, list(value)
+        return self._of_object(value, name)
+
+    def _of_object(self, value: Any, name: str) -> _Parts:
+        own = _file_of(type(value)) is not None
+        if own or name.split(".")[0] not in {*sys.stdlib_module_names, *OURS, "torch"}:
+            return name, [*([type(value)] if own else []), getattr(value, "__dict__", None) or _plain(value)]
+        return name, [_plain(value), getattr(value, "__dict__", {}).get("__wrapped__")]
+
+    def _of_module(self, module: Any) -> list[object]:
+        """Return what a module computes with besides its weights."""
+        kind, held = type(module), vars(module)
+        hooks = [name for name in held if name.endswith("_hooks") and isinstance(held[name], dict)]
+        hidden = {name: held["_buffers"][name] for name in sorted(held.get("_non_persistent_buffers_set", ()))}
+        if kind not in self._kinds:
+            own = _file_of(kind) is not None
+            self._kinds[kind] = self._of_class(kind, "forward")[1] if own else []
+        methods = self._kinds[kind]
+        out = _LEFT_OUT | _written_by(methods)
+        rest = {name: value for name, value in held.items() if name not in out and "_hooks" not in name}
+        parts: list[object] = [list(held[name].values()) for name in hooks]
+        return [*parts, rest, hidden, dict(module._modules), held.get("forward"), *methods]
+
+    def _of_function(self, function: FunctionType) -> _Parts:
+        if (file := _file_of(function)) is None:
+            return f"function {function.__module__}.{function.__qualname__}", []
+        self._files.add(file)
+        named = {name for code in _codes(function.__code__) for name in code.co_names}
+        world = {name: function.__globals__[name] for name in sorted(named) if name in function.__globals__}
+        cells = [_content(cell) for cell in function.__closure__ or ()]
+        return f"function {_text(function.__code__)}", [
+            *(function.__defaults__, function.__kwdefaults__, cells, world, vars(function))
+        ]
+
+    def _of_class(self, kind: type, entry: str | None) -> _Parts:
+        """Return a person's class with its methods, those alone that lead from an entry where there is one."""
+        name = f"class {kind.__module__}.{kind.__qualname__}"
+        own = {one: file for one in kind.__mro__ if (file := _file_of(one)) is not None}
+        self._files.update(own.values())
+        known = {key: value for one in reversed(list(own)) for key, value in vars(one).items()}
+        wanted = [key for key in known if key not in ("__dict__", "__weakref__", "__doc__", "__module__")]
+        if entry is not None:
+            wanted = list(_led_to(known, entry))
+        return name, [part for key in wanted for part in (key, known[key])]
+
+
+def _led_to(known: Mapping[str, object], entry: str) -> Iterator[str]:
+    """Yield the attributes of a class that are named on the way from one of its methods."""
+    found, left = {entry}, [entry]
+    while left:
+        name = left.pop()
+        if name not in known:
+            continue
+        yield name
+        function = getattr(known[name], "__func__", None) or getattr(known[name], "fget", None) or known[name]
+        code = getattr(function, "__code__", None)
+        names = {one for part in _codes(code) for one in part.co_names} if isinstance(code, CodeType) else set()
+        new = sorted(names - found)
+        found.update(new)
+        left.extend(new)
+
+
+def _written_by(methods: Iterable[object]) -> set[str]:
+    """Return the attributes that methods set: what a pass leaves behind is none of what it computes with."""
+    codes = (code for one in methods if isinstance(code := getattr(one, "__code__", None), CodeType))
+    steps = (step for code in codes for part in _codes(code) for step in dis.get_instructions(part))
+    return {str(step.argval) for step in steps if step.opname == "STORE_ATTR"}
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield some code, and that of what is defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _text(code: CodeType) -> str:
+    """Return what some code does."""
+    constants = [
+        sorted(map(repr, one)) if isinstance(one, frozenset) else one
+        for one in code.co_consts
+        if not isinstance(one, CodeType)
+    ]
+    own = f"{code.co_code.hex()} {constants!r} {code.co_names} {code.co_freevars}"
+    return " ".join([own, *(_text(one) for one in code.co_consts if isinstance(one, CodeType))])
+
+
+def _content(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _plain(value: object) -> str:
+    """Return how an object writes itself, without where it lies in memory."""
+    return _ADDRESS.sub("", repr(value))
+
+
+def _bytes(torch: Any, value: Any) -> bytes:
+    plain = value.detach()
+    if value.is_quantized:
+        plain = plain.dequantize()
+    elif value.layout != torch.strided:
+        plain = plain.to_dense()
+    plain = plain.cpu().contiguous().reshape(-1)
+    return bytes(plain.view(torch.uint8).numpy().tobytes()) if plain.numel() else b""
