@@ -14,6 +14,22 @@ from idc_core.datasets.splits import chosen_splits, drawn_split, named_split, sa
 from idc_core.errors import DataError
 
 _EXPECTED = "expected names such as cat/1.png, or train/cat/1.png and test/cat/2.png"
+_PICTURES = frozenset(("image", "img", "picture", "photo", "input", "jpegimage", "rgb"))
+_MASKS = frozenset(
+    (
+        "mask",
+        "label",
+        "annotation",
+        "gt",
+        "groundtruth",
+        "ground_truth",
+        "segmentation",
+        "segmentationclas",
+        "target",
+        "seg",
+    )
+)
+"""Names, without an s at their end, of folders that hold pictures, and what is marked in each."""
 _NO_SIGN = "\N{REPLACEMENT CHARACTER}"
 
 _Listed = list[tuple[str, str]]
@@ -67,11 +83,12 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation, wh
     """
     parts = _without_top([name.split("/") for name in names])
     tops = _splits_of(parts)
+    doubled = {top for top in tops if {part[1] for part in parts if part[0] == top and len(part) > 1} == {top}}
     by_split: dict[str, _Listed] = {}
     left = 0
     for name, part in zip(names, parts, strict=True):
         split = tops.get(part[0], "") if len(part) > 1 else ""
-        twice = len(part) > 3 and part[1] == part[0]  # as programs that unpack into a folder of the same name do
+        twice = len(part) > 3 and part[0] in doubled  # as programs that unpack into a folder of the same name do
         rest = part[1 + twice :] if tops else part
         if tops and not split:
             left += 1
@@ -84,8 +101,14 @@ def class_folders(names: Sequence[str], where: str, preparation: Preparation, wh
 
 
 def _splits_of(parts: list[list[str]]) -> dict[str, str]:
-    """Return the split of each folder that is named after one: train, or train_set beside test_set."""
+    """Return the split of each folder that is named after one: train, or train_set beside test_set.
+
+    Beside folders of other names, one that holds files and no folders is a class: train beside bus and car.
+    """
+    deep = {path[0] for path in parts if len(path) > 2}
     named = {path[0]: named_split(path[0]) for path in parts if len(path) > 1}
+    if not all(split for split, _ in named.values()) and not deep & {top for top, (split, _) in named.items() if split}:
+        return {}
     for word in ("", *sorted({rest for split, rest in named.values() if split and rest})):
         tops = {top: split for top, (split, rest) in named.items() if split and rest == word}
         if tops and (not word or len(set(tops.values())) > 1):
@@ -106,6 +129,13 @@ def _numbered(found: dict[str, _Listed], where: str, preparation: Preparation, n
     if len(folders) < 2:
         raise DataError(
             f"{where} has pictures of one class only ({shown(folders[0])}); expected a folder for each of two or more."
+        )
+    plain = {folder.lower().removesuffix("s") for folder in folders}
+    if plain & _MASKS and plain - _MASKS and plain <= _MASKS | _PICTURES:
+        raise DataError(
+            f"{where} has the folders {' and '.join(map(shown, folders))}, which are pictures and what is marked in "
+            "them, and no classes. Put the pictures alone into a folder for each class, or return them with a class "
+            "each from a setup file."
         )
     names = tuple("".join(sign if sign.isprintable() else _NO_SIGN for sign in label) for label in folders)
     if len(set(names)) < len(names):

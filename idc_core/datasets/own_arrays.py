@@ -105,6 +105,11 @@ def checked_targets(
     """
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
+    if given.ndim == 2 and given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all() and (given.sum(1) != 1).any():
+        raise DataError(
+            f"{where} has targets of several labels, shape {given.shape}, which are not analysed; expected one per "
+            "input, (n,): return one label alone, targets[:, 0]."
+        )
     if given.ndim != 1:
         raise DataError(
             f"{where} has targets of shape {given.shape}; expected one per input, (n,). One-hot classes: use "

@@ -60,7 +60,8 @@ def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where:
     Names are compared without case, spaces and underscores; one of several synonyms with commas between them is enough,
     and an id of WordNet in front of a name does not count. Ids alone are those of the 1,000 classes of ImageNet, where
     a network has as many outputs, or 1,001. Classes that are called by whole numbers are outputs of these numbers,
-    where a network has more outputs than the data have classes, or names that are words.
+    where a network has more outputs than the data have classes, or names that are words; but 0 and 1 alone of more than
+    two outputs are what one of several labels has, and refused.
     """
     if len(own) != outputs:
         own = ()
@@ -74,6 +75,14 @@ def class_order(own: Sequence[str], outputs: int, classes: Sequence[str], where:
         return ClassOrder(by_synset, _said(by_synset, own or _synsets(outputs - _IMAGENET), classes))
     numbers = tuple(int(name) if re.fullmatch(r"\d{1,9}", name) else -1 for name in classes)
     by_number = min(numbers, default=-1) >= 0 and max(numbers) < outputs and len(set(numbers)) == len(numbers)
+    if by_number and sorted(numbers) == [0, 1] and outputs > 2:
+        raise ModelError(
+            f"{where} has {outputs:,} outputs{', ' * bool(own)}{_listed(own)}, but its data have the classes 0 and 1 "
+            "alone, as one of several labels has that are yes or no. Networks of several labels are not analysed; let "
+            "the network give the score of that label alone. Where 0 and 1 are its first two classes, say so by "
+            f"--class-names {','.join(map(str, range(min(outputs, _SAID))))}{',...' * (outputs > _SAID)} (in Python "
+            "class_names of the network)."
+        )
     if by_number and (told or outputs > len(classes)):
         return ClassOrder(numbers, _said(numbers, own or tuple(map(str, range(outputs))), classes))
     if tuple(classes) == ("False", "True") and outputs == len(classes):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from idc_core.models.own import OwnModel
     from idc_core.models.survey import Survey
 
+_SEVERAL = "multi_label_classification"
+_TRUTHS = ({"0", "1"}, {"false", "true"}, {"no", "yes"})
 _NAMED = ("class_names", "names", "classes")
 """Attributes in which networks keep the names of their outputs."""
 
@@ -74,7 +76,16 @@ def _order(entry: OwnModel, network: nn.Module, seen: Survey, outputs: int, wher
             f"{where} has {outputs:,} outputs, but {len(entry.output_names):,} names are given for them "
             f"({', '.join(entry.output_names)[:200]}); give one name per output, in their order."
         )
-    order = class_order(entry.output_names or names_of_outputs(network), outputs, names, where)
+    called = entry.output_names or names_of_outputs(network)
+    several = seen.probability or getattr(getattr(network, "config", None), "problem_type", "") == _SEVERAL
+    if several and outputs == 2 and {name.lower() for name in names} in _TRUTHS and not set(names) <= set(called):
+        raise ModelError(
+            f"{where} has 2 outputs that are probabilities each, as of two labels that an input can have both, but its "
+            f"data have the classes {names[0]} and {names[1]}. Networks of several labels are not analysed; let the "
+            f"network give the score of one label. Where its outputs are these classes, say so by --class-names "
+            f"{','.join(names)} (in Python class_names of the network)."
+        )
+    order = class_order(called, outputs, names, where)
     if order is not None:
         return order
     advice = "give one score per class" if outputs == 1 else "name all classes with class_names=(...) of its data"

@@ -371,3 +371,28 @@ def test_files_that_are_no_pictures_are_told_from_pictures_by_their_endings():
     assert [pictures.is_picture(name) for name in ("a.PNG", "a.jpeg", "a.tif", "a.txt", "png")] == [True] * 3 + [
         False
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("folders", "classes"),
+    [
+        (("bus", "car", "train"), ("bus", "car", "train")),
+        (("bus", "test", "val"), ("bus", "test", "val")),
+        (("boat", "train"), ("boat", "train")),
+        (("train/bus", "train/train", "test/bus", "test/train"), ("bus", "train")),
+        (("train/train/cat", "train/train/dog", "test/test/cat", "test/test/dog"), ("cat", "dog")),
+        (("images", "labels", "text"), ("images", "labels", "text")),
+        (("a, b", "c"), ("a, b", "c")),
+    ],
+)
+def test_classes_may_be_called_as_splits_are(tmp_path, folders, classes):
+    path = write(tmp_path / "mine", made(folders))
+    assert loaded(path).class_names == classes
+
+
+@pytest.mark.parametrize("form", ["{}/1.png", "train/{}/1.png", "{}/train/1.png"])
+def test_pictures_and_their_masks_are_no_classes(tmp_path, form):
+    mask = content(np.zeros((4, 4), np.uint8))
+    path = write(tmp_path / "mine", {form.format(name): mask for name in ("images", "masks")})
+    with pytest.raises(DataError, match="which are pictures and what is marked in them, and no classes"):
+        loaded(path)

@@ -235,3 +235,31 @@ def test_metadata_that_are_no_names_are_left_alone(tmp_path):
         network = idc.load_model(as_onnx(tmp_path / "it.onnx", near_corners(), {"names": text}), data="photos")
         assert not getattr(network, "class_names", ())
     assert onnx.load(tmp_path / "it.onnx").metadata_props
+
+
+def test_one_of_several_labels_is_no_class_of_them():
+    for own in ((), ("toxic", "insult", "threat", "hate")):
+        with pytest.raises(ModelError, match=r"of several labels are not analysed.*--class-names 0,1,2,3 \(in"):
+            class_order(own, 4, ("0", "1"), "It")
+    assert class_order(("0", "1", "2", "3"), 4, ("0", "1"), "It").outputs == (0, 1)
+    assert class_order((), 4, ("0", "1", "3"), "It").outputs == (0, 1, 3)
+
+
+@pytest.mark.parametrize(("names", "ending", "refused"), [
+    ((), True, True), (("toxic", "insult"), True, True), (("0", "1"), True, False), ((), False, False),
+])  # fmt: skip
+def test_two_sigmoids_are_not_yes_and_no(names, ending, refused):
+    @idc.dataset("yes-or-no", class_names=("0", "1"))
+    def read(split):
+        return np.eye(3)[[0, 1, 0, 1]].astype(np.float32), np.array([0, 1, 0, 1])
+
+    @idc.network("two-labels", "x", data="yes-or-no", class_names=names)
+    def build():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2), *([nn.Sigmoid()] * ending))
+
+    if refused:
+        with pytest.raises(ModelError, match=r"that are probabilities each, as of two labels.*--class-names 0,1"):
+            idc.load_model("two-labels")
+    else:
+        assert idc.load_model("two-labels") is not None

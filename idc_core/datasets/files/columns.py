@@ -90,6 +90,16 @@ def is_text(column: pa.ChunkedArray) -> bool:
     return (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and numbers_of(column) is None
 
 
+def is_padded(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds whole numbers with zeros before them, as names have: "007"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(value_type(column)) or pa.types.is_large_string(value_type(column))):
+        return False
+    return bool(pc.any(pc.match_substring_regex(_plain(column), r"^\s*0\d+\s*$")).as_py())
+
+
 def numbers_of(column: pa.ChunkedArray) -> NDArray[np.generic] | None:
     """Return a column as numbers or truth values (n,), also where it has them as text; None where it has others."""
     import pyarrow as pa

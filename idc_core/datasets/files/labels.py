@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.files.columns import NOTHING
 from idc_core.errors import DataError
 
 _MOST_CLASSES = 5_000
 _MOST_NAME = 200
+_BETWEEN = ("|", ";", ",")
+"""Signs between several labels."""
 _FEW = 10
 """So many class numbers may always have gaps."""
 
@@ -72,7 +76,10 @@ def _column(given: NDArray[np.generic], where: str) -> tuple[NDArray[np.generic]
     if given.ndim == 2 and given.dtype.kind in "biuf" and ((given == 0) | (given == 1)).all():
         if (given.sum(1) == 1).all():
             return given.argmax(1), "classes from one-hot rows"
-        raise DataError(f"{where} has several classes per item; expected one.")
+        raise DataError(
+            f"{where} has several classes for some items, or none; expected one. Targets of several labels are not "
+            "analysed: save one of them alone, such as targets[:, 0]."
+        )
     raise DataError(f"{where} has targets of shape {given.shape}; expected one per item, (n,), or one-hot rows.")
 
 
@@ -88,13 +95,33 @@ def _named(columns: Sequence[NDArray[np.generic]], class_names: Sequence[str], w
         columns = [np.array([str(name).strip() for name in column], object) for column in columns]
         occurring, blanks = stripped, ("blanks around names of classes left out",)
     _check_names(occurring, where)
+    if not class_names:
+        _check_one_each(occurring, where)
     names = list(class_names) or occurring
     unknown = next((name for name in occurring if name not in names), None)
     if unknown is not None:
         raise DataError(f"{where} has the class {unknown!a}, which is not among the class names that it lists.")
     numbers = {name: number for number, name in enumerate(names)}
     targets = [np.array([numbers[str(name)] for name in column], np.int64) for column in columns]
-    return targets, tuple(names), ("classes sorted by name", *blanks) if not class_names else ()
+    unclear = [name for name in names if name.strip().lower() in NOTHING]
+    read = (f"{', '.join(unclear)} read as the name of a class, not as a gap",) if unclear else ()
+    return targets, tuple(names), (*(("classes sorted by name", *blanks) if not class_names else ()), *read)
+
+
+def _check_one_each(names: Sequence[str], where: str) -> None:
+    """Refuse names that list several labels: what a sign parts in them are other names, or parts of such."""
+    for sign in _BETWEEN:
+        parts = {name: {part.strip(" []'\"") for part in name.split(sign)} for name in names}
+        often = Counter(part for found in parts.values() for part in found)
+        joined = [name for name, found in parts.items() if len(found) > 1]
+        lists = [name for name in joined if all(often[part] > 1 for part in parts[name])]
+        if len(lists) * 2 > len(joined) or all(name.strip()[:1] + name.strip()[-1:] == "[]" for name in names):
+            raise DataError(
+                f"{where} has targets such as {(lists or names)[0][:60]!a}, which list several labels; expected one "
+                "class for each item: targets of several labels are not analysed. Leave such items out, or make a "
+                "column of one of the labels, yes or no. Where it is the name of one class, write it without "
+                f"{sign!a}."
+            )
 
 
 def _check_names(names: Sequence[str], where: str) -> None:

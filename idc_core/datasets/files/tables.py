@@ -22,6 +22,7 @@ from idc_core.datasets.files.columns import (
     gaps_of,
     is_date,
     is_flat,
+    is_padded,
     is_rows,
     is_text,
     number_columns,
@@ -64,6 +65,8 @@ _OFFERED = 12
 """Columns that are listed in a line to copy."""
 _READ_AS = f"read-as-{secrets.token_hex(8)}".encode()
 """Key of a table's metadata, that no file can have: how it was read."""
+
+_SEVERAL_LABELS = "Targets of several labels are not analysed: a network for one of them gives one score for it."
 
 MOST_COLUMNS = 20_000
 _MOST_NAME = 200
@@ -120,6 +123,8 @@ def items_of_table(
     tables, answers = with_answers(tables, [name for name in first.column_names if name != target])
     first = next(iter(tables.values()))
     inputs, left = _inputs(first, target, preparation, where)
+    if preparation.targets:
+        _check_one_label(first, target, left.get("", []), where)
     parts: dict[str, Part] = {}
     notes = [*notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
     answered = [name for name in answers if name in inputs]
@@ -129,7 +134,8 @@ def items_of_table(
     notes += filled
     whole_task = bool(preparation.task) or target.strip().lower() not in _CLASSES
     for name, table in _split(tables, where).items():
-        targets = _values(table, target, where, budget)
+        padded = is_padded(table.column(target))
+        targets = (texts_of if padded else _values)(table.column(target), f"{where}, column {target!a}", budget)
         if targets is None:
             raise DataError(f"{where}, column {target!a} has {table.column(target).type}; expected classes or numbers.")
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
@@ -177,6 +183,12 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
     names = table.column_names
     if preparation.targets:
         target = found_name(preparation.targets, names)
+        several = [found_name(name, names) for name in preparation.targets.split(",")]
+        if target is None and len(several) > 1 and None not in several:
+            raise DataError(
+                f"{where}: the targets {preparation.targets[:60]!a} are several columns; expected one with a class for "
+                f"each row. {_SEVERAL_LABELS}"
+            )
         if target is None:
             raise DataError(f"{where} has no column {preparation.targets[:60]!a}; its columns are {listed(names)}.")
         return target
@@ -187,6 +199,31 @@ def _target(table: pa.Table, preparation: Preparation, where: str) -> str:
             f"targets, such as --targets {shlex.quote(_likely_target(table))}. Its columns are {listed(names)}."
         )
     return targets[0]
+
+
+def _check_one_label(table: pa.Table, target: str, left: Sequence[str], where: str) -> None:
+    """Refuse a target of zeros and ones that is one of several labels, or of one-hot classes, a column each."""
+    alike = [name for name in (target, *left) if is_flat(table.column(name)) and _is_zero_or_one(table.column(name))]
+    if target not in alike or len(alike) < 3 or target.strip().lower() in TARGETS:
+        return
+    kept = [name for name in table.column_names if name not in alike or name == target]
+    line = f"table[{kept[:_OFFERED]!a}].to_csv('one-label.csv', index=False)"
+    values = np.stack([np.asarray(numbers_of(table.column(name)), np.int64) for name in alike])
+    if (values.sum(0) == 1).all():
+        line = f"table[{alike[:_OFFERED]!a}].idxmax(axis=1)"
+        raise DataError(
+            f"{where}: one of the columns {listed(alike)} is 1 in every row, so that they are classes, a column each. "
+            f"Make one column of them, in Python table['label'] = {line}, and leave them out."
+        )
+    raise DataError(
+        f"{where}: the columns {listed(alike)} are 0 and 1, as labels are of which a row can have several. "
+        f"{_SEVERAL_LABELS} Where {target[:60]!a} alone is meant, leave the other ones out, in Python {line}."
+    )
+
+
+def _is_zero_or_one(column: pa.ChunkedArray) -> bool:
+    values = numbers_of(column)
+    return values is not None and bool(np.isin(values, (0, 1)).all()) and not column.null_count
 
 
 def _likely_target(table: pa.Table) -> str:
@@ -262,7 +299,7 @@ def _inputs(
         ", as dates": [name for name in names if name not in others and is_date(table.column(name))],
     }
     unread = {name for some in left.values() for name in some}
-    rest = [name for name in names if name not in unread and name.lower() != SPLIT]
+    rest = [name for name in names if name not in unread and not _is_split(table, name)]
     if not rest:
         raise DataError(f"{where} has no inputs beside its targets; there are {listed(names)}.")
     if len(rest) == 1 and is_rows(table.column(rest[0])):
@@ -326,11 +363,16 @@ def notes_of(table: pa.Table) -> tuple[str, ...]:
     return () if held is None else tuple(json.loads(held))
 
 
+def _is_split(table: pa.Table, name: str) -> bool:
+    """Whether a column says the split of each row; one of numbers is a feature."""
+    return name.strip().lower() == SPLIT and is_text(table.column(name))
+
+
 def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
     """Return a table per split: those of the files, or cut by a column of that name."""
     table = next(iter(tables.values()))
-    name = next((one for one in table.column_names if one.strip().lower() == SPLIT), None)
-    if set(tables) != {""} or name is None or not is_text(table.column(name)):
+    name = next((one for one in table.column_names if _is_split(table, one)), None)
+    if set(tables) != {""} or name is None:
         return tables
     texts = texts_of(table.column(name), f"{where}, column {name}", Budget(where))
     splits = np.array([named_split(str(one))[0] for one in texts])
@@ -348,15 +390,15 @@ def _values_of_inputs(
 ) -> NDArray[np.generic]:
     if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
         return pictures_of(table.column(inputs[0]), path, budget, preparation)
-    alone = _values(table, inputs[0], str(path), budget) if len(inputs) == 1 else None
+    place = f"{path}, column {inputs[0]!a}"
+    alone = _values(table.column(inputs[0]), place, budget) if len(inputs) == 1 else None
     if alone is not None and (alone.ndim > 1 or alone.dtype == object):
         return alone
     return number_columns(table, inputs, str(path), budget)
 
 
-def _values(table: pa.Table, name: str, where: str, budget: Budget) -> NDArray[np.generic] | None:
+def _values(column: pa.ChunkedArray, place: str, budget: Budget) -> NDArray[np.generic] | None:
     """Return a column as what it is: numbers (n,), rows of them, or texts; None for others."""
-    column, place = table.column(name), f"{where}, column {name!a}"
     check_whole(column, place)
     values = numbers_of(column)
     if values is not None:
