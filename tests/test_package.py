@@ -60,7 +60,7 @@ def imported():
     return {homes[name][0].lower().replace("_", "-") for name in foreign if name in homes}
 
 
-BROUGHT = {"protobuf": "onnx", "uvicorn": "streamlit"}
+BROUGHT = {"protobuf": "onnx", "tokenizers": "transformers", "uvicorn": "streamlit"}
 """Packages that others bring along, which are used only beside them."""
 
 

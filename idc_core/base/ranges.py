@@ -81,7 +81,7 @@ BITS = Parameter("bits per weight", "Bits", "Fewer bits make coarser weights.", 
 
 SIDE = Parameter("size", "Size", "Rows or columns of pictures.", 224, 1, 4_096)
 
-MARGIN = Parameter("margin", "Margin", "Rows and columns cut off; below 0 added in black.", 0, -4_096, 4_096)
+MARGIN = Parameter("margin", "Margin", "Rows and columns cut off.", 0, 0, 4_096)
 
 TOKENS = Parameter("length", "Length", "Tokens that a text is cut or padded to.", 200, 1, 100_000)
 

@@ -12,7 +12,7 @@ from idc_core.base.own_code import is_url, name_after
 from idc_core.base.parameters import Parameter
 from idc_core.cli.arguments import Argument, Decimals, FolderToRead, Name, Number, Size, Text, Texts, Word
 from idc_core.cli.console import ProgressLine
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.preparation import FOLDERS, Preparation
 from idc_core.lrp.explained import LAYOUTS, NAMES, PATTERN
 from idc_core.models.scaling import Scaling
 from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
@@ -20,7 +20,10 @@ from idc_core.opening.files import DATA, FileOptions, OwnFile, OwnFiles, flag_of
 _WITHOUT_DATA = ("benchmark", "check-network", "experiment", "studio")
 """Commands with no `--data` of their own."""
 
-_OTHERS: dict[str, tuple[Argument, str]] = {"size": (Size(), "ROWSxCOLUMNS"), "tokenizer": (FolderToRead(), "FOLDER")}
+_OTHERS: dict[str, tuple[Argument, str]] = {
+    "size": (Size(), "ROWSxCOLUMNS"),
+    **dict.fromkeys(FOLDERS, (FolderToRead(), "FOLDER")),
+}
 """What fields take that are neither numbers nor words nor any text."""
 
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -25,7 +25,9 @@ from idc_core.datasets.archived_pictures import MAX_EXPANSION
 from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.formats import ASIDE, data_format, ending_of
+from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.pretrained import contents_digest
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.datasets.text_folders import read_texts, texts_among
@@ -161,6 +163,8 @@ class _Form:
     told: tuple[bool, bool]
     resample: str = "bilinear"
     margin: int = 0
+    processor: Path | None = field(default=None, repr=False)
+    made_by: str = ""  # digest of the processor's files
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -213,6 +217,11 @@ class _PictureRows:
         self._cache = RowCache(cache_folder() / "pictures" / key, len(files.names), int(np.prod(form.shape)))
         self._digests, self._made = self._cache.digests()
 
+    @cached_property
+    def _processor(self) -> PictureProcessor | None:
+        form = self._form
+        return None if form.processor is None else PictureProcessor(form.processor, form.channels)
+
     def make(self, numbers: NDArray[np.int64], on_progress: Progress | None = None) -> None:
         """Decode pictures that have not been decoded yet."""
         missing = np.unique(numbers[~self._made[numbers]])
@@ -243,7 +252,7 @@ class _PictureRows:
     def _decode(self, numbers: Sequence[int], on_progress: Progress | None) -> None:
         """Decode pictures in several threads, as Pillow leaves the interpreter's lock, and keep them."""
         parts = [numbers[start : start + _TOGETHER] for start in range(0, len(numbers), _TOGETHER)]
-        done = 0
+        done, _ = 0, self._processor  # opened by one thread
         with self._cache.writing(len(numbers)) as put, self._files.reading() as read:
             pool = ThreadPoolExecutor(_THREADS)
             try:
@@ -265,6 +274,8 @@ class _PictureRows:
 
     def _picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
         form, where = self._form, self._files.said(name)
+        if self._processor is not None:
+            return self._processor.photo(content, where, form.size)
         return read_photo(
             content,
             where,
@@ -280,6 +291,14 @@ class _PictureRows:
 def _form(files: _PictureFiles, preparation: Preparation) -> _Form:
     """Return what all pictures are brought to: as the preparation says, else as they all are."""
     given = preparation.size is not None, preparation.channels is not None
+    if (folder := preparation.processor) is not None:
+        size, channels = preparation.size, preparation.channels or 3
+        if size is None:
+            with files.reading() as read:
+                first = PictureProcessor(folder, channels).photo(read(files.names[0]), files.said(files.names[0]))
+            size = first.shape[1], first.shape[2]
+        made_by = contents_digest(folder, "AutoImageProcessor")
+        return _Form(channels, size, "", (True, True), processor=folder, made_by=made_by)
     if preparation.size is not None and preparation.channels is not None:
         return _Form(
             preparation.channels, preparation.size, preparation.fit, given, preparation.resample, preparation.margin
@@ -312,13 +331,10 @@ def _several_sizes(files: _PictureFiles, found: Record) -> str:
 def _said(form: _Form) -> list[str]:
     """Say what is done to the pictures."""
     parts = []
-    if form.told[0]:
-        how = {
-            "stretch": "each side on its own",
-            "crop": "the middle of the longer side",
-            "pad": "with a black border",
-            "cut": "a part of the middle",
-        }
+    if form.processor is not None:
+        parts.append(f"made {form.size[0]} x {form.size[1]} by the image processor {form.processor.name}")
+    elif form.told[0]:
+        how = {"stretch": "each side on its own", "crop": "the middle of the longer side", "pad": "with a black border"}
         parts.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
     if form.told[1]:
         parts.append("grey" if form.channels == 1 else "RGB")

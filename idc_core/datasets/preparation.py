@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from idc_core.base.parameters import option, shown
@@ -10,12 +10,7 @@ from idc_core.base.ranges import MARGIN, SEED, SIDE, TEST_SHARE, TOKENS
 from idc_core.errors import SettingError
 from idc_core.guarded import typed
 
-FITS = {
-    "stretch": "each side stretched",
-    "crop": "the middle cropped",
-    "pad": "black borders added",
-    "cut": "a part of the middle stretched",
-}
+FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "black borders added"}
 """Ways to bring a picture to a size, and what each does to it."""
 
 _RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
@@ -30,6 +25,12 @@ READ_AS = {"pictures": "grey pictures", "series": "series, as they are"}
 EMPTY = {"drop": "their rows left out", "mean": "filled with the mean of their column"}
 """What is done with empty cells of a table, and with numbers that are not finite."""
 
+FOLDERS = ("processor", "tokenizer")
+"""Fields that are folders."""
+
+OF_PROCESSOR = ("size", "fit", "resample", "margin", "channels")
+"""Fields in whose place a processor stands."""
+
 _TASKS = ("classification", "regression")
 
 _MOST_NAME = 1_000
@@ -43,14 +44,12 @@ class Preparation:
     ----------
     size : (int, int) or None
         Rows and columns that pictures are brought to.
-    fit : {"stretch", "crop", "pad", "cut"}
+    fit : {"stretch", "crop", "pad"}
         How: each side on its own, the shorter side and the middle of the other, or the longer side and a black border.
-        "cut" takes the middle first, of the shorter side the share size / (size + margin), and stretches it.
     resample : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
         Filter by which pictures are brought to their size.
     margin : int
         Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
-        Below 0 they are brought to less, and black is added around.
     channels : {1, 3} or None
         Grey or RGB.
     read_as : {"", "pictures", "series"}
@@ -63,6 +62,9 @@ class Preparation:
     empty : {"", "drop", "mean"}
         What is done with empty cells of a table, and with numbers that are not finite, which count as empty; "": they
         are refused, with their rows.
+    processor : Path or None
+        Folder of a Hugging Face image processor that makes the pictures, in place of size, fit, resample and margin;
+        where a size is given too, it is the one that comes of it.
     tokenizer : Path or None
         Folder of a Hugging Face tokenizer that makes token ids of texts; None splits them into words.
     length : int or None
@@ -81,13 +83,14 @@ class Preparation:
     size: tuple[int, int] | None = option(None, "what pictures are brought to, such as 32x32")
     fit: str = option("stretch", "how (stretch)", tuple(FITS))
     resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", _RESAMPLES)
-    margin: int = option(0, "rows and columns more, cut off at the edges; below 0 added in black (0)", MARGIN)
+    margin: int = option(0, "rows and columns more, cut off at the edges (0)", MARGIN)
     channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
     read_as: str = option("", "what numbers (n, rows, columns) are (told by network or values)", tuple(READ_AS))
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
     targets: str = option("", "array or column of the targets")
     task: str = option("", "what numbers as targets are", _TASKS)
     empty: str = option("", "empty cells, infinite numbers too: leave their rows out, or fill in means", tuple(EMPTY))
+    processor: Path | None = option(None, "of a Hugging Face image processor, for pictures, in place of size and fit")
     tokenizer: Path | None = option(None, "of a Hugging Face tokenizer, for texts")
     length: int | None = option(None, "tokens that texts are cut or padded to", TOKENS)
     test_share: float = option(0.2, "drawn as tests where the files give no split (0.2)", TEST_SHARE)
@@ -104,11 +107,6 @@ class Preparation:
         _check_one("channels", self.channels, (None, *CHANNELS))
         _check_one("resample", self.resample, _RESAMPLES)
         MARGIN.check(self.margin, "the preparation")
-        if self.size is not None and min(self.size) + self.margin < 1:
-            raise SettingError(
-                f"margin of the preparation is {self.margin}, which leaves nothing of {self.size[0]} x {self.size[1]}; "
-                f"expected at least {1 - min(self.size)}."
-            )
         _check_one("task", self.task, ("", *_TASKS))
         _check_one("read_as", self.read_as, ("", *READ_AS))
         _check_one("empty", self.empty, ("", *EMPTY))
@@ -122,30 +120,30 @@ class Preparation:
 
     def to_json(self) -> dict[str, object]:
         """Return what was given, as plain values; what is as by default is left out."""
-        plain = asdict(replace(self, tokenizer=None)) | {"tokenizer": self.tokenizer and str(self.tokenizer)}
-        given = {item.name for item in fields(self) if getattr(self, item.name) != item.default}
-        return {name: list(value) if name == "size" else value for name, value in plain.items() if name in given}
+        given = {item.name: value for item in fields(self) if (value := getattr(self, item.name)) != item.default}
+        written = {"size": list, **dict.fromkeys(FOLDERS, str)}
+        return {name: written[name](value) if name in written else value for name, value in given.items()}
 
     @classmethod
     def from_json(cls, plain: object, where: str) -> Preparation:
         """Return what `to_json` wrote; raise `DataError`, which begins with `where`, if it is anything else."""
         given = typed(plain, where, dict[str, object])
-        folder = typed(given.pop("tokenizer", None), where, str | None)  # type: ignore[arg-type]
-        preparation = typed(given, where, cls)
-        return replace(preparation, tokenizer=Path(folder)) if folder else preparation
+        named = typed({name: given.pop(name, None) for name in FOLDERS}, where, dict[str, str | None])
+        processor, tokenizer = (Path(folder) if folder else None for folder in named.values())
+        return replace(typed(given, where, cls), processor=processor, tokenizer=tokenizer)
 
     @property
     def says(self) -> tuple[str, ...]:
         """What was given, each in a few words; nothing of the split, which only the files tell to be drawn."""
         remarks = []
-        if self.size is not None:
+        if self.processor is not None:
+            remarks.append(f"pictures by the image processor {self.processor.name}")
+        elif self.size is not None:
             remarks.append(f"pictures brought to {self.size[0]} x {self.size[1]}, {FITS[self.fit]}")
         if self.resample != "bilinear":
             remarks.append(f"{self.resample} interpolation")
         if self.margin > 0:
             remarks.append(f"{self.margin} rows and columns more before the edges are cut off")
-        if self.margin < 0:
-            remarks.append(f"{-self.margin} rows and columns of them black, around the picture")
         if self.channels is not None:
             remarks.append(f"pictures made {CHANNELS[self.channels]}")
         if self.read_as:

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.pretrained import TOKENIZER, TOKENIZER_SETTINGS, VOCABULARIES, explained, open_pretrained
+from idc_core.datasets.pretrained import TOKENIZER, TOKENIZER_SETTINGS, explained, open_pretrained
 from idc_core.errors import DataError
 from idc_core.guarded import member, read_json
 
 _CONFIG = "config.json"
+_SIGNS = (TOKENIZER, "vocab.txt", "vocab.json", TOKENIZER_SETTINGS)
+"""Files of which a folder with a tokenizer has one."""
+
 _MOST_WORDS = 2_000_000
 """Entries of a vocabulary; the largest published ones have 262,144."""
 
@@ -96,7 +99,7 @@ def _open_tokenizer(folder: Path) -> Any:
 
 def has_tokenizer(folder: Path) -> bool:
     """Whether there is a tokenizer in a folder."""
-    return any(member(folder, name) is not None for name in (*VOCABULARIES, TOKENIZER_SETTINGS))
+    return any(member(folder, name) is not None for name in _SIGNS)
 
 
 def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
@@ -142,21 +145,7 @@ def _of_pieces(word: str) -> str:
 
 def _of_bytes(word: str) -> str:
     """Return a piece of bytes, which byte-level tokenizers write as letters, as the text it stands for."""
-    content = bytes(_BYTES[sign] for sign in word if sign in _BYTES)
-    if len(content) < len(word):
-        return word
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return word  # a part of a character
-    return text if text.strip().isprintable() else word
+    from tokenizers.decoders import ByteLevel
 
-
-def _byte_letters() -> dict[str, int]:
-    """Return the letters that GPT-2's tokenizer writes bytes as: its own sign, or one from 256 on."""
-    own = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [number for number in range(256) if number not in own]
-    return {chr(number): number for number in own} | {chr(256 + place): number for place, number in enumerate(others)}
-
-
-_BYTES = _byte_letters()
+    text: str = ByteLevel().decode([word])
+    return text if text.strip().isprintable() and "\ufffd" not in text else word  # else a part of a character

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,18 +68,15 @@ def as_tokens(training: Sequence[str], wanted: Sequence[str], preparation: Prepa
         If the tokenizer cannot be read.
     """
     if preparation.tokenizer is not None:
-        return _by_tokenizer(wanted, preparation.tokenizer, preparation.length or _TOKENS)
+        from idc_core.datasets.tokenizing import tokenize  # takes a moment
+
+        length = preparation.length or _TOKENS
+        ids, vocabulary, special = tokenize(wanted, preparation.tokenizer, length)
+        note = f"token ids by the tokenizer {preparation.tokenizer.name}, {length:,} per text"
+        return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(wanted), notes=(note,), special=special)
     longest = max((len(_words_of(text)) for text in training), default=0)
     length = preparation.length or max(1, min(LENGTH, longest))
     vocabulary = build_vocabulary(training)
     note = f"texts as words, {len(vocabulary):,} in the vocabulary, {length:,} per text"
     ids = encode_texts(wanted, vocabulary, length)
     return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(wanted), notes=(note,))
-
-
-def _by_tokenizer(texts: Sequence[str], folder: Path, length: int) -> Items:
-    from idc_core.datasets.tokenizing import tokenize  # takes a moment
-
-    ids, vocabulary, special = tokenize(texts, folder, length)
-    note = f"token ids by the tokenizer {folder.name}, {length:,} per text"
-    return Items(ids, np.zeros(len(ids), np.int64), vocabulary, tuple(texts), notes=(note,), special=special)

@@ -12,7 +12,7 @@ from typing import TypeVar
 from idc_core.base.parameters import shown
 from idc_core.base.ranges import INPUTS, M
 from idc_core.coverage.idc_settings import IdcOptions, IdcSettings
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.preparation import FOLDERS, Preparation
 from idc_core.errors import DataError, IdcError, SettingError
 from idc_core.gate.limits import LIMITS, Limit
 from idc_core.guarded import read_toml, typed
@@ -170,8 +170,9 @@ def _check(plain: dict[str, object], where: str, folder: Path) -> Check:
 def _preparation(plain: dict[str, object], folder: Path) -> dict[str, object]:
     """Return a whole preparation: what is left out is as usual, not as a network expects."""
     _check_keys(plain, "preparation", Preparation)
-    tokenizer = Preparation.from_json(dict(plain), "preparation").tokenizer
-    return {**asdict(Preparation()), **plain, "tokenizer": tokenizer and str(folder / tokenizer)}
+    Preparation.from_json(dict(plain), "preparation")
+    folders = {name: str(folder / str(plain[name])) for name in FOLDERS if plain.get(name)}
+    return {**asdict(Preparation()), **plain, **folders}
 
 
 def _limit(plain: dict[str, object], where: str) -> Limit:

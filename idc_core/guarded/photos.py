@@ -52,7 +52,7 @@ def read_photo(
     where: str,
     *,
     channels: int,
-    size: tuple[int, int],
+    size: tuple[int, int] | None = None,
     fit: str | None = "stretch",
     resample: str = "bilinear",
     margin: int = 0,
@@ -69,15 +69,15 @@ def read_photo(
         What is read, for messages: the beginning of a sentence.
     channels : {1, 3}
         Grey (ITU-R 601 luma) or RGB.
-    size : (int, int)
-        Rows and columns.
-    fit : {"stretch", "crop", "pad", "cut"} or None
-        Each side on its own; the shorter side, and the middle of the other; the longer side, and a black border; the
-        middle alone. None refuses pictures of another size.
+    size : (int, int), optional
+        Rows and columns; default those that it has.
+    fit : {"stretch", "crop", "pad"} or None
+        Each side on its own; the shorter side, and the middle of the other; the longer side, and a black border. None
+        refuses pictures of another size.
     resample : str
         Filter of Pillow, as in `Preparation`.
     margin : int
-        Rows, and columns, that are cut off at the end; below 0, that are added in black.
+        Rows, and columns, that are cut off at the end.
     only_grey : bool
         Refuse pictures with colours.
 
@@ -103,12 +103,13 @@ def read_photo(
         ImageOps.exif_transpose(image, in_place=True)
         picture = _plain(image, where)
         picture = picture.convert("L" if channels == 1 else "RGB")
+        size = size or picture.size[::-1]
         if fit is None and picture.size != size[::-1]:
             raise DataError(
                 f"{where} has {picture.size[1]} x {picture.size[0]} pixels (rows x columns) and others {size[0]} x "
                 f"{size[1]}; networks take one size. Give it as the size of the preparation."
             )
-        pixels = np.asarray(_fitted(picture, size, fit, resample, margin))
+        pixels = np.asarray(fitted(picture, size, fit, resample, margin))
         return np.ascontiguousarray(pixels[None] if channels == 1 else pixels.transpose(2, 0, 1))
 
 
@@ -159,19 +160,15 @@ def _plain(image: Picture, where: str) -> Picture:
     return image
 
 
-def _fitted(image: Picture, size: tuple[int, int], fit: str | None, resample: str, margin: int) -> Picture:
+def fitted(image: Picture, size: tuple[int, int], fit: str | None, resample: str, margin: int) -> Picture:
     """Bring a picture to a size and a margin, by a filter of Pillow; then cut the margin off, and what is too much.
 
-    What is too little becomes black.
+    Parameters are as in `read_photo`.
     """
     from PIL import Image, ImageOps
 
     filter = Image.Resampling[resample.upper()]
     columns, rows = size[1] + margin, size[0] + margin
-    if fit == "cut":
-        shorter = min(image.size)
-        middle = int(size[1] / columns * shorter), int(size[0] / rows * shorter)
-        return _middle(image, max(1, middle[0]), max(1, middle[1])).resize(size[::-1], filter)
     if fit == "pad":
         image = ImageOps.pad(image, (columns, rows), filter, color=0)
     elif fit == "crop":
@@ -181,10 +178,5 @@ def _fitted(image: Picture, size: tuple[int, int], fit: str | None, resample: st
         image = image.resize((max(wide, columns), max(high, rows)), filter)
     else:
         image = image.resize((columns, rows), filter)
-    return _middle(image, size[1], size[0])
-
-
-def _middle(image: Picture, columns: int, rows: int) -> Picture:
-    """Return the middle of a picture, in black where it has none."""
-    left, top = (image.size[0] - columns) // 2, (image.size[1] - rows) // 2
-    return image.crop((left, top, left + columns, top + rows))
+    left, top = (image.size[0] - size[1]) // 2, (image.size[1] - size[0]) // 2
+    return image.crop((left, top, left + size[1], top + size[0]))

@@ -82,11 +82,13 @@ class FileOptions:
 
     def prepared(self, expected: Preparation | None) -> Preparation | None:
         """Return how data are prepared of which a network expects something; None where nothing was said."""
-        from idc_core.datasets.preparation import Preparation
+        from idc_core.datasets.preparation import OF_PROCESSOR, Preparation
 
         if not self.preparation:
             return expected
         usual = expected.to_json() if expected else {}
+        if self.preparation.keys() & {"processor", *OF_PROCESSOR}:
+            usual.pop("processor", None)
         return Preparation.from_json({**usual, **self.preparation}, "preparation")
 
 

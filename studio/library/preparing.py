@@ -22,6 +22,10 @@ _REFUSED = "library-preparation-refused"
 _TASKS = {"": "told by the targets", "classification": "classes", "regression": "quantities"}
 _EMPTY = {"": "refused, with their rows", **EMPTY}
 _READ_AS = {"": "told by their values", **READ_AS}
+_FOLDERS = {
+    "processor": ("Image processor of pictures", "pictures are brought to the size by the fit"),
+    "tokenizer": ("Tokenizer of texts", "texts are split into words"),
+}
 _TOLD = "told by the files"
 
 
@@ -129,14 +133,15 @@ def _choose_split(entry: Entry, now: Preparation) -> None:
         help="Draws the tests, where the files give no split. From 0 to 1e+09; default 0.",
     )
     if not visitor.paths_refused():
-        st.text_input(
-            "Tokenizer of texts",
-            str(now.tokenizer or ""),
-            key=control_key(entry, "tokenizer"),
-            placeholder="/home/me/network",
-            help="Whole path of a folder on this computer with the tokenizer of a Hugging Face network. Default none: "
-            "texts are split into words.",
-        )
+        for name, (label, what) in _FOLDERS.items():
+            st.text_input(
+                label,
+                str(getattr(now, name) or ""),
+                key=control_key(entry, name),
+                placeholder="/home/me/network",
+                help=f"Whole path of a folder on this computer with the {name} of a Hugging Face network. "
+                f"Default none: {what}.",
+            )
     st.text_input(
         "Tokens of a text",
         str(now.length or ""),
@@ -155,7 +160,7 @@ def _take(entry: Entry) -> None:
     }
     try:
         if not visitor.paths_refused():
-            given["tokenizer"] = _folder(st.session_state[control_key(entry, "tokenizer")].strip())
+            given |= {name: _folder(st.session_state[control_key(entry, name)].strip()) for name in _FOLDERS}
         size, length = st.session_state[control_key(entry, "size")], st.session_state[control_key(entry, "length")]
         sides = tuple(int(side) for side in size.lower().replace("x", " ").split()) or None
         given |= {"size": sides, "length": int(length) if length.strip() else None}
@@ -179,4 +184,4 @@ def _folder(text: str) -> Path | None:
             return folder
     except (OSError, RuntimeError):  # its name is too long, or that of a person whose home is not known
         pass
-    raise SettingError(f"{shown(text)} is no folder of this computer: give the whole path of the tokenizer's folder.")
+    raise SettingError(f"{shown(text)} is no folder of this computer: give its whole path.")

@@ -4,7 +4,7 @@ import json
 
 from idc_core.datasets.tokenizing import tokenize
 from idc_core.models.huggingface.configuration import read_configuration
-from idc_core.models.huggingface.processing import read_processing
+from idc_core.models.huggingface.expecting import processor_of
 from tests.guarded import damage
 from tests.guarded.reader import Reader
 
@@ -34,8 +34,8 @@ def _network(path):
 
 
 def _processing(path):
-    found = read_processing(read_configuration(path.parent))
-    return found.size, found.fit, found.resample, found.margin, found.channels, found.scaling
+    found = processor_of(read_configuration(path.parent))
+    return None if found is None else (found.size, found.slope, found.offset, found.is_reversed)
 
 
 def _tokenizer(folder):
@@ -82,7 +82,7 @@ FOLDERS = (
     ),
     Reader(
         "Hugging Face, processor",
-        ("idc_core.models.huggingface.processing",),
+        ("idc_core.datasets.picture_processor",),
         _folder("picture_folder", "preprocessor_config.json"),
         _processing,
         differs={"damage": VALUES, "special": "a folder may have no processor: pictures are as the network says"},

@@ -343,6 +343,7 @@ def test_data_are_prepared_anew(home):
 def test_texts_get_the_tokenizer_of_a_folder(home):
     (home / "bert").mkdir()
     (home / "bert" / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "fox", "dog"]))
+    (home / "bert" / "config.json").write_text('{"model_type": "bert"}')
     (home / "some.csv").write_text("text,label\n" + "the fox,x\nthe dog,y\n" * 20)
     entry = library.understand(library.add_path(str(home / "some.csv"), "data"))
     library.replaced(entry, data_settings=library.DataSettings({"resample": "box"}))

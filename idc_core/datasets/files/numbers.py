@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import CHANNELS, FITS, Preparation
 from idc_core.errors import DataError
+from idc_core.guarded.photos import fitted
 
 _BLOCK = 1 << 22
 _SLACK = 1e-6
@@ -158,10 +161,13 @@ class Numbers:
 
     def _finished(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
         """Bring pictures (n, C, H, W) to the size and the channels that were asked for."""
-        size, fit = self._preparation.size, self._preparation.fit
-        if size is not None and pictures.shape[2:] != size:
-            self._note(f"resized to {size[0]} x {size[1]}, {FITS[fit]}")
-            pictures = _resize(pictures, size, fit)
+        given = self._preparation
+        if given.processor is not None and pictures.shape[2:] != given.size:
+            self._note(f"made by the image processor {given.processor.name}")
+            return _processed(self._coloured(pictures), given.processor, self._where)
+        if given.size is not None and pictures.shape[2:] != given.size:
+            self._note(f"resized to {given.size[0]} x {given.size[1]}, {FITS[given.fit]}")
+            pictures = _resized(pictures, given.size, given)
         return self._coloured(pictures)
 
     def _coloured(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -204,36 +210,19 @@ def _is_whole(block: NDArray[np.generic]) -> bool:
     return block.dtype.kind != "f" or bool((block == np.rint(block)).all())
 
 
-def _resize(pictures: NDArray[np.float32], size: tuple[int, int], fit: str) -> NDArray[np.float32]:
-    """Resize pictures bilinearly, smoothed where they become smaller.
-
-    Parameters
-    ----------
-    pictures : ndarray, float32 (n, C, H, W)
-    size : (int, int)
-        Rows and columns.
-    fit : {"stretch", "crop", "pad", "cut"}
-        As in `Preparation`, without a margin.
-
-    Returns
-    -------
-    ndarray, float32 (n, C, *size)
-    """
+def _resized(pictures: NDArray[np.float32], size: tuple[int, int], preparation: Preparation) -> NDArray[np.float32]:
+    """Bring pictures (n, C, H, W) to a size, as those of files are."""
     from PIL import Image  # only here: most data need none
 
-    rows, columns = pictures.shape[2:]
-    scales = (size[0] / rows, size[1] / columns)
-    scale = {"stretch": None, "crop": max(scales), "cut": max(scales), "pad": min(scales)}[fit]
-    brought = size if scale is None else (max(1, round(rows * scale)), max(1, round(columns * scale)))
-    resized = np.zeros((*pictures.shape[:2], *size), np.float32)
-    (top, up, height), (left, lead, width) = (_overlap(*pair) for pair in zip(brought, size, strict=True))
-    for picture, out in zip(pictures, resized, strict=True):
-        for channel, target in zip(picture, out, strict=True):
-            whole = np.asarray(Image.fromarray(channel).resize(brought[::-1], Image.Resampling.BILINEAR))
-            target[up : up + height, lead : lead + width] = whole[top : top + height, left : left + width]
-    return resized
+    ways = preparation.fit, preparation.resample, preparation.margin
+    resized = np.empty((*pictures.shape[:2], *size), np.float32)
+    for place in np.ndindex(pictures.shape[:2]):
+        resized[place] = np.asarray(fitted(Image.fromarray(pictures[place]), size, *ways))
+    return np.clip(resized, 0, 1, out=resized)  # bicubic goes beyond
 
 
-def _overlap(have: int, want: int) -> tuple[int, int, int]:
-    """Return where the middle of one side begins in what there is and in what is wanted, and its length."""
-    return max(0, (have - want) // 2), max(0, (want - have) // 2), min(have, want)
+def _processed(pictures: NDArray[np.float32], folder: Path, where: str) -> NDArray[np.float32]:
+    """Return pictures (n, C, H, W) as an image processor makes them of pixels of 8 bits."""
+    processor = PictureProcessor(folder, pictures.shape[1])
+    made = [processor(np.rint(255 * picture).astype(np.uint8), where) for picture in pictures]
+    return np.divide(np.stack(made), np.float32(255), dtype=np.float32)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idc_core.datasets.files.columns import check_whole, value_type
+from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
 from idc_core.guarded import Budget, picture_header, read_content, read_photo
@@ -42,17 +43,23 @@ def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation
         If one is missing, is no whole picture, lies outside the table's folder, or has another size and none was given.
     """
     check_whole(column, str(path))
-    channels, size = preparation.channels or 3, preparation.size
+    channels, size, folder = preparation.channels or 3, preparation.size, preparation.processor
+    fit = preparation.fit if size is not None else None
+    processor = None if folder is None else PictureProcessor(folder, channels)
     pictures: NDArray[np.uint8] | None = None
     for row, value in enumerate(column):
         where, content = _content(value.as_py(), row, path)
-        if size is None:
-            size = picture_header(io.BytesIO(content), where)[:2]
+        if processor is not None:
+            made = processor.photo(content, where, size)
+        else:
+            size = size or picture_header(io.BytesIO(content), where)[:2]
+            resample, margin = preparation.resample, preparation.margin
+            made = read_photo(content, where, channels=channels, size=size, fit=fit, resample=resample, margin=margin)
         if pictures is None:
-            budget.take(len(column) * channels * size[0] * size[1], "its pictures")
-            pictures = np.empty((len(column), channels, *size), np.uint8)
-        fit = preparation.fit if preparation.size is not None else None
-        pictures[row] = read_photo(content, where, channels=channels, size=size, fit=fit)
+            size = made.shape[1], made.shape[2]
+            budget.take(len(column) * made.size, "its pictures")
+            pictures = np.empty((len(column), *made.shape), np.uint8)
+        pictures[row] = made
     if pictures is None:
         raise DataError(f"{path} has no rows; expected at least one for training and one for testing.")
     return pictures

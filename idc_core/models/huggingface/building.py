@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from idc_core.datasets.pretrained import quiet
-from idc_core.errors import IdcError, ModelError
+from idc_core.datasets.pretrained import explained, quiet
+from idc_core.errors import ModelError
 from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
 from idc_core.models.huggingface.members import MOST_SAID, one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
-
-_Made = TypeVar("_Made")
 
 _MOST_NAMED = 6
 
@@ -36,10 +34,10 @@ def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Modu
         If transformers knows no such network, cannot build it, or it does not go with the weights.
     """
     with quiet():
-        config, architecture = _explained(configuration, "describes", lambda: _known(configuration))
+        config, architecture = explained(_said(configuration), lambda: _known(configuration))
         with torch.device("meta"):
-            empty: nn.Module = _explained(
-                configuration, "is built", lambda: architecture._from_config(config, attn_implementation="eager")
+            empty: nn.Module = explained(
+                _said(configuration), lambda: architecture._from_config(config, attn_implementation="eager")
             )
     needed = sum(value.numel() for value in empty.parameters())
     head = MOST_LABELS * 1024
@@ -66,9 +64,8 @@ def fill(
 ) -> nn.Module:
     """Return the network with its weights; ModelError where some are missing, left over or of another shape."""
     with quiet():
-        network, loaded = _explained(
-            configuration,
-            "takes its weights",
+        network, loaded = explained(
+            _said(configuration),
             lambda: architecture.from_pretrained(
                 None,
                 config=config,
@@ -130,17 +127,8 @@ def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrai
     return config, offered[configuration.architecture]
 
 
-def _explained(configuration: Configuration, doing: str, work: Callable[[], _Made]) -> _Made:
-    """Call transformers; whatever its code makes of a strange configuration is a ModelError."""
-    try:
-        return work()
-    except IdcError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"{configuration.where}: {configuration.architecture} is not what it {doing} "
-            f"({type(error).__name__}: {one_line(str(error), 300)})."
-        ) from error
+def _said(configuration: Configuration) -> str:
+    return f"{configuration.where}: {configuration.architecture}"
 
 
 def _listed(names: Iterable[object]) -> str:

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from idc_core.errors import ModelError
-from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, member, one_line, read_member
+from idc_core.guarded import member
+from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, of_a_network, one_line, read_member
 
 _CONFIG = "config.json"
 WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+
+ADAPTERS = ("adapter_config.json", "adapter_model.safetensors")
+"""Files of an adapter of peft, which changes the weights beside it."""
 
 MOST_LABELS = 50_000
 """Classes; ImageNet-21k has 21,843."""
@@ -72,6 +76,7 @@ class Configuration:
         return str(self.folder / _CONFIG)
 
 
+@of_a_network()
 def read_configuration(folder: Path) -> Configuration:
     """Read and check the `config.json` of a folder.
 
@@ -110,6 +115,7 @@ def read_configuration(folder: Path) -> Configuration:
     return Configuration(folder, kind, model_type, architecture, names, values, padding)
 
 
+@of_a_network()
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """Return the safetensors files of a folder; ModelError where there are none, or their index names others."""
     whole = member(folder, WEIGHTS)
@@ -118,6 +124,11 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     index = read_member(folder, _INDEX)
     if index is None:
         others = [path.name for path in sorted(folder.iterdir()) if path.suffix in (".bin", ".pt", ".pth", ".h5")][:3]
+        if any(member(folder, name) is not None for name in ADAPTERS):
+            raise ModelError(
+                f"{folder} holds an adapter ({ADAPTERS[0]}) and no {WEIGHTS}. Merge it in Python with its network's "
+                "merge_and_unload(), and save that with save_pretrained(folder)."
+            )
         has = f" and {', '.join(others)} can run code and is never opened" if others else ""
         raise ModelError(
             f"{folder} has no {WEIGHTS}{has}. Where you trust its maker, save it again from Python with "

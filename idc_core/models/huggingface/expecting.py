@@ -1,15 +1,16 @@
-"""What inputs a Hugging Face folder asks for. Needs no torch."""
+"""What inputs a Hugging Face folder asks for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation
-from idc_core.datasets.pretrained import TOKENIZER_SETTINGS
+from idc_core.datasets.pretrained import PROCESSORS, TOKENIZER_SETTINGS
 from idc_core.datasets.tokenizing import has_tokenizer
+from idc_core.guarded import member
 from idc_core.models.huggingface.configuration import Configuration, read_configuration
-from idc_core.models.huggingface.members import read_member
-from idc_core.models.huggingface.processing import read_processing
+from idc_core.models.huggingface.members import of_a_network, read_member
 
 _LONGEST = 512
 """Tokens of a text, where the folder allows more."""
@@ -19,6 +20,7 @@ _COUNTED_FROM_PADDING = ("roberta", "camembert", "longformer", "mpnet", "ibert",
 """In types of models whose positions begin behind the id of padding."""
 
 
+@of_a_network()
 def expects(path: Path) -> Preparation:
     """Return how pictures or texts must be prepared for the network of a folder.
 
@@ -30,14 +32,24 @@ def expects(path: Path) -> Preparation:
     configuration = read_configuration(path)
     if configuration.kind == "text":
         return Preparation(tokenizer=path if has_tokenizer(path) else None, length=_length(configuration))
-    processing = read_processing(configuration)
-    return Preparation(
-        size=processing.size,
-        fit=processing.fit,
-        channels=processing.channels,
-        resample=processing.resample,
-        margin=processing.margin,
-    )
+    channels, size = channels_of(configuration), configuration.values.get("image_size")
+    if (processor := processor_of(configuration)) is not None:
+        return Preparation(size=processor.size, channels=channels, processor=path)
+    sides = tuple(size) if isinstance(size, list) else (size, size)
+    return Preparation(size=sides if type(size) in (int, list) else None, channels=channels)
+
+
+def processor_of(configuration: Configuration) -> PictureProcessor | None:
+    """Return the image processor of a folder, or None where it has none; DataError where it cannot be followed."""
+    folder = configuration.folder
+    if configuration.kind != "pictures" or all(member(folder, name) is None for name in PROCESSORS):
+        return None
+    return PictureProcessor(folder, channels_of(configuration))
+
+
+def channels_of(configuration: Configuration) -> int:
+    """Return 1 for a network of grey pictures, else 3."""
+    return 1 if configuration.values.get("num_channels") == 1 else 3
 
 
 def _length(configuration: Configuration) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from idc_core.errors import DataError, ModelError
-from idc_core.guarded import member as inside
-from idc_core.guarded import read_json
+from idc_core.guarded import member, read_json
 
 MOST_SAID = 60
 """Characters of a name from outside that a message shows."""
@@ -15,21 +16,19 @@ MOST_NAME = 200
 """Characters of the name of a class."""
 
 
-def member(folder: Path, name: str) -> Path | None:
-    """Return the path of a file of a folder, or None where there is none; ModelError where it leads out of it."""
+@contextmanager
+def of_a_network() -> Iterator[None]:
+    """Raise what is wrong with a file that is read in this block, or in the decorated function, as a `ModelError`."""
     try:
-        return inside(folder, name)
+        yield
     except DataError as error:
         raise ModelError(str(error)) from error
 
 
 def read_member(folder: Path, name: str) -> dict[str, object] | None:
-    """Return the JSON object of a file of a folder, or None where there is none; ModelError where it is damaged."""
+    """Return the JSON object of a file of a folder, or None where there is none."""
     path = member(folder, name)
-    try:
-        return None if path is None else read_json(path, str(path), dict[str, object])
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    return None if path is None else read_json(path, str(path), dict[str, object])
 
 
 def one_line(name: str, most: int = MOST_NAME) -> str:

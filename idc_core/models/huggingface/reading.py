@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,22 +13,26 @@ from safetensors.torch import load
 from torch import Tensor, nn
 
 from idc_core.datasets.naming import Naming, Other
+from idc_core.datasets.picture_processor import PictureProcessor
+from idc_core.datasets.pretrained import PROCESSORS
 from idc_core.datasets.tokenizing import padding_of
-from idc_core.errors import DataError, ModelError
-from idc_core.guarded import Budget, opened, read_content, read_json, typed
+from idc_core.errors import ModelError
+from idc_core.guarded import Budget, member, opened, read_content, read_json, typed
 from idc_core.guarded.opening import size_of
 from idc_core.models.huggingface.building import build, fill
-from idc_core.models.huggingface.configuration import Configuration, read_configuration, weight_files
+from idc_core.models.huggingface.configuration import ADAPTERS, Configuration, read_configuration, weight_files
+from idc_core.models.huggingface.expecting import processor_of
 from idc_core.models.huggingface.layers import offered_layers
-from idc_core.models.huggingface.members import MOST_SAID, one_line
-from idc_core.models.huggingface.processing import read_processing
+from idc_core.models.huggingface.members import MOST_SAID, of_a_network, one_line
 from idc_core.models.named_inputs import put_naming
+from idc_core.models.scaling import Scaling
 from idc_core.models.wrapping import put_before
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 
+@of_a_network()
 def load_folder(path: Path, dtype: torch.dtype | None = None) -> nn.Module:
     """Read the network of a Hugging Face folder.
 
@@ -53,20 +57,50 @@ def load_folder(path: Path, dtype: torch.dtype | None = None) -> nn.Module:
     """
     configuration = read_configuration(path)
     files = weight_files(path)
-    processing = read_processing(configuration)
+    processor = processor_of(configuration)
     config, architecture = build(configuration, _count_values(files))
     state = _read_state(files)
     network = fill(configuration, config, architecture, state, dtype or _widest(state)).eval()
     if configuration.kind == "text":
         _put_mask_before(network, configuration)
-    elif processing.scaling.said:
-        put_before(network, processing.scaling)
+    elif processor is not None and (scaling := _scaling(processor)).said:
+        put_before(network, scaling)
     network.class_names = configuration.class_names  # type: ignore[assignment]
-    if processing.remark:
-        network.remarks = (processing.remark,)  # type: ignore[assignment]
+    network.remarks = tuple(_remarks(configuration, processor))  # type: ignore[assignment]
     network.offered_layers = offered_layers(network)  # type: ignore[assignment]
     return network
 
+
+def _scaling(processor: PictureProcessor) -> Scaling:
+    """Return what a processor does to pixels of 0..1; what a fit has found is the number of its settings that is so."""
+    for factor in (255.0, 1.0):
+        mean, deviation = (
+            tuple(_named(value, processor.numbers) for value in values)
+            for values in (-factor * processor.offset / processor.slope, factor / processor.slope)
+        )
+        if processor.numbers.issuperset(deviation):
+            break
+    return Scaling(mean, deviation, factor, "BGR" if processor.is_reversed else "RGB")
+
+
+def _named(value: float, numbers: Iterable[float]) -> float:
+    """Return the number of some, or of four digits, that is equal within the precision of the fit; else itself."""
+    near = min((0.0, float(f"{value:.4g}"), *numbers), key=lambda number: abs(number - value))
+    return near if abs(near - value) <= _SLACK * max(1, abs(value)) else float(value)
+
+
+def _remarks(configuration: Configuration, processor: PictureProcessor | None) -> Iterator[str]:
+    """Say what the folder holds that is not applied, and what it does not hold."""
+    if any(member(configuration.folder, name) is not None for name in ADAPTERS):
+        yield (
+            f"The adapter beside the weights ({ADAPTERS[0]}) is not applied: merge it in Python with "
+            "merge_and_unload() and save the network again."
+        )
+    if configuration.kind == "pictures" and processor is None:
+        yield f"The folder has no image processor ({PROCESSORS[0]}): pictures are taken as 0 to 1, without a mean."
+
+
+_SLACK = 2e-7
 
 _NO_PADDING = -1
 """Stands for no token: all are read."""
@@ -80,18 +114,11 @@ def _put_mask_before(network: nn.Module, configuration: Configuration) -> None:
     """
     padding = configuration.padding
     if padding is None:
-        padding = _of_tokenizer(configuration)
+        padding = padding_of(configuration.folder)
         own: PreTrainedConfig = network.config
         own.get_text_config().pad_token_id = own.pad_token_id = _NO_PADDING if padding is None else padding
     padding = _NO_PADDING if padding is None else padding
     put_naming(network, Naming("input_ids", (Other("attention_mask", "mask", "int64", padding),)))
-
-
-def _of_tokenizer(configuration: Configuration) -> int | None:
-    try:
-        return padding_of(configuration.folder)
-    except DataError as error:
-        raise ModelError(str(error)) from error
 
 
 _MOST_HEADER = 16 << 20
@@ -126,8 +153,6 @@ def _read_state(paths: Sequence[Path]) -> dict[str, Tensor]:
             tensors = load(read_content(path, where, budget, copies=2))
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(f"{where} is not a complete safetensors file ({one_line(str(error))}).") from error
-        except DataError as error:
-            raise ModelError(str(error)) from error
         for name, value in tensors.items():
             if name in state:
                 raise ModelError(
@@ -150,21 +175,18 @@ def _widest(state: dict[str, Tensor]) -> torch.dtype:
 
 def _count(path: Path) -> int:
     where = _where(path)
-    try:
-        with opened(path, where) as stream:
-            size = size_of(stream)
-            length = int.from_bytes(stream.read(8), "little")
-            if size < 8 or length > min(size - 8, _MOST_HEADER):
-                raise ModelError(
-                    f"{where} is not a complete safetensors file: its header of {length:,} bytes is cut off, or longer "
-                    f"than {_MOST_HEADER:,}."
-                )
-            content = stream.read(length)
-        entries = read_json(content, f"{where}: its header", dict[str, object])
-        entries.pop("__metadata__", None)
-        headers = typed(entries, f"{where}: its header", dict[str, dict[str, object]])
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    with opened(path, where) as stream:
+        size = size_of(stream)
+        length = int.from_bytes(stream.read(8), "little")
+        if size < 8 or length > min(size - 8, _MOST_HEADER):
+            raise ModelError(
+                f"{where} is not a complete safetensors file: its header of {length:,} bytes is cut off, or longer "
+                f"than {_MOST_HEADER:,}."
+            )
+        content = stream.read(length)
+    entries = read_json(content, f"{where}: its header", dict[str, object])
+    entries.pop("__metadata__", None)
+    headers = typed(entries, f"{where}: its header", dict[str, dict[str, object]])
     total = 0
     for name, header in headers.items():
         kind, shape = header.get("dtype"), header.get("shape")

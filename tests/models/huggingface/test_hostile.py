@@ -86,11 +86,11 @@ CONFIGS = {
     "10^9 layers": ({"num_hidden_layers": 10**9}, "num_hidden_layers 1,000,000,000; expected at most"),
     "10^9 layers within": ({"extra": {"deep": [[10**9]]}}, "deep 1,000,000,000"),
     "10^9 classes": ({"id2label": ..., "num_labels": 10**9}, "num_labels 1,000,000,000"),
-    "negative size": ({"hidden_size": -16}, "BertForSequenceClassification is not what it"),
-    "text as size": ({"hidden_size": "16; import os"}, "is not what it"),
-    "no heads": ({"num_attention_heads": 0}, "is not what it"),
-    "unknown activation": ({"hidden_act": "__import__('os')"}, "is not what it"),
-    "method replaced": ({"to_dict": 1, "get_text_config": 2, "num_labels": 3}, "is not what it"),
+    "negative size": ({"hidden_size": -16}, "BertForSequenceClassification cannot be used"),
+    "text as size": ({"hidden_size": "16; import os"}, "cannot be used"),
+    "no heads": ({"num_attention_heads": 0}, "cannot be used"),
+    "unknown activation": ({"hidden_act": "__import__('os')"}, "cannot be used"),
+    "method replaced": ({"to_dict": 1, "get_text_config": 2, "num_labels": 3}, "cannot be used"),
     "other sizes": ({"intermediate_size": 48}, "intermediate.*of another shape"),
     "more layers": ({"num_hidden_layers": 3}, "missing, which would be random"),
     "fewer layers": ({"num_hidden_layers": 1}, "left over"),
@@ -98,7 +98,7 @@ CONFIGS = {
     "classes as list": ({"id2label": ["a", "b"]}, "without gaps"),
     "more classes": ({"id2label": {str(n): f"c{n}" for n in range(9)}}, "classifier.*another shape"),
     "no padding": ({"pad_token_id": -4}, "pad_token_id -4"),
-    "padding outside": ({"pad_token_id": 10**6}, "is not what it"),
+    "padding outside": ({"pad_token_id": 10**6}, "cannot be used"),
 }
 
 
@@ -258,6 +258,10 @@ def test_names_of_classes_are_shown_on_one_line(bert):
     [
         {"size": {"height": 10**9, "width": 10**9}},
         {"size": "big"},
+        {"size": {"height": 1e9, "width": 8}},
+        {"crop_pct": 1e-9, "image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 32}},
+        {"max_num_patches": 10**9, "image_processor_type": "Siglip2ImageProcessor"},
+        {"image_processor_type": "NoneSuchImageProcessor"},
         {"size": {"height": 0, "width": 8}},
         {"image_std": [0, 0, 0]},
         {"image_mean": "dark"},
@@ -268,7 +272,7 @@ def test_names_of_classes_are_shown_on_one_line(bert):
 )
 def test_processors(vit, changes):
     change(vit, "preprocessor_config.json", **changes)
-    refused(vit, "preprocessor_config.json")
+    refused(vit, "mage ?[pP]rocessor in")
     with pytest.raises(ModelError):
         NETWORK_FORMATS["/"].expects(vit)
 

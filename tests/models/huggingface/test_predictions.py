@@ -1,6 +1,5 @@
 """Predictions of opened folders equal those of transformers' own pipelines on the same inputs."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,8 @@ import transformers
 from PIL import Image
 
 import idc_core as idc
+from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.tokenizing import tokenize
-from idc_core.guarded import read_photo
 from idc_core.models.formats import NETWORK_FORMATS
 from idc_core.models.huggingface.reading import load_folder
 from tests.models.huggingface.folders import (
@@ -52,22 +51,6 @@ def test_texts(kind, tmp_path):
     np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("kind", PICTURED)
-def test_pictures(kind, tmp_path):
-    folder = picture_folder(tmp_path, kind)
-    network = load_folder(folder)
-    expected = NETWORK_FORMATS["/"].expects(folder)
-    assert (expected.size, expected.channels) == ((32, 32), 3)
-    given = pictures(size=(32 + expected.margin, 32 + expected.margin))
-    edge = expected.margin // 2
-    cut = np.stack([np.asarray(one) for one in given])[:, edge : edge + 32, edge : edge + 32]
-    with torch.no_grad():
-        found = network(torch.from_numpy(cut).permute(0, 3, 1, 2).float() / 255).logits
-    told = scores_of_pipeline("image-classification", folder, given)
-    np.testing.assert_allclose(found, told, atol=1e-5, rtol=0)
-
-
 # LLaMA normalises and turns positions in float32 whatever its weights are: its last digits are the processor's.
 @pytest.mark.parametrize(("kind", "most"), [("bert", 1e-12), ("gpt2", 1e-12), ("llama", 1e-6)])
 @pytest.mark.skipif(not REFERENCE.exists(), reason="the reference folders are not there")
@@ -84,23 +67,11 @@ def test_published_scores(kind, most):
 def test_pictures_are_brought_to_their_size_as_the_processor_does(kind, tmp_path):
     folder = picture_folder(tmp_path, kind)
     wanted = NETWORK_FORMATS["/"].expects(folder)
+    assert (wanted.size, wanted.channels) == ((32, 32), 3)
     network = load_folder(folder)
     given = [*pictures(1, (47, 71)), *pictures(1, (80, 33)), *pictures(1, (20, 24))]
-    fitted = []
-    for picture in given:
-        content = io.BytesIO()
-        picture.save(content, "png")
-        fitted.append(
-            read_photo(
-                content.getvalue(),
-                "picture",
-                channels=wanted.channels,
-                size=wanted.size,
-                fit=wanted.fit,
-                resample=wanted.resample,
-                margin=wanted.margin,
-            )
-        )
+    processor = PictureProcessor(wanted.processor, wanted.channels)
+    fitted = [processor(np.asarray(picture).transpose(2, 0, 1), "picture") for picture in given]
     with torch.no_grad():
         found = network(torch.from_numpy(np.stack(fitted)).float() / 255).logits
     told = scores_of_pipeline("image-classification", folder, given)
