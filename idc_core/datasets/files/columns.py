@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FEW = 0.1
 """The part of a column's cells that may be words where the others are numbers."""
 # A text of one letter in an array, in a dictionary and as an object.
-_TEXT = 150
+_TEXT, _LETTER = 150, 4
 
 NOTHING = (
     *(
@@ -317,7 +317,8 @@ def rows_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.g
         bare = pc.utf8_trim(pc.replace_substring_regex(_plain(column), _CALLED, ""), "[]() \n\t")
         column = pc.split_pattern_regex(bare, r"\s*,\s*|\s+").cast(pa.list_(pa.float64()))
         budget.take(2 * column.nbytes, "its lists")
-    flat, shape = column.combine_chunks(), [len(column)]
+    budget.take(column.nbytes * (column.num_chunks > 1), "its lists side by side")
+    flat, shape = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks(), [len(column)]
     while _is_list(flat.type):
         lengths = pc.unique(pc.list_value_length(flat)).drop_null().to_pylist() or [0]
         if len(lengths) != 1 or flat.null_count or not lengths[0]:
@@ -366,7 +367,7 @@ def texts_of(column: pa.ChunkedArray, where: str, budget: Budget) -> NDArray[np.
     for chunk in column.chunks:
         for value in chunk:
             text = value.as_py()
-            budget.take(len(text), "its texts")
+            budget.take(_LETTER * len(text), "its texts")
             texts[place] = kept.setdefault(text, text)
             place += 1
     return texts

@@ -26,21 +26,25 @@ _DEEPEST = 16
 _LONG = 15
 _MOST = 1 << 31
 
-_GROUPS, _COLUMNS, _ABOUT = 4, 1, 3
+_SCHEMA, _WIDTH, _GROUPS, _COLUMNS, _ABOUT = 2, 2, 4, 1, 3
 _KIND, _PATH, _LENGTH, _FIRST, _DICTIONARY = 1, 3, 7, 9, 11
-_BYTE_ARRAY = 6
+_BYTE_ARRAY, _FIXED = 6, 7
 
 _Struct = dict[int, Any]
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A part of a column: its path in the schema, its place, and whether it lists texts once and numbers them."""
+    """A part of a column: its path in the schema, its place, and whether it lists texts once and numbers them.
+
+    `width` are the bytes of a value, where all values have as many.
+    """
 
     path: str
     start: int
     length: int
     is_listed: bool
+    width: int
 
 
 def columns(content: bytes, start: int, where: str) -> Iterator[_Column]:
@@ -53,13 +57,15 @@ def columns(content: bytes, start: int, where: str) -> Iterator[_Column]:
     """
     try:
         about, _ = _struct(content, start, 0)
+        widest = max(element.get(_WIDTH, 0) for element in about[_SCHEMA])
         for group in about.get(_GROUPS, ()):
             for part in group[_COLUMNS]:
                 column = part[_ABOUT]
                 listed = _DICTIONARY in column
                 first = min(column[_FIRST], column[_DICTIONARY]) if listed else column[_FIRST]
                 texts = listed and column[_KIND] == _BYTE_ARRAY
-                yield _Column(".".join(column[_PATH]), _size(first), _size(column[_LENGTH]), texts)
+                width = _size(widest) if column[_KIND] == _FIXED else 0
+                yield _Column(".".join(column[_PATH]), _size(first), _size(column[_LENGTH]), texts, width)
     except (IndexError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{where} is damaged: the list of its columns cannot be read; copy it again.") from error
 

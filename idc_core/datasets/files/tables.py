@@ -230,7 +230,8 @@ def _likely_target(table: pa.Table) -> str:
     """Return the column that most likely holds targets: by its name, as few words, as few numbers, as the last one."""
     every: list[str] = table.column_names
     names = [name for name in every if not is_numbering(name) and name.strip().lower() != SPLIT]
-    counts = {name: distinct(table.column(name)) for name in names if is_flat(table.column(name))}
+    plain = [name for name in names if is_flat(table.column(name)) and not is_pictures(table.column(name))]
+    counts = {name: distinct(table.column(name)) for name in plain}
     few = [name for name, count in counts.items() if 1 < count <= len(table) // 2]
     words = [name for name in few if is_text(table.column(name)) and not is_date(table.column(name))]
     whole = [name for name in few if name not in words and _is_whole(table.column(name))]

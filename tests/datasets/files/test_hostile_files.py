@@ -156,3 +156,18 @@ def test_the_worst_files_take_less_than_a_gigabyte(tmp_path):
     assert all(taken < 1024 for _, taken in found.values()), found
     assert "1,000,002 columns" in found["wide.csv"][0]
     assert "of memory; at most" in found["cells.csv.gz"][0]
+
+
+@pytest.mark.parametrize("column", ["a", "text", "label"])
+def test_texts_that_are_listed_once_are_counted_for_every_row(little, column):
+    one = pa.DictionaryArray.from_arrays(np.zeros(50, np.int32), ["x" * 1_000_000])
+    others = {"b": np.arange(50), "label": ["ash", "elm"] * 25}
+    parquet.write_table(pa.table({**others, column: one}), little / "it.parquet", compression="zstd")
+    assert (little / "it.parquet").stat().st_size < 10_000
+    assert "a text for each row, would take 20" in refusal(little / "it.parquet")
+
+
+def test_values_of_a_fixed_width_are_counted_by_it(little):
+    wide = pa.array([b"x" * 500_000] * 50, pa.binary(500_000))
+    parquet.write_table(pa.table({"a": wide, "label": [0, 1] * 25}), little / "it.parquet", compression="zstd")
+    assert "a page of it once expanded would take" in refusal(little / "it.parquet")
