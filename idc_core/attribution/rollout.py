@@ -69,7 +69,7 @@ def attention_rollout(
     """
     shares: list[NDArray[np.floating]] = []
     given = as_tensor(model, inputs)
-    for portion in batches(model, given, (), None, batch_size):
+    for portion in (one for batch in batches(model, given, (), None, batch_size) for one in batch.runs()):
         batch = main_of(portion.inputs)
         with undisturbed(model), torch.enable_grad():
             run = _Rollout(batch)

@@ -121,7 +121,7 @@ def _scaled(
             arrays["mean", layer] = mean.float()
         return arrays
 
-    for batch in batches(model, inputs, list(axes), batch_size=batch_size):
+    for batch in (one for some in batches(model, inputs, list(axes), batch_size=batch_size) for one in some.runs()):
         for rows, arrays in pieces(len(batch.inputs), partial(run, batch)):
             yield batch.start + rows.stop, arrays
 

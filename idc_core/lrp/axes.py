@@ -127,13 +127,14 @@ def ask_axes(name: str, shape: Sequence[int]) -> ModelError:
     """Return the error that asks what the axes of boxes are, with what is to be typed."""
     fits = [axes for axes in _usual("boxes") if axes.classes(shape) > 0 and axes.last == (shape[-1] <= shape[1])]
     lines = [f"--explain {name}:{axes} ({_said(axes, shape)})" for axes in fits]
+    python = f" In Python: explain='{name}:{fits[0]}', and so on." if fits else ""
     said = f"explain={name!r}: the network returns an array of shape ({', '.join(('n', *map(str, shape[1:])))})"
     if not lines:
         return ModelError(
             f"{said}; expected an axis of boxes and one of classes. Take the output with the scores by --output, or "
             "give a function of what the network returns (explain=... of @idc.network)."
         )
-    return ModelError(f"{said}, of which it is not known where the classes are. Say it: {', '.join(lines)}.")
+    return ModelError(f"{said}, of which it is not known where the classes are. Say it: {', '.join(lines)}.{python}")
 
 
 def _usual(places: Places) -> Iterator[Axes]:

@@ -1,5 +1,6 @@
 """What is captured while a network runs, and the mark by which a value is known that relevance can be followed from."""
 
+import sys
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,16 +22,22 @@ HALF = frozenset((float16, bfloat16))
 
 @dataclass(eq=False)
 class Capture:
-    """What one use of a watched layer gave; `swapped` where the layer puts positions before inputs."""
+    """What one use of a watched layer gave; `swapped` where the layer puts positions before inputs.
+
+    `inputs` of the `rows` of its batch are inputs; the others only fill the batch.
+    """
 
     layer: str
     value: Tensor
     swapped: bool = False
     version: int = 0
+    inputs: int = 1
+    rows: int = 1
 
     def rows_first(self, value: Tensor) -> Tensor:
         """Return a value of this capture's shape with one row per input."""
-        return value.transpose(0, 1) if self.swapped else value
+        value = value.transpose(0, 1) if self.swapped else value
+        return value if self.inputs == self.rows else value[: len(value) * self.inputs // self.rows]
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,16 @@ class CaptureTraits:
     """Layers whose output it uses before their activation function as well; theirs is captured before it."""
     shifts: bool = False  # a linear operation takes in a shift beside it
     maps: bool = True  # a captured value may be that of a map, which an operation behind it takes in
+    swapped: frozenset[str] = frozenset()
+    """Layers that put positions before inputs, (time, n, ...)."""
+    least: int = 1
+    """Rows that a batch needs, filled up by copies of its last input; where more than 2, it takes no more either."""
+    searching: bool = False  # forks are still to be found
+
+    @property
+    def most(self) -> int:
+        """How many inputs a batch may have."""
+        return self.least if self.least > 2 else sys.maxsize
 
 
 def in_full(tensor: Tensor) -> Tensor:

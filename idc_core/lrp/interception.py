@@ -130,7 +130,8 @@ class Watch(TorchFunctionMode):
                 "behind it, or call the layer with the whole batch."
             )
         self._randomness.check([tensor])
-        capture = Capture(layer, self._now(tensor))
+        swapped = self.traits is not None and layer in self.traits.swapped
+        capture = Capture(layer, self._now(tensor), swapped)
         if not isinstance(module, nn.RNNBase) or not isinstance(output, tuple):
             self._pending.append(capture)
             return None
@@ -186,11 +187,14 @@ class Watch(TorchFunctionMode):
             return result
         return mark(layout.back(heads, result))
 
-    def begin(self, inputs: Tensor) -> Tensor:
-        """Watch the input itself, if that was asked for; whole numbers wait for their embedding."""
+    def begin(self, inputs: Tensor, count: int) -> Tensor:
+        """Watch the input itself, if that was asked for; whole numbers wait for their embedding.
+
+        `count` of its rows are inputs; the others only fill the batch.
+        """
         inputs = inputs.clone() if self.traits and self.traits.overwrites else inputs.detach()
         self._given = Capture(INPUT, inputs, version=inputs._version)
-        self._rows = len(inputs)
+        self._rows, self._inputs = len(inputs), count
         if not self.watch_input or not inputs.is_floating_point():
             return inputs
         self.watch_input = False
@@ -221,7 +225,11 @@ class Watch(TorchFunctionMode):
                 f"Say which are explained, with explain={WAYS}: `relevance`, `explaining`, `network` and `launch` take "
                 "it."
             )
-        return scores
+        if self._inputs == self._rows:
+            return scores
+        if len(scores) != self._rows:
+            raise ModelError(f"The network returns {len(scores)} rows for {self._rows} inputs; expected one an input.")
+        return mark(scores[: self._inputs]) if followed(scores) else scores[: self._inputs]
 
     def _values_of(self, layer: str) -> Tensor:
         """Return the values of all uses of a watched layer, (n, numbers)."""
@@ -236,6 +244,7 @@ class Watch(TorchFunctionMode):
 
     def _settle(self, capture: Capture) -> Tensor:
         """Fix a captured value; where nothing before it is watched, the way back ends here."""
+        capture.inputs, capture.rows = self._inputs, self._rows
         value = self._now(capture.value)
         if value.is_inference():
             with torch.inference_mode(False):
@@ -340,7 +349,7 @@ class Watch(TorchFunctionMode):
         """Let captured layers take their activation function along; return what the network goes on with."""
         x, in_place = args[0] if args else kwargs["input"], plain_name(name, kwargs)[1]
         own = self._own(waiting, x)
-        if self.traits is None and not in_place:
+        if (self.traits is None or self.traits.searching) and not in_place:
             self._unactivated[id(x)] = (own[0].value, [c.layer for c in own])
         going_on: Tensor = result
         for capture in waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +64,30 @@ def main_of(batch: Batch) -> Tensor:
     return main
 
 
+def filled(batch: Batch, rows: int) -> Batch:
+    """Return a batch with copies of its last input behind it, up to so many rows; itself where it has them."""
+    if len(batch) >= rows:
+        return batch
+    places = [min(row, len(batch) - 1) for row in range(rows)]
+    return batch[places]
+
+
 def call(model: nn.Module, batch: Batch) -> object:
     """Run a network on a batch."""
     return model(**batch.values) if isinstance(batch, NamedInputs) else model(batch)
+
+
+def said_missing(error: BaseException) -> str:
+    """Say what to do where a forward was not given all its inputs; "" for any other error."""
+    names = re.findall(r"'(\w+)'", str(error))
+    if not isinstance(error, TypeError) or "required positional argument" not in str(error) or not names:
+        return ""
+    others = ", ".join(f"{name!r}: ..." for name in names)
+    return (
+        f" It takes several inputs: give a dictionary of arrays with equal rows by the names in its forward, the main "
+        f"one first and then {others}; a data set's `read` returns one in place of its inputs. What is the same for "
+        "every input may have a default in forward instead, or in an ONNX file a number by --hold NAME=X."
+    )
 
 
 def described(batch: Batch) -> str:

@@ -165,6 +165,11 @@ def _refusal(name: str, place: str) -> UnsupportedOperationError:
     )
 
 
+def is_allowed() -> bool:
+    """Return whether networks may draw, since somebody looks whether they do."""
+    return _allowed.get()
+
+
 @contextmanager
 def randomness_allowed() -> Iterator[None]:
     """Let networks draw within the block, for those who look whether they do."""

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 SCORES = ("logits", "scores", "output", "out", "predictions", "prediction")
 """Names under which networks give their scores, where they give several things."""
 
+_CHOSEN = (
+    "The network returns a dictionary of chosen boxes per input, and no scores of the other boxes. Put it into a "
+    "module whose forward returns the scores of all boxes, (n, boxes, classes), before any is chosen, and give this "
+    "one with explain='best-box:boxes,classes'. Of torchvision's RetinaNet and SSD they are "
+    'net.head(list(net.backbone(x).values()))["cls_logits"].'
+)
+
 _DEEPEST = 4
 """Dictionaries, records and tuples inside each other that are looked into."""
 
@@ -31,6 +38,8 @@ def scores_of(output: object, name: str = "") -> Any:
         if name not in outputs:
             raise ModelError(f"The network has no output {name!r:.60}; its outputs are {', '.join(outputs) or 'none'}.")
         return outputs[name]
+    if isinstance(output, list | tuple) and output and all(isinstance(o, Mapping) and "boxes" in o for o in output):
+        raise ModelError(_CHOSEN)
     scores = _first_tensor(output)
     return output if scores is None else scores
 

@@ -17,7 +17,7 @@ from idc_core.errors import IdcError, ModelError, SettingError, UnsupportedOpera
 from idc_core.lrp.captures import INPUT, INPUT_MODULE
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import HEADS, PARTS, SIGN, split_layer
-from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, main_of
+from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, filled, main_of, said_missing
 from idc_core.lrp.rules import RelevanceSettings
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
@@ -210,9 +210,20 @@ def layer_names(layers: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def check_made(model: nn.Module) -> None:
+    """Refuse a network with weights that have no shape yet."""
+    for name, value in model.named_parameters():
+        if isinstance(value, nn.UninitializedParameter):
+            raise ModelError(
+                f"The weight {name!r} has no shape yet, as of nn.LazyLinear before its first batch. Run the network on "
+                "an input once, network(inputs[:2]), where it is built; then load its weights."
+            )
+
+
 def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
     """Refuse layers the network does not have, and networks whose operations cannot be seen."""
     modules = named_layers(model)
+    check_made(model)
     for layer in layers:
         if split_layer(layer)[0] not in modules and layer != INPUT:
             names = [*(name for name in modules if name), f"{INPUT!r}, the network's input"]
@@ -229,7 +240,9 @@ def check_layers(model: nn.Module, layers: Sequence[str]) -> None:
 def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
     """Run one batch (n, ...) under a watch and return the scores before the final softmax, (n, classes)."""
     with torch.set_grad_enabled(watch.settings is not None):
-        main = watch.begin(main_of(inputs))
+        rows = len(inputs)
+        inputs = filled(inputs, watch.traits.least if watch.traits else 1)
+        main = watch.begin(main_of(inputs), rows)
         inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main
         try:
             with watch:
@@ -239,7 +252,8 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
         except BaseException as error:
             if not is_mistake(error):
                 raise
-            raise ModelError(f"The network failed on {described(inputs)}: {said(error)}.") from error
+            why = f"{said(error)}.{said_missing(error)}"
+            raise ModelError(f"The network failed on {described(inputs)}: {why}") from error
         return watch.end(output)
 
 

@@ -15,7 +15,7 @@ from idc_core.base.own_digest import code_digest, reached_digest
 from idc_core.errors import ModelError
 from idc_core.lrp.explained import Explaining, digest_of, is_of_boxes, meaning_of, said_of
 from idc_core.lrp.layer_parts import split_layer
-from idc_core.lrp.session import named_layers
+from idc_core.lrp.session import check_made, named_layers
 from idc_core.models.attentions import with_parts
 from idc_core.models.behaviour import PROBED, behaviour, copied
 from idc_core.models.box_layers import layers_of_boxes
@@ -26,6 +26,7 @@ from idc_core.models.network import Expected
 from idc_core.models.scaling import Layout, Scaling
 from idc_core.models.survey import POOLING, Survey, Wanted, has_weights
 from idc_core.models.wrapping import Before, put_before
+from idc_core.tracing.company import sizes_in
 
 if TYPE_CHECKING:
     from idc_core.datasets.naming import Naming
@@ -79,7 +80,9 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         put_naming(network, naming)
         remarks += (f"Inputs beside {naming.main!r}: {naming.said}.",) if naming.others else ()
     wanted = Wanted(explain, entry.output, _counts(entry, network), entry.output_layout)
-    seen = None if inputs is None else Survey(network, inputs, where, wanted, hasattr(entry.build, "path"))
+    seen = None
+    if inputs is not None:
+        seen, inputs = _surveyed(network, inputs, where, wanted, hasattr(entry.build, "path"))
     turned = entry.output_layout == "time-first"
     explaining = Explaining(explain, entry.output, turned=turned) if seen is None else seen.explaining
     network.register_forward_hook(explaining, with_kwargs=True)
@@ -93,6 +96,8 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         code += "" if order.same(len(order.outputs)) else f" {order.outputs}"
     found = _found(layers, layer, network, seen, inputs, where)
     if probe is not None and inputs is not None and not is_file:
+        if len(inputs) > 2:  # a batch size is written in
+            probe = probe[[row % len(probe) for row in range(len(inputs))]]
         code += behaviour(network, probe, 1 if len(inputs) == 1 else len(probe), found.layers)
     weighted = [name for name, module in named_layers(network).items() if has_weights(module) and name in found.layers]
     if seen is not None and weighted == [found.default_layer] and _gives_scores(seen, found.default_layer):
@@ -126,6 +131,7 @@ def _copy(network: nn.Module, where: str) -> nn.Module:
 
 
 def _prepared(network: nn.Module) -> tuple[nn.Module, tuple[str, ...]]:
+    check_made(network)
     remarks = list(getattr(network, "remarks", ()))
     for inner in ("_orig_mod", "module"):
         if isinstance(network, nn.DataParallel) or inner == "_orig_mod":
@@ -175,6 +181,20 @@ def _first_inputs(entry: ModelEntry, network: nn.Module) -> tuple[Tensor | None,
     data = DATASETS[entry.dataset].load("train", PROBED, None)
     by_name = expected.naming.padded(data.special[0]) if expected and expected.naming else None
     return torch.from_numpy(data.inputs[:PROBED].copy()), data.naming or by_name
+
+
+def _surveyed(network: nn.Module, inputs: Tensor, where: str, wanted: Wanted, from_file: bool) -> tuple[Survey, Tensor]:
+    """Look at a network, on copies of its inputs where a batch size is written into it; return these as well."""
+    try:
+        return Survey(network, inputs, where, wanted, from_file), inputs
+    except ModelError as error:
+        for rows in sizes_in(error, inputs):
+            copies = inputs[[row % len(inputs) for row in range(rows)]]
+            try:
+                return Survey(network, copies, where, wanted, from_file), copies
+            except ModelError:
+                continue
+        raise
 
 
 def _laid_out(network: nn.Module, inputs: Tensor) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from idc_core.lrp.calls import Args, Kwargs, Operation
 from idc_core.lrp.endings import Endings, ending_of, is_plain, scores_before
 from idc_core.lrp.explained import Explain, Explaining, settled
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
+from idc_core.lrp.named_inputs import said_missing
 from idc_core.lrp.scores import outputs_of, scores_of
 from idc_core.lrp.session import named_layers
 from idc_core.models.bounded import Bounded
@@ -127,7 +128,7 @@ class Survey:
             reason = said(error).removeprefix(f"{type(error).__name__}: " if isinstance(error, IdcError) else "")
             raise ModelError(
                 f"{where} fails on inputs of shape {tuple(inputs.shape)} and type {kind}: "
-                f"{reason.rstrip('.')}.{_other_channels(network, inputs)}"
+                f"{reason.rstrip('.')}.{said_missing(error) or _other_channels(network, inputs)}"
             ) from error
         finally:
             for hook in hooks:
@@ -178,9 +179,10 @@ class Survey:
             self._running.pop()
             value = output[0] if isinstance(output, tuple | list) and output else output
             if isinstance(value, Tensor):
-                if isinstance(module, nn.RNNBase) and not module.batch_first and value.dim() == 3:
-                    value = value.transpose(0, 1)
                 self._places[name] = vars(value).setdefault("_place", next(_NUMBERS))
+                own = value.dim() == 3 and value.shape[0] != self.rows == value.shape[1]
+                if own or (isinstance(module, nn.RNNBase) and not module.batch_first and value.dim() == 3):
+                    value = value.transpose(0, 1)  # time first
                 self.outputs.setdefault(name, []).append(value.shape)
                 if not value.is_floating_point():
                     self._whole.add(name)
@@ -190,18 +192,24 @@ class Survey:
     def _returning(self, module: nn.Module, inputs: object, named: Kwargs, output: object) -> None:
         self._named = named
 
-    def _has_neurons(self, name: str) -> bool:
+    def _has_neurons(self, name: str, parted: bool) -> bool:
+        """Whether a layer has one row per input, or `parted` several, such as the patches of each series."""
         shape, *others = self.outputs[name]
         alike = all(other == shape for other in others) and name not in self._whole
-        return alike and len(shape) > 1 and shape[0] == self.rows
+        return alike and len(shape) > 1 and (shape[0] == self.rows or (parted and not shape[0] % self.rows))
 
     @property
     def layers(self) -> list[str]:
-        """Layers with weights, poolings, and blocks whose output is no layer's own (sums of branches)."""
+        """Layers with weights, poolings, and blocks whose output is no layer's own (sums of branches).
+
+        Those that give several rows per input are among them where most layers with weights do.
+        """
+        weighted = [name for name in self.outputs if has_weights(self._modules[name])]
+        parted = 2 * sum(self._has_neurons(name, False) for name in weighted) < len(weighted)
         layers: dict[int, str] = {}
         for name in self.outputs:
             module, place = self._modules[name], self._places[name]
-            if not self._has_neurons(name):
+            if not self._has_neurons(name, parted):
                 continue
             leaf = next(module.children(), None) is None
             if has_weights(module) or isinstance(module, POOLING):

@@ -1,9 +1,10 @@
 """Batches of a size that suits the network, on its device; the first input is tried before any work."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -20,10 +21,11 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.propagation import check_way
-from idc_core.lrp.randomness import check_outside, generators
+from idc_core.lrp.randomness import check_outside, generators, is_allowed
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import check_layers, run_watched, said_network, undisturbed, watching
 from idc_core.tracing.batch_size import MOST_INPUTS, NEAR, inputs_at_once
+from idc_core.tracing.company import TogetherError, companions, run_alone, sizes_in, time_first, together
 from idc_core.tracing.memory import EVERY, keep, release
 from idc_core.tracing.neurons import CHANNELS, behind, neuron_axes
 from idc_core.tracing.transfers import to_device
@@ -41,6 +43,9 @@ Watched = tuple[Watch, Tensor]
 
 _AT_WORK = 3
 """Values as large as the largest that an operation and those around it have in memory at a time."""
+
+_ALONE: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = WeakKeyDictionary()
+"""Of networks that were looked at, by their layers: whether inputs have to run one by one."""
 
 _FEW = 100
 """Among fewer inputs than these a second run of the first one is felt."""
@@ -65,12 +70,21 @@ class Portion:
     inputs: Batch  # on the network's device and of its dtype
     traits: CaptureTraits
     watched: Watched | None = None  # what the network showed on them, if it ran
+    alone: bool = False  # each of them has to run alone
 
     def part(self, rows: slice) -> "Portion":
         """Return some of the inputs; itself for all of them."""
         if rows == slice(0, len(self.inputs)):
             return self
-        return Portion(self.start + rows.start, self.inputs[rows], self.traits)
+        return Portion(self.start + rows.start, self.inputs[rows], self.traits, alone=self.alone)
+
+    def runs(self) -> "Iterator[Portion]":
+        """Yield what runs together: all of it, or each input."""
+        if not self.alone or len(self.inputs) == 1:
+            yield self
+            return
+        for row in range(len(self.inputs)):
+            yield self.part(slice(row, row + 1))
 
 
 def batches(
@@ -94,7 +108,7 @@ def batches(
     if getattr(model, "one_by_one", False):  # a batch of one is written into an ONNX file
         batch_size = 1
     keep()
-    done, size, traits, unreleased = skip, 1, CaptureTraits(), 0
+    done, size, traits, unreleased, alone = skip, 1, CaptureTraits(), 0, False
     for part in source(inputs)[0]:
         if not _rows(part):
             continue
@@ -102,8 +116,10 @@ def batches(
         if done == skip:
             first = to_network(model, part[skip : skip + 1])
             tried = probe(model, first, layers, settings, ends_at=ends_at)
-            size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
             traits = tried.traits
+            size = batch_size or inputs_at_once(tried.footprint, tried.uses, main_of(first).device, tried.held)
+            size = min(size, traits.most)
+            alone = _must_run_alone(model, part, skip, size, layers, tried)
             felt = size < len(part) or tried.footprint > NEAR
             if batch_size is None and felt and 1 < len(part) < _FEW and not traits.overwrites:
                 if not skip:
@@ -113,7 +129,7 @@ def batches(
             del tried
         for start in range(begin, len(part), size):
             batch = to_network(model, part[start : start + size])
-            yield Portion(done, batch, traits)
+            yield Portion(done, batch, traits, alone=alone)
             done += len(batch)
             unreleased += main_of(batch).nbytes
             if unreleased > EVERY:
@@ -131,20 +147,52 @@ def probe(
     traits: CaptureTraits | None = None,
     ends_at: str = "",
 ) -> _Probe:
-    """Try everything on one input, so that a refusal comes before any work."""
+    """Try everything on one input, so that a refusal comes before any work.
+
+    A network that fails on one input, or loses its axis there, is tried on copies of it: two, or as many as it names.
+    """
     check_parts(model, layers)
+    known = traits or CaptureTraits(searching=True)
+    try:
+        return _tried(model, one, layers, settings, traits, ends_at)
+    except (ModelError, TogetherError) as error:
+        if known.least > 1:
+            raise
+        sizes = [2, *sizes_in(error, one)]
+        for least in sizes:
+            try:
+                return _tried(model, one, layers, settings, replace(known, least=least), ends_at)
+            except ModelError as other:
+                sizes += [size for size in sizes_in(other, one) if size not in sizes]
+            except UnsupportedOperationError as other:
+                if not isinstance(other, TogetherError):
+                    raise
+        raise
+
+
+def _tried(
+    model: nn.Module,
+    one: Batch,
+    layers: Sequence[str],
+    settings: RelevanceSettings | None,
+    traits: CaptureTraits | None,
+    ends_at: str,
+) -> _Probe:
+    """Try everything on one input, in a batch of as many rows as the traits say."""
+    known = traits or CaptureTraits(searching=True)
     watch, before = Watch(settings, traits, watch_input=INPUT in layers, ends_at=ends_at), generators()
     with undisturbed(model), watching(model, layers, watch, name_all=True):
         scores = run_watched(model, one.each(Tensor.clone) if isinstance(one, NamedInputs) else one.clone(), watch)
         shifted = watch.shifts
         if watch.forked or shifted:
-            forks = traits.forks if traits else frozenset()
-            again = CaptureTraits(forks=forks | watch.forked, shifts=shifted or bool(traits and traits.shifts))
-            return probe(model, one, layers, settings, again, ends_at)
+            again = replace(known, forks=known.forks | watch.forked, shifts=shifted or known.shifts, searching=False)
+            return _tried(model, one, layers, settings, again, ends_at)
+        swapped = time_first(model, one, settings, traits, watch)
+        if swapped:
+            return _tried(model, one, layers, settings, replace(known, swapped=known.swapped | swapped), ends_at)
         check_captures(watch, scores, 1, layers)
-        _check_windows(model, one, settings, traits, watch)
         if generators() != before:  # by the network, or by another thread
-            check_outside(lambda: run_watched(model, one, Watch(None)), said_network(model))
+            check_outside(lambda: run_watched(model, one, Watch(None, traits)), said_network(model))
         if settings is not None:
             check_way(watch, scores)
     for layer in watch.overwritten:
@@ -153,17 +201,35 @@ def probe(
                 f"The output of layer {layer!r} is changed in place through another view of it. Choose another layer."
             )
     maps = any(is_mapped(capture.value) for capture in watch.captures)
-    known = traits or CaptureTraits()
-    seen = CaptureTraits(bool(watch.overwritten), known.forks, known.shifts, maps)
+    seen = replace(known, overwrites=bool(watch.overwritten), maps=maps, searching=False)
     starts = sum(capture.value.numel() for capture in watch.captures if capture.value.grad_fn is None)
     counts = watch.counts
     kept = main_of(one).numel() + counts.recorded + starts
-    footprint = max(1, (counts.elements + main_of(one).numel()) * scores.element_size())
+    footprint = max(1, (counts.elements // known.least + main_of(one).numel()) * scores.element_size())
     relevances = 0 if settings is None else sum(capture.value.numel() for capture in watch.captures)
     held = min(footprint, (kept + _AT_WORK * counts.largest) * scores.element_size())
     held += relevances * scores.element_size()
     uses = counts.products / counts.weights if counts.weights else float("inf")
     return _Probe(footprint, held, uses, seen, (watch, scores))
+
+
+def _must_run_alone(model: nn.Module, part: Any, begin: int, size: int, layers: Sequence[str], tried: _Probe) -> bool:
+    """Whether inputs have to run one by one, told from the first of a part beside some others; refuse mixed scores."""
+    if min(size, len(part) - begin) < 2 or is_allowed() or tried.watched[1].is_meta:
+        return False
+    known, ends_at = _ALONE.setdefault(model, {}), tried.watched[0].ends_at
+    key = (*layers, ends_at)
+    if key not in known:
+        first, *others = (to_network(model, part[row : row + 1]) for row in (begin, *companions(part, begin, size)))
+        others = [other for other in others if not torch.equal(main_of(other), main_of(first))][: max(1, size - 2)]
+        if not others:
+            return False
+        alone = run_alone(model, first, others, layers, tried.traits, bool(ends_at))
+        lengths = {int((main_of(one) != 0).sum()) for one in (first, *others)}
+        if not alone and not main_of(first).is_floating_point() and len(lengths) == 1:
+            return False  # others may be of other lengths
+        known[key] = alone
+    return known[key]
 
 
 def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
@@ -209,41 +275,9 @@ def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str
         whole = layer == watch.ends_at or bool(split_layer(layer)[1])
         parted = not whole and len(shapes[0]) > 1 and shapes[0][0] and shapes[0][0] % rows == 0
         if shapes[0][:1] != (rows,) and not parted:
-            raise _together(layer, shapes[0], rows)
+            raise together(layer, shapes[0], rows)
     if watch.ends_at:
         _check_before(watch, layers)
-
-
-def _together(layer: str, shape: tuple[int, ...], rows: int) -> UnsupportedOperationError:
-    return UnsupportedOperationError(
-        f"Layer {layer!r} gives an array of shape {shape} for {rows} inputs; expected one row per input. "
-        "Choose a layer that keeps the inputs apart."
-    )
-
-
-def _check_windows(
-    model: nn.Module, one: Batch, settings: RelevanceSettings | None, traits: CaptureTraits | None, watch: Watch
-) -> None:
-    """Refuse layers that give several rows per input, such as the windows of a picture, unless these lie together.
-
-    The rows of an input are then the same, and come first, when another input is run behind it.
-    """
-    alone = [c for c in watch.captures if len(c.rows_first(c.value)) != 1]
-    if not alone:
-        return
-    main = main_of(one)
-    other = main.flip(*range(1, main.dim())) if main.dim() > 1 else main
-    both = torch.cat([main, other + 1 if main.is_floating_point() else other])
-    pair = one.each(lambda value: torch.cat([value, value])).with_main(both) if isinstance(one, NamedInputs) else both
-    layers = list(dict.fromkeys(c.layer for c in alone))
-    second = Watch(settings, traits)
-    with watching(model, layers, second):
-        run_watched(model, pair, second)
-    for before, after in zip(alone, second.captures, strict=False):
-        first, doubled = (c.rows_first(c.value).detach() for c in (before, after))
-        same = doubled[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max()))
-        if len(doubled) != 2 * len(first) or not same or torch.equal(main, other):
-            raise _together(before.layer, tuple(first.shape), 1)
 
 
 def _check_before(watch: Watch, layers: Sequence[str]) -> None:

@@ -188,8 +188,20 @@ def _piece(
 ) -> TraceBatch:
     """Run some of the inputs of a batch; `wanted` are the target classes of all inputs, or "predicted"."""
     part = portion.part(rows)
-    target = wanted if isinstance(wanted, str) else _slice(wanted, part.start, len(part.inputs))
-    return _run(model, part, layers, settings, target, of)
+    done = []
+    for one in part.runs():
+        target = wanted if isinstance(wanted, str) else _slice(wanted, one.start, len(one.inputs))
+        done.append(_run(model, one, layers, settings, target, of))
+    return done[0] if len(done) == 1 else _joined(done, kept_tokens(model, part.inputs))
+
+
+def _joined(runs: list[TraceBatch], kept: TokenMask) -> TraceBatch:
+    """Return one batch of inputs that ran one by one."""
+    activations, relevance = (
+        {layer: torch.cat([values[layer] for values in held]) for layer in held[0]}
+        for held in ([run.activations for run in runs], [run.relevance for run in runs])
+    )
+    return TraceBatch(runs[0].start, torch.cat([run.scores for run in runs]), activations, relevance, kept)
 
 
 def _run(

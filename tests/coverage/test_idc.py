@@ -276,7 +276,7 @@ class TestMistakes:
         network.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
         with pytest.raises(SettingError, match=r"m must be a whole number from 1 to (5, the layer's|100000)"):
             IDC(network, "2", m=m, batch_size=10).fit(TRAIN)
-        assert seen == ([1, 10] if m == 6 else [])
+        assert [count for count in seen if count != 1] == ([7, 10] if m == 6 else [])  # 7 to see whose rows are whose
 
     @pytest.mark.parametrize(
         "options",

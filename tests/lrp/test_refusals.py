@@ -170,7 +170,8 @@ def test_networks_of_another_form(name):
         relevance(network, MANY, ["input"])
     for word in words:
         assert word in str(caught.value)
-    assert network.passes == [1]
+    assert network.passes[0] == 1
+    assert max(network.passes) <= 6  # copies of one input, in case the network takes no batch of one
 
 
 def test_a_network_that_fails_keeps_the_cause():
@@ -215,8 +216,8 @@ def test_layers_that_cannot_be_watched(name):
         relevance(network, MANY, [layer])
     for word in words:
         assert word in str(caught.value)
-    # Whether the rows of an input lie together is seen on two.
-    assert set(counted) <= ({1, 2} if name == "rows elsewhere" else {1})
+    # Whether the rows of an input lie together is seen on two, and copies of it are tried.
+    assert set(counted) <= {1, 2, 4}
 
 
 def test_relevance_of_whole_numbers_needs_an_embedding_of_just_them():

@@ -123,6 +123,7 @@ def test_the_first_of_few_inputs_does_not_run_twice(monkeypatch, expected, setti
     monkeypatch.setattr("idc_core.tracing.batch_size._MEMORY", 2**14)
     ran = []
     network = convolutional()
+    collect(network, IMAGES[:4], LAYERS, settings, target=target)  # which looks whether inputs keep apart
     network.conv.register_forward_hook(lambda module, args, output: ran.append(len(output)))
     found = collect(network, IMAGES, LAYERS, settings, target=target)
     assert sum(ran) == len(IMAGES)

@@ -14,10 +14,12 @@ from idc_core.analysis.checking.digests import Digests, digests
 from idc_core.analysis.checking.findings import Mistake, Quality
 from idc_core.base.progress import Progress
 from idc_core.datasets import Dataset
+from idc_core.lrp.captures import CaptureTraits
+from idc_core.lrp.named_inputs import filled
 from idc_core.lrp.randomness import randomness_allowed
 from idc_core.lrp.session import undisturbed
 from idc_core.models.network import Network
-from idc_core.tracing.batching import placed
+from idc_core.tracing.batching import placed, probe
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 
@@ -142,9 +144,21 @@ class Evidence:
 
     def raw_of(self, inputs: NDArray[np.float32] | NDArray[np.int64]) -> NDArray[np.float32]:
         """Return what the network itself returns, (n, outputs)."""
+        least, size = self.traits.least, min(len(inputs), self.traits.most)
+        outputs = []
         with undisturbed(self.model), torch.no_grad():
-            output: torch.Tensor = self.model(placed(self.model, inputs))
-            return output.reshape(len(inputs), -1).float().cpu().numpy()
+            for start in range(0, len(inputs), size):
+                given = placed(self.model, inputs[start : start + size])
+                whole = filled(given, least)
+                output: torch.Tensor = self.model(whole)
+                outputs.append(output.reshape(len(whole), -1)[: len(given)].float().cpu().numpy())
+        return np.concatenate(outputs)
+
+    @cached_property
+    def traits(self) -> CaptureTraits:
+        """How many rows the network needs in a batch."""
+        with randomness_allowed():
+            return probe(self.model, placed(self.model, self.inputs[:1]), (), None).traits
 
 
 def drawn(data: Dataset) -> NDArray[np.int64]:

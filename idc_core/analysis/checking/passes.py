@@ -19,6 +19,7 @@ from idc_core.lrp.session import check_gradient, undisturbed
 from idc_core.models import MODELS, load_model
 from idc_core.models.weights import fingerprint
 from idc_core.tracing.batching import placed
+from idc_core.tracing.company import mixing
 
 _ALONE = 8
 """Inputs that are run in other company."""
@@ -96,17 +97,16 @@ def _find_batch(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Find outputs of inputs that depend on which other inputs are in the batch."""
     if evidence.has_found("random") or len(evidence.inputs) <= _ALONE:
         return
-    company = evidence.raw[:_ALONE]
     alone = np.concatenate([evidence.raw_of(evidence.inputs[[number]]) for number in range(_ALONE)])
-    difference = float(np.abs(company - alone).max())
-    if difference > _DIFFERENT * _size(evidence):
+    differences = np.abs(evidence.raw[:_ALONE] - alone).max(1)
+    if differences.max() > _DIFFERENT * _size(evidence):
+        most = int(differences.argmax())
+        batch = placed(evidence.model, evidence.inputs[:RAW])
+        said, advice = mixing(evidence.model, batch[most : most + 1], batch, (most,), least=evidence.traits.least)
         yield (
-            f"Outputs of {_ALONE} tests alone and in a batch of {len(evidence.raw)} differ by up to {difference:.3g} "
-            f"(outputs reach {_size(evidence):.3g}): batch normalisation takes its moments from the batch.",
-            evidence.remedy(
-                "Use batch normalisation with track_running_stats=True and training=self.training.",
-                "Save the network in evaluation mode.",
-            ),
+            f"Outputs of {_ALONE} tests alone and in a batch of {len(evidence.raw)} differ by up to "
+            f"{differences.max():.3g} (outputs reach {_size(evidence):.3g}). {said}.",
+            evidence.remedy(advice, "Save the network in evaluation mode."),
         )
 
 
