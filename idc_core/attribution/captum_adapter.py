@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from idc_core.base.devices import check_values
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp import endings
-from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, tensors_of
+from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, plain_name, tensors_of, written_into
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.layer_parts import HEADS, part_of_layer, split_layer
 from idc_core.lrp.operations import ACTIVATIONS
@@ -241,7 +241,8 @@ class _Redirected(TorchFunctionMode):
         self.opened, self.recording = opened, recording
         self.elements = 0
         self.returned: Tensor | None = None
-        self.given = inputs if held is None else held
+        # A copy, because a network may write into its input, and nothing may be written into a leaf of the graph.
+        self.given = inputs.clone() if held is None else held
         self._embedded = None if recording or held is None else inputs
         self._looked_up = False
         self._next = 0
@@ -283,10 +284,11 @@ class _Redirected(TorchFunctionMode):
             return result
         if self._randomness.unused:
             self._randomness.check(tensors_of(args, kwargs))
-        name = name if name.startswith("__") else name.removesuffix("_")
+        into = next(iter(written_into(name, args, kwargs)), None)
+        name, _ = plain_name(name, kwargs)
         layers = self._claimed(args, kwargs) if self.recording else []
         if name in ACTIVATIONS or name in READABLE:
-            result = self._step(name, args, kwargs, layers)
+            result = self._step(name, args, kwargs, layers, into)
         elif name == "embedding" and self._is_input(args[0]):
             result = self._embed(func, args, kwargs)
         else:
@@ -304,9 +306,10 @@ class _Redirected(TorchFunctionMode):
                 claimed += self._waiting.pop(id(value), (None, []))[1]
         return claimed
 
-    def _step(self, name: str, args: Args, kwargs: Kwargs, layers: list[str]) -> Tensor:
+    def _step(self, name: str, args: Args, kwargs: Kwargs, layers: list[str], into: Tensor | None) -> Tensor:
         steps = self.opened.steps
         x, *rest = args if args else (kwargs.pop("input"),)
+        kwargs.pop("out", None)
         if self.recording:
             steps.append(READABLE[name](*rest, **kwargs) if name in READABLE else _Other(name))
         if self._next == len(steps):
@@ -318,7 +321,10 @@ class _Redirected(TorchFunctionMode):
         self._next += 1
         # A copy: captum's hooks of two modules on one tensor run in the wrong order, so that a pooling right behind
         # an activation function would hand it the plain gradient.
-        result: Tensor = (step(x, *rest, **kwargs) if isinstance(step, _Other) else step(x)).clone()
+        given = x if into is None else x.clone()
+        result: Tensor = (step(given, *rest, **kwargs) if isinstance(step, _Other) else step(given)).clone()
+        if into is not None:  # and seen through other views
+            result = into.copy_(result)
         if self.recording:
             self._made[id(result)] = (result, step)
             if name in ACTIVATIONS:

@@ -4,7 +4,7 @@ A new objective is a function in a file of its own, under the decorator `objecti
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from idc_core.attribution.captum_adapter import CaptumNetwork
 from idc_core.base.registry import Registry
 from idc_core.errors import UnsupportedOperationError
-from idc_core.lrp.session import check_layers, undisturbed, without_gradient
+from idc_core.lrp.session import check_layers, undisturbed, with_gradient, without_gradient
 from idc_core.tracing.batching import placed
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.parts import kept_tokens, part_of
@@ -125,7 +125,8 @@ class SearchedNetwork:
     def _run(self, pictures: Tensor, raised: Raised | None) -> tuple[Tensor, Tensor, Tensor]:
 
         def run(rows: slice) -> dict[str, Tensor]:
-            with undisturbed(self.model), torch.set_grad_enabled(raised is not None), ExitStack() as hooks:
+            slope = nullcontext() if raised is None else with_gradient(self.model)
+            with undisturbed(self.model), torch.set_grad_enabled(raised is not None), slope, ExitStack() as hooks:
                 given = placed(self.model, pictures[rows]).requires_grad_(raised is not None)
                 values = {layer: self._listen(layer, hooks) for layer in self.layers}
                 outputs = self.opened(given.clone())

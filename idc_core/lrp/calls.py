@@ -33,6 +33,19 @@ def plain_name(name: str, kwargs: Kwargs) -> tuple[str, bool]:
     return name, bool(kwargs.get("inplace"))
 
 
+def is_view(index: object) -> bool:
+    """Return whether a tensor at an index is a view of it: of whole numbers, slices, None and dots."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(part is None or type(part) in (int, slice, type(...)) for part in parts)
+
+
+def written_into(name: str, args: Args, kwargs: Kwargs) -> list[Tensor]:
+    """Return the tensors that an operation writes its results into."""
+    if plain_name(name, kwargs)[1]:
+        return tensors_of(args[:1] or (kwargs.get("input"),), {})
+    return tensors_of((kwargs.get("out"),), {})
+
+
 def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:
     """Return the tensors among arguments, those in lists and tuples included."""
     tensors: list[Tensor] = []

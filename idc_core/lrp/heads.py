@@ -16,7 +16,7 @@ from idc_core.lrp.operations import SOFTMAX, STRUCTURAL
 MULTI_HEAD = "multi_head_attention_forward"
 """An attention in one operation together with its projections; its handler tells of its heads."""
 
-_MOVES = STRUCTURAL | ELEMENTWISE_STEPS | {"view", "view_as"}
+_MOVES = STRUCTURAL | ELEMENTWISE_STEPS
 
 _PRODUCTS = frozenset(("matmul", "__matmul__", "bmm"))
 

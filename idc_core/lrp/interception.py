@@ -20,7 +20,18 @@ from torch.utils.hooks import RemovableHandle
 from idc_core.base.devices import without_autocast
 from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp import attention, endings, joining, lineage, normalisation, pooling, products, recurrent, winners  # noqa: F401 - they enter operations
-from idc_core.lrp.calls import Args, Kwargs, Operation, any_tracked, name_of, plain_name, replaced, tensors_of
+from idc_core.lrp.calls import (
+    Args,
+    Kwargs,
+    Operation,
+    any_tracked,
+    is_view,
+    name_of,
+    plain_name,
+    replaced,
+    tensors_of,
+    written_into,
+)
 from idc_core.lrp.captures import (
     HALF,
     INPUT,
@@ -39,6 +50,7 @@ from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import is_first, note_depth
 from idc_core.lrp.operations import (
     ACTIVATIONS,
+    CONVERTING,
     FASTER,
     FILLING,
     FUNCTIONS,
@@ -48,6 +60,7 @@ from idc_core.lrp.operations import (
     READS,
     SOFTMAX,
     STRUCTURAL,
+    TURNING,
     depends,
     handled,
     keeps_zero,
@@ -270,17 +283,17 @@ class Watch(TorchFunctionMode):
         """Run one operation of the network."""
         kwargs = kwargs or {}
         name = name_of(func)
-        args, kwargs, given = self._as_now(args, kwargs, tensors_of(args, kwargs))
+        given = tensors_of(args, kwargs)
         if name in READS:
+            args, kwargs = replaced(args, self._substitutes.standing), replaced(kwargs, self._substitutes.standing)
             if name in GRADIENTS and (name != "requires_grad_" or followed(args[0])):
                 return args[0] if name == "requires_grad_" else RemovableHandle(OrderedDict())
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
+        args, kwargs, given = self._as_now(args, kwargs, given)
         drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
         if self._unused and not drawn:
             self._randomness.check(given)
-        if self._substitutes.rewritten:
-            self._substitutes.check_views(given, self._place)
         if self._unactivated:
             self._note_forks(given)
         waiting = self._waiting_for(name, args, kwargs, given) if self._pending else []
@@ -312,10 +325,10 @@ class Watch(TorchFunctionMode):
 
     def _as_now(self, args: Args, kwargs: Kwargs, given: list[Tensor]) -> tuple[Args, Kwargs, list[Tensor]]:
         """Return arguments, and the tensors `given` among them, with what stands for each now."""
-        current = self._substitutes.current
-        if not current or not any(id(tensor) in current for tensor in given):
+        stands = {id(tensor): self._substitutes.now(tensor, self._place) for tensor in given if self._substitutes}
+        if all(one is stands.get(id(one), one) for one in given):
             return args, kwargs, given
-        args, kwargs = replaced(args, self._now), replaced(kwargs, self._now)
+        args, kwargs = (replaced(values, lambda tensor: stands[id(tensor)]) for values in (args, kwargs))
         return args, kwargs, tensors_of(args, kwargs)
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
@@ -370,6 +383,8 @@ class Watch(TorchFunctionMode):
             with torch.inference_mode(False):
                 for x in constants:
                     self._substitutes.put(x, x.clone() if x.is_inference() else x.detach())
+                    if x.is_inference() and any(x is one for one in written_into(name, args, kwargs)):
+                        self._substitutes.lose(x)  # its other views are not known
             return self.__torch_function__(func, (), args, kwargs)
         if torch._C._is_any_autocast_enabled():  # sums of relevance need the digits of single precision
             self._halved = True
@@ -382,16 +397,28 @@ class Watch(TorchFunctionMode):
         if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
             with torch.inference_mode(False):  # what the network runs without gradients still carries relevance
                 return self._carry(func, name, args, kwargs, given)
+        if name == "__setitem__" and args[0].dim() < 2 and is_view(args[1]):  # whose rows only its base may tell
+            whole, index, value = args
+            return self._carry(Tensor.copy_, "copy_", (mark(whole[index]), value), {}, given)
         plain, in_place = plain_name(name, kwargs)
+        targets = written_into(name, args, kwargs)
+        kwargs = {key: value for key, value in kwargs.items() if key not in ("inplace", "out")}
         try:
-            result = self._run(func, plain, args, kwargs, in_place)
+            if in_place and plain in TURNING:  # another look at the same numbers
+                result = mark(getattr(torch, plain)(*args, **kwargs))
+            else:
+                result = self._run(func, plain, args, kwargs, in_place)
         except UnsupportedOperationError as error:
             raise cannot_pass(str(error), self._place) from None
         lineage.note(plain, given, result)
-        target = args[0] if args else kwargs.get("input")
-        if in_place and isinstance(target, Tensor) and result is not target:
-            (self._substitutes.put if plain in STRUCTURAL else self._substitutes.write)(target, result)
-        return result
+        if not targets:
+            return result
+        settings = None if plain in TURNING else self.settings
+        written = [
+            self._substitutes.write(settings, target, value, self._place)
+            for target, value in zip(targets, tensors_of((result,), {}), strict=True)
+        ]
+        return written[0] if isinstance(result, Tensor) else tuple(written)
 
     def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
         if (
@@ -400,8 +427,6 @@ class Watch(TorchFunctionMode):
             and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs))
         ):
             raise UnsupportedOperationError("log_softmax inside the network")
-        if "inplace" in kwargs:
-            kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         own = args, kwargs  # by which constants are known
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
@@ -421,12 +446,16 @@ class Watch(TorchFunctionMode):
             return self.notes.watched(name, *own, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
             args = (args[0].clone(), *args[1:])
-        if name in FILLING and self.settings is not None and self.settings.bias == "redistribute":
+        fills = name in FILLING and func is not Tensor.unfold  # a view, other than F.unfold, which copies and pads
+        if fills and self.settings is not None and self.settings.bias == "redistribute":
             return mark(joining.filled(func, args, kwargs))
         result = func(*args, **kwargs)
         if name in ("detach", ".data"):
             self.detached.append(in_module(self._place))
             self._cut |= {place_of(part): part for part in tensors_of((result,), {})}
+        if self._halved and name in CONVERTING:  # from half precision it would be a copy
+            result = result.clone() if result is args[0] else result
+            self._substitutes.may_share(args[0], result)
         if name not in STRUCTURAL and any(depends(x) for x in tensors_of((result,), {})):
             raise UnsupportedOperationError(name)
         return mark(result)

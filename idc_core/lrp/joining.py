@@ -39,7 +39,7 @@ class _JoinedRelevance(torch.autograd.Function):
         """Return the relevance of the watched values."""
         join, axes, leaves, z = ctx.kept
         relevance, watched = grads[0], _places_of_watched(join, leaves)
-        if not bool(watched.all()):
+        if axes and not bool(watched.all()):  # without any, inputs of a batch would share with each other
             lost = relevance.masked_fill(watched, 0.0).sum(axes, keepdim=True)
             relevance = relevance + lost / watched.sum(axes, keepdim=True).clamp(min=1)
         return (None, None, *pull_back(z, leaves, relevance, retain=True))
@@ -162,8 +162,14 @@ def _write(settings: RelevanceSettings, input: Tensor, index: Any, value: Tensor
 
 
 @operation("copy")
-def _copy(settings: RelevanceSettings, input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
-    return other.to(input.dtype).expand(input.shape).clone() if depends(other) else other
+def _copy(settings: RelevanceSettings, input: Tensor, other: Tensor | float, non_blocking: bool = False) -> Tensor:
+    other = torch.as_tensor(other, dtype=input.dtype, device=input.device)
+    return other.reshape(other.shape[max(0, other.dim() - input.dim()) :]).expand(input.shape).clone()
+
+
+@operation("fill", "zero")
+def _fill(settings: RelevanceSettings, input: Tensor, value: Tensor | float = 0.0) -> Tensor:
+    return torch.as_tensor(value, dtype=input.dtype, device=input.device).expand(input.shape).clone()
 
 
 def _adding(name: str) -> Handler:

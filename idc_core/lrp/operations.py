@@ -66,12 +66,12 @@ READS = frozenset(_READS.split()) | GRADIENTS
 """What only asks about a tensor, so that a captured layer still waits for its activation function."""
 
 _STRUCTURAL = """
-reshape reshape_as flatten unflatten ravel permute transpose t swapaxes swapdims movedim moveaxis squeeze unsqueeze
-contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow index_select gather expand
-expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle channel_shuffle positive
-broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 diagonal take_along_dim take masked_select index_put scatter
-sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk
-atleast_1d atleast_2d atleast_3d rot90 swapaxes alias fliplr flipud _pack_padded_sequence pick_outputs
+reshape reshape_as view view_as as_strided flatten unflatten ravel permute transpose t swapaxes swapdims movedim
+moveaxis squeeze unsqueeze contiguous clone split split_with_sizes chunk tensor_split unbind __getitem__ select narrow
+index_select gather expand expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle
+channel_shuffle positive broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 diagonal take_along_dim take
+masked_select index_put scatter sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk atleast_1d atleast_2d
+atleast_3d rot90 alias fliplr flipud _pack_padded_sequence pick_outputs
 """
 _FILLING = """
 unfold tril triu diag_embed index_copy masked_scatter index_fill slice_scatter select_scatter diagonal_scatter
@@ -83,6 +83,11 @@ FILLING = frozenset(_FILLING.split())
 STRUCTURAL = frozenset(_STRUCTURAL.split()) | FILLING
 """Operations that only move, copy or select numbers: the plain gradient carries relevance unchanged."""
 
+CONVERTING = frozenset(("to", "type", "type_as", "float", "half", "bfloat16", "double"))
+"""Those of `STRUCTURAL` that give a tensor back as it is where it is of a type already, and a copy where not."""
+
+TURNING = frozenset(("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims"))
+"""Those of `STRUCTURAL` whose form in place changes the axes of a tensor, and none of its numbers."""
 
 _Entered = TypeVar("_Entered", bound=Handler)
 
@@ -380,36 +385,6 @@ def _dropout(
     settings: RelevanceSettings, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     return input  # where it stays active, `randomness` has refused it
-
-
-def _view(input: Tensor, *shape: Any, **options: Any) -> Tensor:
-    """Return a view, or a copy where there is none: images run with the channels last in memory."""
-    try:
-        return input.view(*shape, **options)
-    except RuntimeError:
-        return input.reshape(*shape)
-
-
-@operation("view")
-def _followed_view(settings: RelevanceSettings, input: Tensor, *shape: object, **options: object) -> Tensor:
-    return _view(input, *shape, **options)
-
-
-@operation("view_as")
-def _followed_view_as(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
-    return input.reshape(other.shape)
-
-
-@operation("as_strided")
-def _as_strided(settings: RelevanceSettings, input: Tensor, *args: object, **options: object) -> Tensor:
-    """Look at numbers by their places in memory, which are not those of the network where channels are last."""
-    if not input.is_contiguous() and input.dim() == 4 and input.is_contiguous(memory_format=torch.channels_last):
-        raise UnsupportedOperationError("as_strided of images; unfold gives the same windows")
-    return torch.as_strided(input, *args, **options)  # type: ignore[arg-type]
-
-
-FASTER["view"] = _view
-FASTER["view_as"] = Tensor.reshape_as
 
 
 class Faster(TorchFunctionMode):

@@ -273,6 +273,17 @@ def without_gradient(model: nn.Module, reason: str = "") -> UnsupportedOperation
     )
 
 
+@contextmanager
+def with_gradient(model: nn.Module) -> Iterator[None]:
+    """Say of what PyTorch refuses in a block that takes a gradient that the network has none, and why."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        raise without_gradient(model, str(error).splitlines()[0]) from error
+
+
 def leads_to(result: Tensor, given: Tensor) -> bool:
     """Return whether a gradient of a result reaches what it was computed from, itself the result of an operation."""
     seen, waiting = set(), [result.grad_fn]
@@ -289,13 +300,8 @@ def leads_to(result: Tensor, given: Tensor) -> bool:
 def check_gradient(model: nn.Module, example: Tensor, run: Callable[[Tensor], Tensor]) -> None:
     """Refuse a network whose scores, which `run` gives of an example, have no gradient to the input."""
     given = example.detach().clone().requires_grad_()
-    try:
-        with torch.enable_grad():
-            scores = run(given)
-            gradients = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
-    except torch.OutOfMemoryError:
-        raise
-    except RuntimeError as error:
-        raise without_gradient(model, str(error).splitlines()[0]) from error
+    with with_gradient(model), torch.enable_grad():
+        scores = run(given)
+        gradients = torch.autograd.grad(scores.sum(), given, allow_unused=True) if scores.requires_grad else (None,)
     if gradients[0] is None:
         raise without_gradient(model)

@@ -20,6 +20,8 @@ class ConvNet(Network):
     Convolutions without padding leave 64 maps of 5x5 for the first dense layer, which the count asks for.
     """
 
+    channels_last = True
+
     def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 32, 3)

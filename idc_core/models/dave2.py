@@ -21,6 +21,8 @@ class Dave2(Network):
     without normalisation, where DeepXplore subtracts channel means from BGR.
     """
 
+    channels_last = True
+
     def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 24, 5, stride=2)

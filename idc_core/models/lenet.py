@@ -24,6 +24,8 @@ class LeNet(Network):
     full connections between the two convolutions.
     """
 
+    channels_last = True
+
     def __init__(self, channels: tuple[int, int], hidden: Sequence[int], padding: int) -> None:
         super().__init__()
         first, second = channels

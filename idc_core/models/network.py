@@ -51,6 +51,8 @@ class Network(nn.Module):
 
     `remarks` are sentences on what was changed to make it so, of a network that came from outside. `padding_idx` is
     the token id whose positions are left out where activations are averaged over tokens; None averages over all.
+    `channels_last` says that pictures may lie with the channels last in memory, where convolutions are faster: for a
+    network without views that it writes into, and each class for itself, since one derived from it may have them.
 
     Submodules are registered in forward order and activations are functional, so the children are its layers by name.
     """
@@ -58,6 +60,7 @@ class Network(nn.Module):
     card: ModelCard
     remarks: tuple[str, ...] = ()
     padding_idx: int | None = None
+    channels_last: bool = False
 
     @property
     def layers(self) -> tuple[str, ...]:

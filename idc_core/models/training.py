@@ -30,6 +30,7 @@ from idc_core.models.network import Network
 from idc_core.models.recipes import AUGMENTATIONS, OPTIMIZERS, SCHEDULES
 from idc_core.models.registry import find_entry
 from idc_core.models.weights import make_folder, write_weights, write_whole
+from idc_core.tracing.batching import runs_channels_last
 
 if TYPE_CHECKING:
     from idc_core.datasets import Dataset
@@ -130,9 +131,10 @@ def fit(
     augment = AUGMENTATIONS[recipe.augmentation]
     share = SCHEDULES[recipe.schedule]
     loss_of = loss_of or partial(_loss, task=data.task)
-    # On the CPU convolutions train about 15 % faster in this layout, and nothing else notices it.
+    # On the CPU convolutions train about 15 % faster in this layout.
     where = choose(device)
-    _arrange(network.to(where), torch.channels_last)
+    if runs_channels_last(network.to(where)):
+        _arrange(network, torch.channels_last)
     network.train()
     optimizer = OPTIMIZERS[recipe.optimizer](network.parameters(), recipe.learning_rate, recipe.weight_decay)
     batch = min(recipe.batch, len(data))

@@ -30,6 +30,8 @@ class ViT(Encoder):
 
     parts = (CLASS, HEADS)
 
+    channels_last = True
+
     def __init__(self) -> None:
         super().__init__()
         self.stem1 = nn.Conv2d(3, 32, 3, stride=2, padding=1)

@@ -90,7 +90,7 @@ class Before:
         if own.factor != 1 or any(own.mean) or set(own.deviation) != {1.0}:
             x = scale_channels(x, own.factor / deviation, -mean / deviation)
         if own.layout == "last":
-            return x.movedim(1, -1)
+            return x.movedim(1, -1).contiguous()  # as a network is given them that takes them so
         if own.layout == "rows":
             if x.dim() != 4 or x.shape[1] != 1:
                 raise ModelError(

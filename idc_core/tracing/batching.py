@@ -418,7 +418,7 @@ def check_tensor(value: object) -> None:
 
 
 def to_network(model: nn.Module, batch: object) -> Batch:
-    """Return a batch of inputs on the network's device, in its dtype, images with the channels last in memory."""
+    """Return a batch of inputs on the network's device, in its dtype, laid out in memory as it is used to."""
     return batch.each(partial(placed, model)) if isinstance(batch, NamedInputs) else placed(model, batch)
 
 
@@ -437,6 +437,22 @@ def placed(model: nn.Module, batch: object, in_single: bool = False) -> Tensor:
         own = torch.float32 if in_single and parameter.dtype in HALF else parameter.dtype
         dtype = own if tensor.is_floating_point() else None
         tensor = to_device(tensor, parameter.device, dtype)
-    if tensor.dim() == 4:
-        tensor = tensor.contiguous(memory_format=torch.channels_last)
+    tensor = laid_out(model, tensor)
     return tensor.clone() if tensor.is_inference() else tensor.detach()
+
+
+def laid_out(model: nn.Module, inputs: Tensor) -> Tensor:
+    """Return inputs as they lie in memory when the network runs on its own: row by row.
+
+    Where numbers lie can be seen: of a picture with the channels last there is no `view` of its pixels, and what is
+    written into its `flatten` is lost. Only networks of our own that never look have the channels last.
+    """
+    if inputs.dim() == 4 and runs_channels_last(model):
+        return inputs.contiguous(memory_format=torch.channels_last)
+    # By way of one axis, since an axis of one number may have any stride, of which convolutions take a layout.
+    return inputs.contiguous().view(-1).view(inputs.shape)
+
+
+def runs_channels_last(model: nn.Module) -> bool:
+    """Return whether a network's own class, not one that it was derived from, says so (`Network.channels_last`)."""
+    return bool(vars(type(model)).get("channels_last", False))

@@ -37,7 +37,7 @@ MOST_BYTES = 5_000_000
 MOST_PRODUCTS = 10_000_000
 """Products of one pass, at most: a browser then still runs the network about 20 times a second, there and back."""
 
-_NOTHING = STRUCTURAL | {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "view", "view_as"}
+_NOTHING = STRUCTURAL | {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"}
 """Operations that leave the numbers and their order as they are, or are refused."""
 
 

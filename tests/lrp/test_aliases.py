@@ -53,6 +53,13 @@ def in_two_views_by_turns(net, x):
     return net.out(h)
 
 
+def in_a_view_that_overlaps_another(net, x):
+    h = net.a(x)
+    left, right = h[:, :3], h[:, 2:5]
+    left.add_(1.0)
+    return net.out(torch.cat([left, right], 1))
+
+
 def turned(net, x):
     h = net.a(x)
     h.view(-1, 2, 3).transpose_(1, 2)
@@ -82,6 +89,7 @@ WRITTEN = {
     in_a_chain: lambda h: joined(h[:, :1], (h[:, 1:] - 0.5) / 0.25),
     in_a_view_of_a_view: lambda h: torch.cat((h[:, :1] + 1, (h[:, 1:3] + 1) * 3, h[:, 3:4] + 1, h[:, 4:]), 1),
     in_two_views_by_turns: lambda h: joined((h[:, :3] + 1) * 0.5, h[:, 3:] * 2 - 1),
+    in_a_view_that_overlaps_another: lambda h: torch.cat((h[:, :3] + 1, h[:, 2:3] + 1, h[:, 3:5]), 1),
     turned: lambda h: h,
 }
 

@@ -24,13 +24,6 @@ class Triple(torch.autograd.Function):
         return gradient
 
 
-def other_view(net, x):
-    y = net.a(x)
-    left, right = y[:, :3], y[:, 2:5]
-    left.add_(1.0)
-    return net.out(torch.cat([left, right], 1))
-
-
 class Inner(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, -1)
@@ -100,7 +93,6 @@ OPERATIONS = {
     ),
     "custom last function": (lambda net, x: Triple.apply(net.out(x)), dense(), ROWS, ("Triple", "custom", "last")),
     "weights from the input": (lambda net, x: F.linear(x, x[:3]), {}, ROWS[:6], ("weights depend on the input",)),
-    "writing into another view": (other_view, dense(), ROWS, ("another view",)),
     "einsum of three": (lambda net, x: net.out(torch.einsum("ni,ni,ni->ni", x, x, x)), dense(), ROWS, ("einsum",)),
     "distances": (lambda net, x: net.out(torch.cdist(x, numbers(6, 6))), dense(), ROWS, ("cdist",)),
     "fractional pooling": (

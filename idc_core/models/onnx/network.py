@@ -72,6 +72,7 @@ class OnnxNetwork(Network):
         Whether a batch of one is written into the graph: of several inputs each runs alone.
     """
 
+    channels_last = True
     class_names: tuple[str, ...] = ()
     taken: str = ""
     one_by_one: bool = False

@@ -50,6 +50,8 @@ def _jsma(batch: Batch, theta: float, gamma: float) -> Tensor:
         pairs, helps = _best_pairs(sign * toward, sign * away, free)
         rows, pairs, values = rows[helps], pairs[helps], values[helps]
         flat[rows] = values.scatter(1, pairs, (values.gather(1, pairs) + theta).clamp(0, 1))
+        if not len(rows):  # a network need not take a batch of none
+            break
     return pictures
 
 

@@ -15,6 +15,7 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import check_gradient, leads_to, run_watched, without_gradient
+from idc_core.tracing.batching import laid_out
 
 
 class Scores:
@@ -65,7 +66,7 @@ class Scores:
     def _run(self, inputs: Tensor) -> Tensor:
         # A copy, because a network may write into its input, which has to stay what it was.
         with torch.set_grad_enabled(inputs.requires_grad):
-            given = inputs.to(self._example.dtype, copy=True)
+            given = laid_out(self._model, inputs.to(self._example.dtype, copy=True))
             # The faster form of an operation has the same values, and another gradient where several are largest.
             faster = nullcontext() if inputs.requires_grad else Faster()
             with faster, Endings() if self._has_ending else nullcontext():
