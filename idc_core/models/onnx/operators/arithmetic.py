@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import reduce
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ def _broadcast(function: _Plain) -> _Plain:
 
     def run(*values: Tensor) -> Tensor:
         if any(value.shape != values[0].shape for value in values):
-            room(torch.broadcast_shapes(*(value.shape for value in values)))
+            room(np.broadcast_shapes(*(value.shape for value in values)))
         return function(*values)
 
     return run

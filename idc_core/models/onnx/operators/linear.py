@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,7 +28,7 @@ def _matmul(node: Node) -> nn.Module | Function:
 
 def _product(x: Tensor, y: Tensor) -> Tensor:
     if x.dim() > 1 and y.dim() > 1:
-        room((*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]))
+        room((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]))
     return torch.matmul(x, y)
 
 

@@ -26,7 +26,7 @@ functions(
 
 
 def _expand(x: Tensor, shape: list[int]) -> Tensor:
-    shape = list(torch.broadcast_shapes(x.shape, shape))
+    shape = list(np.broadcast_shapes(x.shape, shape))
     room(shape)
     return x.expand(shape)
 
