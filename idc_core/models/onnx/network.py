@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -146,6 +147,9 @@ class OnnxNetwork(Network):
             values.update((name, tensor) for name, tensor in zip(step.outputs, results, strict=False) if name)
             for name in step.done:
                 values.pop(name, None)  # a node may give fewer outputs than the file names
+        lacking = next((name for name in self._outputs if name not in values), None)
+        if lacking is not None:
+            raise ModelError(f"No node gives the output {lacking!r}; export the network again.")
         outputs = tuple(values[name] for name in self._outputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -211,8 +215,8 @@ def _dependent(network: OnnxNetwork, pair: list[Tensor], single: list[tuple[Tens
     for name, together, first, other in zip(network._outputs, both, *single, strict=True):
         axis = next((axis for axis, (a, b) in enumerate(zip(first.shape, together.shape, strict=False)) if a != b), 0)
         apart = torch.cat([first, other], axis) if first.dim() else first
-        if apart.shape != together.shape or not torch.allclose(
-            apart.double(), together.double(), 1e-3, 1e-3 * _size(apart), equal_nan=True
+        if apart.shape != together.shape or not np.allclose(  # that of torch loads its compiler
+            apart.double().numpy(), together.double().numpy(), 1e-3, 1e-3 * _size(apart), equal_nan=True
         ):
             return f"gives another output {name!r} for two inputs together than for each of them alone."
     return ""

@@ -152,20 +152,10 @@ class _Rewriting:
 
     def _along(self, array: str, told: str, value: str, axis: int) -> str:
         """Return a value in the shape in which it is along an axis of an array, where it is not one number."""
-        weight, one = self.weights.get(array), self.weights.get(told)
-        axes = 2 if weight is None else len(weight.dims)
-        if one is None or axis == -1 or prod(one.dims) == 1 or len(one.dims) >= axes:
+        one = self.weights.get(told)
+        if axis == -1 or (one is not None and prod(one.dims) == 1):
             return value
-        if weight is not None:
-            shape = [1] * len(weight.dims)
-            shape[axis] = one.dims[0]
-            shape[len(shape) - len(one.dims) + 1 :] = one.dims[1:]  # of recurrent layers: directions, and their gates
-            return self.add("Reshape", [value, self.constant(shape, f"{value}/shape", np.int64)], f"{value}/along")
-        sizes = self.add("Shape", [array], f"{value}/sizes")  # of an array that is computed they show when it runs
-        ones = self.add("Div", [sizes, sizes], f"{value}/ones")
-        place, all_there = (self.constant([one], f"{value}/{one}", np.int64) for one in (axis, -1))
-        along = self.add("ScatterElements", [ones, place, all_there], f"{value}/shape")
-        return self.add("Reshape", [value, along], f"{value}/along")
+        return self.add("Along", [value, array], f"{value}/along", axis=axis)
 
     def meant(self, array: str, scale: str, zero: str, output: str, axis: int) -> str:
         """Return the numbers that a quantised array stands for."""
@@ -176,8 +166,8 @@ class _Rewriting:
         weight = self.weights.get(zero)
         return int(weight.data_type) if weight is not None else 0 if zero else otherwise
 
-    def cut(self, value: str, told: _Told, output: str) -> bool:
-        """Add what holds a value between the limits of its type; return whether the type is known."""
+    def cut(self, value: str, told: _Told, output: str, axis: int = -1) -> bool:
+        """Add what holds a value between the limits of its type along an axis; return whether the type is known."""
         if told.kind not in _LIMITS:
             return False
         bounds = []
@@ -186,7 +176,8 @@ class _Rewriting:
             if told.zero:
                 lowest = self.add("Cast", [told.zero], f"{output}/{name}/zero", to=TensorProto.FLOAT)
                 bound = self.add("Sub", [bound, lowest], f"{output}/{name}/from_zero")
-            bounds.append(self.add("Mul", [bound, told.scale], f"{output}/{name}/scaled"))
+            bound = self.add("Mul", [bound, told.scale], f"{output}/{name}/scaled")
+            bounds.append(self._along(value, told.scale, bound, axis))
         self.add("Clip", [value, *bounds], output)
         self.real[output] = told
         return True
@@ -215,12 +206,15 @@ def _quantised(graph: _Rewriting, node: NodeProto) -> bool:
     """Rewrite QuantizeLinear: the array between the limits of the type."""
     zero = _input(node, 2)
     kind = graph.kind(zero, _attribute(node, "output_dtype", 0) or TensorProto.UINT8)
-    return graph.cut(node.input[0], _Told(node.input[1], zero, kind), node.output[0])
+    told, axis = _Told(node.input[1], zero, kind), _attribute(node, "axis", 1)
+    return not _attribute(node, "block_size", 0) and graph.cut(node.input[0], told, node.output[0], axis)
 
 
 def _dequantised(graph: _Rewriting, node: NodeProto) -> bool:
     """Rewrite DequantizeLinear: the array itself where it was quantised here, else its numbers times their scale."""
     axis, output = _attribute(node, "axis", 1), node.output[0]
+    if _attribute(node, "block_size", 0):
+        return False
     graph.add("Identity", [graph.meant(node.input[0], node.input[1], _input(node, 2), output, axis)], output)
     return True
 

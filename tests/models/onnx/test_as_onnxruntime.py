@@ -10,6 +10,7 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 
+from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.models import load_model
 from idc_core.models.onnx import OPERATORS, build_network
 from idc_core.models.onnx.reading import _graph_of
@@ -47,7 +48,7 @@ def theirs(model, values):
 def ours(model, values):
     with torch.no_grad():
         found = build_network(_graph_of(model, "the test"))(
-            *(torch.from_numpy(values[one.name]) for one in model.graph.input)
+            *(torch.from_numpy(np.asarray(values[one.name])) for one in model.graph.input)
         )
     return found if isinstance(found, tuple) else (found,)
 
@@ -255,3 +256,75 @@ def test_weights_of_another_precision(kind, layer, ends, tmp_path):
         return
     steps = 2e-3 if kind == "half" else 1e-5  # of half numbers at both ends
     assert np.allclose(found, expected[0], rtol=steps, atol=steps * np.abs(expected[0]).max())
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("dilation", [1, 2, 3])
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+def test_poolings_with_dilation_and_padding_of_their_own(operator, auto, dilation):
+    values = {"x": floats(1, 2, 11, 9)}
+    for strides, kernel in product([[1, 1], [2, 3]], [[2, 2], [3, 2]]):
+        sizes = {"kernel_shape": kernel, "strides": strides, "dilations": [dilation, 2]}
+        node = helper.make_node(operator, ["x"], ["y"], auto_pad=auto, **sizes)
+        assert compare(model_of(node, values, ["x"], 19), values)
+
+
+WHOLE_NUMBERS = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("zeros", [np.int8(3), np.array([1, -5, 9], np.int8)], ids=["one", "per channel"])
+@pytest.mark.parametrize("given", [["x"], ["x", "x_zero", "w_zero"]], ids=["weights", "given"])
+@pytest.mark.parametrize("operator", ["ConvInteger", "MatMulInteger"])
+def test_products_of_whole_numbers_from_their_zero_points(operator, given, zeros):
+    """Against the sum itself: onnxruntime takes zero points per channel for products of matrices alone."""
+    shapes = {"ConvInteger": [(1, 2, 5, 5), (3, 2, 1, 1)], "MatMulInteger": [(4, 2), (2, 3)]}[operator]
+    x = WHOLE_NUMBERS.integers(0, 255, shapes[0]).astype(np.uint8)
+    w = WHOLE_NUMBERS.integers(-128, 127, shapes[1]).astype(np.int8)
+    values = {"x": x, "w": w, "x_zero": np.uint8(120), "w_zero": zeros}
+    node = helper.make_node(operator, list(values), ["y"])
+    (found,) = ours(model_of(node, values, given, 13), values)
+    whole = x.astype(int) - 120
+    weight = w.reshape(3, 2).T.astype(int) if operator == "ConvInteger" else w.astype(int)
+    sums = np.einsum("ncij,ck->nkij" if operator == "ConvInteger" else "nc,ck->nk", whole, weight - zeros)
+    assert np.array_equal(found.numpy(), sums)
+
+
+def test_weights_that_are_quantised_in_the_file_per_channel():
+    values = {"x": 5 * floats(3, 4), "scale": np.float32([0.01, 0.02, 0.03]), "zero": np.int8([1, -2, 3])}
+    node = helper.make_node("QuantizeLinear", list(values), ["y"], axis=0)
+    (found,) = ours(model_of(node, values, ["x"], 13), values)
+    steps, zeros = values["scale"][:, None], values["zero"][:, None].astype(np.float32)
+    limits = (-128 - zeros) * steps, (127 - zeros) * steps
+    assert np.allclose(found, np.clip(values["x"], *limits), atol=1e-6)
+
+
+def stepwise(last):
+    """A sum over steps that begins at a constant; how each step returns its state."""
+    sums, rows = ("t", [helper.make_node("Add", ["s", "r"], ["t"])]) if last == "sum" else ("s", [])
+    if last == "identity":
+        sums, rows = "t", [helper.make_node("Identity", ["s"], ["t"])]
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [*rows, helper.make_node("Mul", [sums, "r"], ["row"])],
+        "steps",
+        [info("s", 1, [2, 3]), info("r", 1, [2, 3])],
+        [info(sums, 1, [2, 3]), info("row", 1, [2, 3])],
+    )
+    return helper.make_node("Scan", ["first", "x"], ["end", "y"], body=body, num_scan_inputs=1)
+
+
+def test_a_scan_whose_state_begins_at_a_constant():
+    values = {"x": floats(4, 2, 3), "first": floats(2, 3)}
+    assert all(compare(model_of(stepwise(last), values, ["x"], 13), values) for last in ("sum", "identity"))
+    with pytest.raises(UnsupportedOperationError, match="onnxruntime loses it"):
+        ours(model_of(stepwise("nothing"), values, ["x"], 13), values)
+
+
+def test_an_output_that_nothing_gives_is_named():
+    values = {"x": floats(2, 4)}
+    model = model_of(helper.make_node("Split", ["x"], ["y", "z"], axis=1, num_outputs=2), values, ["x"], 18)
+    model.graph.node[0].output.append("lacking")
+    model.graph.output.append(helper.make_empty_tensor_value_info("lacking"))
+    with pytest.raises(ModelError, match="'lacking'"):
+        ours(model, values)

@@ -89,7 +89,10 @@ def _clip(node: Node) -> Function:
         return lambda x: x if low is None and high is None else torch.clamp(x, low, high)
 
     def run(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
-        bounds = [None if bound is None else bound.item() for bound in (low, high)]
+        for bound, end in ((low, torch.maximum), (high, torch.minimum)):
+            if bound is not None and bound.numel() > 1:  # of a quantised array, one for each channel
+                x = end(x, bound)
+        bounds = [None if bound is None or bound.numel() > 1 else bound.item() for bound in (low, high)]
         return x if bounds == [None, None] else torch.clamp(x, *bounds)
 
     return run

@@ -12,7 +12,7 @@ from idc_core.models.onnx.registry import Function, Node, operator, room
 
 @operator("Attention")
 def _attention(node: Node) -> Function:
-    causal, softcap, given = bool(node.get("is_causal", 0)), node.get("softcap", 0.0), node.get("scale")
+    causal, softcap, given = node.get("is_causal", 0) == 1, node.get("softcap", 0.0), node.get("scale")
     heads, key_heads = node.get("q_num_heads"), node.get("kv_num_heads")
     node.get("softmax_precision"), node.get("qk_matmul_output_mode")
     empty = [position for position in (4, 5) if position in node.constants and not node.constants[position].numel()]
@@ -30,7 +30,7 @@ def _attention(node: Node) -> Function:
         root = math.sqrt(1 / math.sqrt(q.shape[-1]) if given is None else given)
         room((*q.shape[:-1], k.shape[-2]))
         scores = torch.matmul(q * root, k.transpose(-1, -2) * root)
-        if softcap:
+        if softcap > 0:
             scores = softcap * torch.tanh(scores / softcap)
         if causal:
             later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)

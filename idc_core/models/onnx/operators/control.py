@@ -109,6 +109,9 @@ def _scan(node: Node) -> Function:
     _check_single(node)
     count, own = node.need("num_scan_inputs"), len(node.inputs) - node.captured
     states = own - count
+    body = node.attributes.get("body")
+    if isinstance(body, Body) and not set(body.inputs).isdisjoint(body.outputs[:states]):
+        raise node.refuse("a state that each step returns as it came, not by an Identity: onnxruntime loses it")
     static = [_is_static(node, position) for position in range(states)]
     built = _repeated(node, len(node.outputs), [], static, [False] * count)
     made = len(built.static) - states

@@ -59,7 +59,7 @@ _REDUCTIONS: dict[str, _Reduce] = {
 
 def _reduction(function: _Reduce) -> Build:
     def build(node: Node) -> Function:
-        given, keep, idle = node.get("axes"), bool(node.get("keepdims", 1)), node.get("noop_with_empty_axes", 0)
+        given, keep, idle = node.get("axes"), node.get("keepdims", 1) == 1, node.get("noop_with_empty_axes", 0) == 1
 
         def run(x: Tensor, axes: Tensor | None = None) -> Tensor:
             chosen = tuple(given or ()) if axes is None else tuple(integers(axes))
@@ -79,7 +79,7 @@ for _name, _function in _REDUCTIONS.items():
 @operator("ArgMax", "ArgMin")
 def _arg_extreme(node: Node) -> Function:
     function = torch.argmax if node.operator == "ArgMax" else torch.argmin
-    axis, keep, last = node.get("axis", 0), bool(node.get("keepdims", 1)), node.get("select_last_index", 0)
+    axis, keep, last = node.get("axis", 0), node.get("keepdims", 1) == 1, node.get("select_last_index", 0)
 
     def run(x: Tensor) -> Tensor:
         place = function(x.flip(axis) if last else x, axis, keep)
@@ -90,7 +90,7 @@ def _arg_extreme(node: Node) -> Function:
 
 @operator("TopK")
 def _top(node: Node) -> Function:
-    axis, largest, fixed = node.get("axis", -1), bool(node.get("largest", 1)), node.get("k")
+    axis, largest, fixed = node.get("axis", -1), node.get("largest", 1) == 1, node.get("k")
     node.get("sorted")
 
     def run(x: Tensor, k: Tensor | None = None) -> tuple[Tensor, Tensor]:

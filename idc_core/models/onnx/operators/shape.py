@@ -217,6 +217,22 @@ def _places(size: int, before: int, after: int, mode: Literal["constant", "refle
     return torch.from_numpy(padded[max(0, -before) : len(padded) - max(0, -after)].copy())
 
 
+@operator("Along")
+def _along(node: Node) -> Function:
+    """Of no file: scales and zero points of quantised arrays, in the shape in which they are along an axis."""
+    axis = node.get("axis")
+
+    def run(value: Tensor, x: Tensor) -> Tensor:
+        if value.numel() == 1 or value.dim() >= x.dim():
+            return value
+        shape = [1] * x.dim()
+        shape[axis] = len(value)
+        shape[x.dim() - value.dim() + 1 :] = value.shape[1:]  # of recurrent layers: directions, and their gates
+        return value.reshape(shape)
+
+    return run
+
+
 class Cast(nn.Module):
     """Turns numbers into another type; one of floats goes with the network where that is put into another precision."""
 

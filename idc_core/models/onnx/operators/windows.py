@@ -26,6 +26,7 @@ class Windows:
     pads: tuple[tuple[int, int], ...]  # before and after, for "NOTSET"
     auto: str = "NOTSET"
     ceil: bool = False
+    pooling: bool = False
 
     @classmethod
     def of(cls, node: Node, kernel: Sequence[int] | None = None) -> Windows:
@@ -45,7 +46,7 @@ class Windows:
         if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
             raise node.refuse(f"auto_pad {auto!r}")
         sides = tuple(zip(pads[:rank], pads[rank:], strict=True))
-        return cls(size, stride, dilation, sides, auto, bool(node.get("ceil_mode", 0)))
+        return cls(size, stride, dilation, sides, auto, bool(node.get("ceil_mode", 0)), kernel is None)
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -66,10 +67,12 @@ class Windows:
         if self.auto == "NOTSET":
             return list(self.pads)
         sides = []
-        for size, s, span in zip(x.shape[2:], self.stride, self.reach, strict=True):
-            total = max((-(-size // s) - 1) * s + span - size, 0) if self.auto != "VALID" else 0
-            low, high = total // 2, total - total // 2
-            sides.append((low, high) if self.auto == "SAME_UPPER" else (high, low))
+        spans = self.kernel if self.pooling else self.reach  # onnxruntime pads poolings as if they were not dilated
+        for size, s, span in zip(x.shape[2:], self.stride, spans, strict=True):
+            total = (-(-size // s) - 1) * s + span - size if self.auto != "VALID" else 0
+            total = total if self.pooling else max(total, 0)
+            low = int((total + (self.auto == "SAME_LOWER")) / 2)
+            sides.append((low, total - low))
         return sides
 
     def exact(self, x: Tensor) -> list[tuple[int, int]]:
