@@ -69,7 +69,8 @@ def open_pretrained(folder: Path, reader: str) -> Any:
         If a file is damaged, would take more memory than is allowed or work without end, or names a class that the
         installed transformers does not have or cannot make of these files alone.
     """
-    files, where = _copied(folder, reader), f"The {reader.removeprefix('Auto')} in {folder}"
+    files, kind = _copied(folder, reader), "tokenizer" if reader == "AutoTokenizer" else "image processor"
+    where = f"The {kind} in {folder}"
     home = cache_folder()
     home.mkdir(parents=True, exist_ok=True)
     with quiet(), TemporaryDirectory(prefix="pretrained-", dir=home) as copy:

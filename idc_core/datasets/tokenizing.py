@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.pretrained import TOKENIZER, TOKENIZER_SETTINGS, explained, open_pretrained
+from idc_core.datasets.pretrained import TOKENIZER, TOKENIZER_SETTINGS, explained, open_pretrained, quiet
 from idc_core.errors import DataError
 from idc_core.guarded import member, read_json
 
@@ -58,25 +58,27 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> _Tokens:
     """
     tokenizer = _open_tokenizer(folder)
     where = f"The tokenizer in {folder}, {type(tokenizer).__name__},"
-    padding = padding_of(folder, tokenizer)
-    ids = np.full((len(texts), length), padding or 0, np.int64)
+    said, padding = _said_padding(folder, tokenizer), padding_of(folder, tokenizer) or 0
+    ids = np.full((len(texts), length), padding, np.int64)
+    # A text alone has no padding, and its score is the one that is meant: a folder's own side, for batches, may shift
+    # positions. Classes that pad at the beginning by themselves are those whose networks read the last place.
+    begins_padded = type(tokenizer).padding_side == "left"
     # Half characters cannot be taken.
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    made = (
-        explained(where, lambda: tokenizer(whole, truncation=True, max_length=length)) if whole else {"input_ids": ()}
-    )
+    with quiet():
+        made = explained(where, lambda: tokenizer(whole or [""], truncation=True, max_length=length))
     if any(any(kinds) for kinds in made.get("token_type_ids", ())):
         raise DataError(f"{where} gives each token a type (token_type_ids), which is not followed. Give another one.")
     for row, found in zip(ids, made["input_ids"], strict=bool(whole)):
         if len(found) > length or None in found:
             raise DataError(f"{where} has no unknown word, or makes more tokens than the length {length:,}.")
-        if padding is None and len(found) < length:
+        if said is None and padding in found:
             raise DataError(f"{where} has no padding for shorter texts: write a pad_token_id into {folder / _CONFIG}.")
-        row[length - len(found) if tokenizer.padding_side == "left" else 0 :][: len(found)] = found
+        row[length - len(found) if begins_padded else 0 :][: len(found)] = found
     vocabulary = _vocabulary(tokenizer, where)
     if ids.size and ids.max() >= len(vocabulary):
         raise DataError(f"{where} gives the id {ids.max():,}, but its vocabulary ends at {len(vocabulary) - 1:,}.")
-    return _Tokens(ids, vocabulary, _special(tokenizer, padding or 0))
+    return _Tokens(ids, vocabulary, _special(tokenizer, padding))
 
 
 def _open_tokenizer(folder: Path) -> Any:
@@ -103,11 +105,17 @@ def has_tokenizer(folder: Path) -> bool:
 
 
 def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
+    """Return the id of padding: what the folder says, 0 where its tokenizer has none, None without a tokenizer."""
+    if tokenizer is None and has_tokenizer(folder):
+        tokenizer = _open_tokenizer(folder)
+    said = _said_padding(folder, tokenizer)
+    return 0 if said is None and tokenizer is not None else said
+
+
+def _said_padding(folder: Path, tokenizer: Any) -> int | None:
     """Return the id of padding: the network's own, the tokenizer's, or else the end of the text; None without any."""
     path = member(folder, _CONFIG)
     network: dict[str, Any] = {} if path is None else read_json(path, str(path), dict[str, object])
-    if tokenizer is None and type(network.get("pad_token_id")) is not int and has_tokenizer(folder):
-        tokenizer = _open_tokenizer(folder)
     own = (getattr(tokenizer, "pad_token_id", None), getattr(tokenizer, "eos_token_id", None))
     given = (network.get("pad_token_id"), *own, network.get("eos_token_id"))
     return next((number for number in given if type(number) is int and number >= 0), None)

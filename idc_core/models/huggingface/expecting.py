@@ -57,6 +57,6 @@ def _length(configuration: Configuration) -> int:
     settings = read_member(configuration.folder, TOKENIZER_SETTINGS) or {}
     positions = next((configuration.values[name] for name in _POSITIONS if name in configuration.values), None)
     if type(positions) is int and any(part in configuration.model_type for part in _COUNTED_FROM_PADDING):
-        positions -= (configuration.padding or 0) + 1
+        positions -= (1 if configuration.model_type == "mpnet" else configuration.padding or 0) + 1
     allowed = [limit for limit in (settings.get("model_max_length"), positions) if type(limit) is int and limit > 0]
     return min(*allowed, _LONGEST, _LONGEST)
