@@ -7,8 +7,9 @@ import streamlit as st
 
 if __name__ == "app":
     from studio.starting import prepared
+    from studio.unforeseen import show
 
-    app = st.App(__file__, lifespan=prepared)
+    app = st.App(__file__, lifespan=prepared, on_script_error=show)
 else:
     from studio.shell.frame import run
     from studio.starting import pages

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from idc_core.base.files import SHIPPED
 from idc_core.errors import SetupError
 from idc_core.opening.live import enter_live
+from studio import unforeseen
 from studio.starting import send_at_once
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class _Server:
         shelf.clear()  # one that was used before may have workers
         listening = socket.create_server((_ADDRESS, 0))
         send_at_once(listening)
-        app = st.App(SHIPPED / "app.py")
+        app = st.App(SHIPPED / "app.py", on_script_error=unforeseen.show)
         # Read anew, now with the studio's own: a program that has asked Streamlit for a setting has read others. The
         # address is no setting here, and pages tell by it whether other computers reach them.
         settings.get_config_options(force_reparse=True, options_from_flags={"server.address": _ADDRESS})

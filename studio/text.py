@@ -11,7 +11,6 @@ __all__ = [
     "cell_name",
     "cluster_name",
     "count",
-    "duration",
     "literal",
     "lower",
     "parse_cell",
@@ -35,13 +34,6 @@ def literal(value: object) -> str:
     """Write an error, or a text from outside, so that Markdown shows its characters and lines as they are."""
     lines = re.sub(r"\s*[\r\n]\s*", "\n", str(value).strip())
     return _ITEM.sub(r"\1\\", _MARKUP.sub(r"\\\g<0>", lines)).replace("\n", "  \n")
-
-
-def duration(seconds: float) -> str:
-    """Write how long something takes, as roughly as it is known."""
-    if seconds < 10:
-        return "a few seconds"
-    return f"about {10 * round(seconds / 10)} s" if seconds < 100 else f"about {round(seconds / 60)} min"
 
 
 def times(factor: int) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from idc_core.base import files
 from idc_core.base.parameters import shown
+from idc_core.base.progress import Pace, said
 from idc_core.base.spreadsheets import inert
 from idc_core.errors import DataError, IdcError, ModelError, SettingError
 from idc_core.lrp.layer_parts import split_layer
@@ -34,7 +35,7 @@ _REDRAW_S = 0.1
 
 
 class ProgressLine:
-    """A `Progress` callback that redraws one line on stderr; silent where stderr is not a terminal.
+    """A `Progress` callback that redraws one line on stderr, with the time left; silent where that is no terminal.
 
     Used in a `with` block, which clears the line at the end.
     """
@@ -43,14 +44,16 @@ class ProgressLine:
         self._stream = sys.stderr if stream is None else stream
         self._shown = self._stream.isatty()
         self._drawn_at = 0.0
+        self._pace = Pace()
 
     def __call__(self, done: int, total: int, label: str) -> bool:
         """Show that `done` of `total` steps are finished; the work always goes on."""
         now = time.monotonic()
+        self._pace.note(done, total, label)
         if self._shown and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
             width = shutil.get_terminal_size().columns - 1
-            self._write(f"{label}: {done:,} of {total:,}"[:width])
+            self._write(f"{label}{said(done, total, self._pace.left_s)}"[:width])
         return True
 
     def __enter__(self) -> Self:

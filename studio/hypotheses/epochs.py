@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from idc_core.base.files import COMMAND
-from idc_core.base.progress import Progress
+from idc_core.base.progress import Progress, duration
 from idc_core.errors import CancelledError, IdcError
 from idc_core.figures import epochs as figures
 from idc_core.inspection.epochs import ScoresByEpoch, halfway, scores_by_epoch
@@ -20,7 +20,7 @@ from studio.hypotheses.inspections import SOURCE, Measured, quoted
 from studio.jobs.jobs import JobKind, Waiting
 from studio.jobs.results import View
 from studio.state.selection import Point, carried
-from studio.text import duration, literal, percent, plural
+from studio.text import literal, percent, plural
 from studio.widgets import layout
 
 if TYPE_CHECKING:

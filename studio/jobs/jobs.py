@@ -21,7 +21,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from idc_core import store
-from idc_core.base.progress import Progress
+from idc_core.base.progress import Pace, Progress, said
 from idc_core.base.registry import own_code
 from idc_core.errors import CancelledError, DataError
 from studio.jobs import workers
@@ -31,7 +31,6 @@ from studio.jobs.turns import Turns
 from studio.jobs.workers import Worker
 from studio.state import allowed
 from studio.state.setup import SAVED
-from studio.text import duration
 
 _GRACE_S = 5.0
 """Seconds after which a job that nobody waits for is stopped."""
@@ -40,9 +39,6 @@ SILENT_S = 0.4
 """Seconds of work that show no progress bar: a bar that flashes by tells nothing."""
 
 _POLL_S = 0.15
-
-_TELLING_S = 3.0
-"""Seconds of work after which its pace tells how long the rest takes."""
 
 _numbers = itertools.count()
 
@@ -122,24 +118,21 @@ class Job(Generic[_Result]):
     ) -> None:
         self.work = work
         self.state = _State(0, 0, "")
-        self._paced = (time.monotonic(), self.state)  # when the present part of the work began, and where
+        self._pace = Pace()
         self._wanted = time.monotonic()
         self._future = begin(self._report)
         self._ended = threading.Event()
         self._future.add_done_callback(lambda _: self._ended.set())
 
     def _report(self, done: int, total: int, label: str) -> bool:
-        before, self.state = self.state, _State(done, total, label)
-        if (before.total, before.part) != (total, self.state.part) or done < before.done:
-            self._paced = time.monotonic(), self.state
+        self.state = _State(done, total, label)
+        self._pace.note(done, total, label)
         return time.monotonic() - self._wanted < _GRACE_S
 
     @property
     def left_s(self) -> float | None:
         """Seconds that the present part of the work will still take at its pace so far; None if that is too early."""
-        (begun, first), now = self._paced, self.state
-        spent, steps = time.monotonic() - begun, now.done - first.done
-        return spent / steps * (now.total - now.done) if spent >= _TELLING_S and steps > 0 else None
+        return self._pace.left_s
 
     @property
     def done(self) -> bool:
@@ -397,20 +390,14 @@ class Waiting:
             while not ended:
                 state = job.state
                 share = min(1.0, state.done / state.total) if state.total else 0.0
-                counted = f": {state.done:,} of {state.total:,}" if state.total > 1 else ""
-                left, each = time_left(job.left_s), state.label.removeprefix(state.part)
-                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{counted}{left}{each}")
+                far, each = said(state.done, state.total, job.left_s), state.label.removeprefix(state.part)
+                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{far}{each}")
                 for begun in self._begun.values():
                     begun.want()
                 if watch is not None:
                     watch()
                 ended = job.wait(_POLL_S)
         self._place.empty()
-
-
-def time_left(seconds: float | None) -> str:
-    """Write behind a step how long it will still take, roughly; nothing where that cannot be told."""
-    return "" if seconds is None else f", {duration(seconds)} left"
 
 
 def go_on() -> None:

@@ -28,8 +28,6 @@ from studio.text import count, lower, percent, plural, signed
 from studio.widgets import layout
 
 _COLUMNS = 6
-_QUICK = 150_000_000
-"""Values of all training inputs, times epochs and networks, up to which a minute or two is enough; digits: 74 M."""
 
 _SHORT = {RAISING: "raising IDC", RANDOM: "random", NONE: "nothing added"}
 """Additions in a table's heading or a legend."""
@@ -221,10 +219,11 @@ def _before_first_result(run: RQ6Run) -> str:
     """Say what is done, or would be, where nothing is finished yet."""
     if run.going:
         return layout.lead(_done(run), "Significance needs two seeds.")
-    epochs, view = plural(run.settings.epochs, "epoch"), run.view
-    is_quick = view.train.inputs.size * run.settings.epochs * run.total <= _QUICK
-    duration = "roughly a minute or two" if is_quick else "minutes to hours"
-    return f"**No network is retrained yet.** Start trains {run.total} copies for {epochs} each: {duration}."
+    epochs = plural(run.settings.epochs, "epoch")
+    return (
+        f"**No network is retrained yet.** Start trains {run.total} copies for {epochs} each. "
+        "It shows the time left once the first one trains."
+    )
 
 
 def _draw_command(run: RQ6Run) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from idc_core.base.progress import Progress
+from idc_core.base.progress import Progress, said
 from idc_core.errors import CancelledError, IdcError
-from studio.jobs.jobs import Job, JobKind, Waiting, shelf, time_left
+from studio.jobs.jobs import Job, JobKind, Waiting, shelf
 from studio.text import literal, lower
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _NETWORK = JobKind("retraining", kept=64, is_long=True, lives="server")
 _Measured = TypeVar("_Measured")
 
 _POLL_S = 1.0
+
+_TELLING_S = 20.0
+"""Seconds of training after which its pace tells how long the rest takes: networks begin with loading."""
 
 _CURRENT, _FAILED, _BEGAN = "retraining-job", "retraining-failed", "retraining-began"
 """The job that this session waits for, why one failed, and when it began with how many left: in the session."""
@@ -191,12 +194,15 @@ def _watch(run: RetrainingRun, before: int, going: bool) -> None:
     state = job.state
     share = min(1.0, state.done / state.total) if state.total else 0.0
     doing = state.label or "waiting for other work"
-    progress = f"{done} of {run.total} networks are retrained{_time_left(run, len(left))}; {lower(doing)}"
+    progress = f"{done} of {run.total} networks are retrained{_time_left(run, len(left), share)}; {lower(doing)}"
     st.progress((done + share) / run.total, progress)
     st.button("Stop", on_click=run.go, args=(False,), key="retraining-stop")
 
 
-def _time_left(run: RetrainingRun, left: int) -> str:
-    """Say about how long the rest takes, going by the networks finished since it began; nothing before the first."""
-    began, first = st.session_state.setdefault(_BEGAN, {}).setdefault(run.flag, (time.monotonic(), left))
-    return time_left((time.monotonic() - began) / (first - left) * left if left < first else None)
+def _time_left(run: RetrainingRun, left: int, share: float) -> str:
+    """Say about how long the rest takes, going by what was trained since the first one began."""
+    if shelf().finished(_TESTS, run.key) is None:
+        return ""
+    began, first = st.session_state.setdefault(_BEGAN, {}).setdefault(run.flag, (time.monotonic(), left - share))
+    spent, trained = time.monotonic() - began, first - left + share
+    return said(0, 0, spent / trained * (left - share) if trained > 0 and spent >= _TELLING_S else None)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from idc_core import __version__
+from idc_core.base import progress
 from idc_core.base.threads import _SPINS
 from idc_core.cli import COMMANDS, main
 from idc_core.cli.console import ProgressLine, table
@@ -160,6 +161,21 @@ def test_progress_is_one_line_on_a_terminal_and_nothing_elsewhere():
             assert line(1000, 2000, "reading") is True
     assert terminal.getvalue() == "\r\x1b[Kreading: 1,000 of 2,000\r\x1b[K"
     assert file.getvalue() == ""
+
+
+def test_progress_says_how_long_it_still_takes_and_no_0_of_0(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    terminal = Terminal()
+    with ProgressLine(terminal) as line:
+        for clock[0], *said in ((1.0, 0, 0, "waiting"), (2.0, 0, 90, "reading"), (62.0, 30, 90, "reading")):
+            line(*said)
+    assert terminal.getvalue().split("\r\x1b[K")[1:] == [
+        "waiting",
+        "reading: 0 of 90",
+        "reading: 30 of 90, about 2 min left",
+        "",
+    ]
 
 
 def test_progress_is_cleared_after_a_failure():

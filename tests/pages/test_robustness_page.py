@@ -102,9 +102,7 @@ def test_nothing_starts_before_it_is_asked_for(open_page, monkeypatch):
     assert not app.exception
     assert not app.get("plotly_chart")
     assert begun == []
-    assert "**No network is retrained yet.** Start trains 6 copies for 1 epoch each: roughly a minute or two." in text(
-        app
-    )
+    assert "**No network is retrained yet.** Start trains 6 copies for 1 epoch each. It shows" in text(app)
     assert not app.code, "the command line trains for more epochs"
     assert button(app, "retraining-continue").label == "Start"
     started(app)
@@ -135,12 +133,19 @@ def test_significant_differences_are_counted_with_their_range(significant, said)
 
 
 def test_the_time_left_follows_from_the_networks_finished(monkeypatch):
-    now = iter((0.0, 130.0, 130.0))
-    monkeypatch.setattr(watched.time, "monotonic", lambda: next(now))
+    clock = [0.0]
+    monkeypatch.setattr(watched.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(watched.st, "session_state", {})
+    prepared = [None]
+    monkeypatch.setattr(watched, "shelf", lambda: SimpleNamespace(finished=lambda *_: prepared[0]))
     run = RetrainingRun(Path("x"), ("a",), (0, 1, 2), lambda report: None)
-    assert watched._time_left(run, 3) == ""
-    assert watched._time_left(run, 2) == ", about 4 min left"
+    assert watched._time_left(run, 3, 0.9) == "", "preparation is no network"
+    prepared[0] = "there"
+    assert watched._time_left(run, 3, 0.0) == ""
+    clock[0] = 65.0
+    assert watched._time_left(run, 3, 0.5) == ", about 5 min left"
+    clock[0] = 130.0
+    assert watched._time_left(run, 2, 0.0) == ", about 4 min left"
 
 
 @pytest.mark.slow

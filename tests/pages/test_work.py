@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from idc_core.base import progress
 from idc_core.base.progress import report
 from idc_core.base.threads import _NUMPY
 from idc_core.errors import CancelledError, DataError
@@ -209,7 +210,7 @@ def test_a_network_is_loaded_with_few_threads_for_numpy():
 
 def test_the_time_left_follows_from_the_pace_of_the_present_part(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     seen = []
 
     class AtOnce:
@@ -230,9 +231,10 @@ def test_the_time_left_follows_from_the_pace_of_the_present_part(monkeypatch):
     pool.job = jobs.Job.__new__(jobs.Job)
     pool.job.__init__(pool.begin)
     assert seen == [None, None, 10.0, None, 180.0]
-    assert [jobs.time_left(one) for one in (None, 4.0, 44.0, 180.0)] == [
-        "",
-        ", a few seconds left",
-        ", about 40 s left",
-        ", about 3 min left",
+    assert [progress.said(3, 9, one) for one in (None, 4.0, 44.0, 180.0, 7200.0)] == [
+        ": 3 of 9",
+        ": 3 of 9, a few seconds left",
+        ": 3 of 9, about 40 s left",
+        ": 3 of 9, about 3 min left",
+        ": 3 of 9, about 2 h left",
     ]
