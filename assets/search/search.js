@@ -48,7 +48,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     dialog.close();
     const theme = entry.kind === "action" && entry.value.match(/^(Dark|Light) theme$/)?.[1];
-    if (theme) return paint(theme);
+    if (theme) return paint(theme, data.entries.filter(({ kind }) => kind === "page").map(({ value }) => value));
     setTriggerValue("chosen", { kind: entry.kind, value: entry.value });
   };
 
@@ -137,9 +137,10 @@ function tests({ tests, searchable }, text) {
   return tests.entries.map((entry) => ({ ...entry, reason: `${total} with “${text}”${more}.` }));
 }
 
-// Streamlit takes the theme that its own menu would keep, as the page is loaded.
-function paint(name) {
-  for (const path of new Set([location.pathname, "/"])) localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
+// Streamlit takes the theme that its own menu would keep, as a page is loaded: for each page, by its path, another one.
+function paint(name, pages) {
+  const folder = location.pathname.replace(/[^/]*$/, "");
+  for (const path of new Set([location.pathname, ...["", ...pages].map((page) => folder + page)])) localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(name));
   location.reload();
 }
 

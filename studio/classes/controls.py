@@ -99,10 +99,11 @@ def _choose_layers(view: View) -> tuple[str, ...]:
         "Layers whose neurons count",
         offered,
         selection_mode="multi",
+        format_func=literal,
         key=_LAYERS,
         on_change=lambda: _keep_layers(offered),
         help="Convolutions and linear layers, before their activation function. Another choice takes one more pass "
-        f"over the tests. Default all: {', '.join(offered)}.",
+        f"over the tests. Default all: {literal(', '.join(offered))}.",
     )
     return tuple(name for name in offered if name in chosen) or offered
 

@@ -69,7 +69,7 @@ def _draw_plane(view: View, rank: int) -> None:
             colourings[0],
             "plane-colour",
             required=True,
-            help=f"Meaning of a test's colour and mark; cluster is that of {view.neurons[rank]}. Default "
+            help=f"Meaning of a test's colour and mark; cluster is that of {literal(view.neurons[rank])}. Default "
             f"{_COLOURED[colourings[0]]}.",
         )
         choosing = st.segmented_control(

@@ -72,7 +72,7 @@ def _decide_on_input(
             format_func=lambda one: classes[one],
             key=f"made-class-{digest}",
             width=140,
-            help=f"Class with which the input is accepted. Default {classes[usual]}.",
+            help=f"Class with which the input is accepted. Default {literal(classes[usual])}.",
         )
 
     def accept() -> None:

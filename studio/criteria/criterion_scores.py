@@ -236,10 +236,10 @@ def _add(
     except CancelledError:
         raise
     except IdcError as error:
-        problems.append(f"{other.label} is left out. {literal(error)}")
+        problems.append(f"{literal(other.label)} is left out. {literal(error)}")
         return
     if not len(traces.scores):
-        problems.append(f"{other.label} has no test of class {view.class_label}, so it is left out.")
+        problems.append(f"{literal(other.label)} has no test of class {literal(view.class_label)}, so it is left out.")
         return
     layer = view.setup.layer
 

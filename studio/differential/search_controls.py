@@ -72,12 +72,12 @@ def _choose_models(view: View) -> tuple[str, ...]:
     labels, opened = offered(view), usual(view)
     names = address.read(_MODELS).split(",")
     st.session_state[_MODELS] = [name for name in labels if name in names] or opened
-    usually = layout.names([labels[name] for name in labels if name in opened])
+    usually = layout.names([literal(labels[name]) for name in labels if name in opened])
     chosen = st.pills(
         "Models",
         list(labels),
         selection_mode="multi",
-        format_func=labels.__getitem__,
+        format_func=lambda name: literal(labels[name]),
         key=_MODELS,
         on_change=lambda: address.keep(_MODELS, ",".join(st.session_state[_MODELS]) or view.setup.model),
         help="Networks for the same task to compare, and a copy of this network with coarser weights, as on a small "

@@ -13,6 +13,7 @@ from studio.hypotheses import inspections
 from studio.hypotheses.inspections import InspectionSettings, Measured
 from studio.jobs.results import View
 from studio.state.choices import choose_one, choose_or_usual
+from studio.text import literal
 from studio.widgets import layout
 
 _FAMILY, _MEASURE, _LAYERS = "families", "measures", "inspected"
@@ -91,7 +92,7 @@ def _choose_more(view: View) -> tuple[list[str], int | None, float | None]:
         [own],
         _LAYERS,
         width=480,
-        help=f"Layers whose neurons are compared, all in one pass. Default the setup's layer, {own}.",
+        help=f"Layers whose neurons are compared, all in one pass. Default the setup's layer, {literal(own)}.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         most = choose_one(
@@ -171,7 +172,7 @@ def _choose_scores(view: View, settings: InspectionSettings) -> tuple[str, str]:
             layer,
             "shown-layer",
             width=160,
-            help=f"The layer in all charts. Default {layer}.",
+            help=f"The layer in all charts. Default {literal(layer)}.",
         )
     return measure, layer
 

@@ -70,7 +70,7 @@ def _draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, in
             key="hypothesis-chosen",
             width=320,
             on_change=lambda: pick(measured, grid, layer, hypothesis=st.session_state["hypothesis-chosen"]),
-            help=f"The hypothesis shown below. Default that of the strongest score, {grid.names[hypothesis]}.",
+            help=f"The hypothesis shown below. Default that of the strongest score, {literal(grid.names[hypothesis])}.",
         )
         st.selectbox(
             "Neuron",
@@ -79,8 +79,8 @@ def _draw_choice(measured: Measured, grid: Grid, layer: str, pair: tuple[int, in
             key="unit-chosen",
             width=160,
             on_change=lambda: pick(measured, grid, layer, unit=st.session_state["unit-chosen"]),
-            help=f"The neuron of layer {layer} shown below. In the setup's layer it is selected on all pages. Default "
-            f"that of the strongest score, neuron {unit}.",
+            help=f"The neuron of layer {literal(layer)} shown below. In the setup's layer it is selected on all pages. "
+            f"Default that of the strongest score, neuron {unit}.",
         )
 
 

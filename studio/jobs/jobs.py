@@ -31,6 +31,7 @@ from studio.jobs.turns import Turns
 from studio.jobs.workers import Worker
 from studio.state import allowed
 from studio.state.setup import SAVED
+from studio.text import literal
 
 _GRACE_S = 5.0
 """Seconds after which a job that nobody waits for is stopped."""
@@ -391,7 +392,7 @@ class Waiting:
                 state = job.state
                 share = min(1.0, state.done / state.total) if state.total else 0.0
                 far, each = said(state.done, state.total, job.left_s), state.label.removeprefix(state.part)
-                bar.progress(share, f"Step {self._step} of {self._steps}, {doing}{far}{each}")
+                bar.progress(share, literal(f"Step {self._step} of {self._steps}, {doing}{far}{each}"))
                 for begun in self._begun.values():
                     begun.want()
                 if watch is not None:

@@ -39,7 +39,9 @@ def open_suites(view: View, names: Sequence[str]) -> tuple[dict[str, Dataset], l
         if len(counted(view, test)):
             suites[name] = test
         else:
-            problems.append(f"{tests_name(test)} has no test of class {view.class_label}, so it is left out.")
+            problems.append(
+                f"{literal(tests_name(test))} has no test of class {literal(view.class_label)}, so it is left out."
+            )
     return suites, problems
 
 

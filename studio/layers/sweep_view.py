@@ -24,7 +24,7 @@ from studio.shell.pages import go_to
 from studio.state.choices import choose_or_usual
 from studio.state.selection import Point, Selection, carried, change_setup, select
 from studio.state.setup import fitting_data, most_neurons
-from studio.text import count, percent, plural
+from studio.text import count, literal, percent, plural
 from studio.widgets import layout
 
 _USUAL = (2, 4, 6, 8, 10, 12)  # the numbers of neurons that the page opens on
@@ -104,10 +104,8 @@ def _not_coverable(sweep: Sweep, suite: str, m: int) -> str:
     dead = [cell.layer for cell in sweep.cells if (cell.suite, cell.m) == (suite, m) and not cell.coverable]
     if not dead:
         return ""
-    return (
-        f"Nothing can be covered in {'layers' if len(dead) > 1 else 'layer'} {layout.names(dead)}: no important neuron "
-        "varies over the training inputs."
-    )
+    where = f"layer{'s' if len(dead) > 1 else ''} {literal(layout.names(dead))}"
+    return f"Nothing can be covered in {where}: no important neuron varies over the training inputs."
 
 
 def draw_coverage(view: View, sweep: Sweep, opened: dict[str, Dataset]) -> None:

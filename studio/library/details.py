@@ -40,7 +40,7 @@ def draw(entry: Entry) -> None:
     if problem := failure(entry.id):
         st.error(problem)
     if problem := library.remedy(entry):
-        st.warning(problem)
+        st.warning(literal(problem))
     if (entry.facts is None or problem) and may_change(entry):
         st.button(
             "Read it again",

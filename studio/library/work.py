@@ -55,13 +55,13 @@ def do_asked() -> None:
         return
     if stopped:
         del st.session_state[_ASKED]
-        st.session_state[_FAILED + asked.id] = f"Stopped while {asked.doing}. Nothing was changed since then."
+        st.session_state[_FAILED + asked.id] = f"Stopped while {literal(asked.doing)}. Nothing was changed since then."
         return
     owner = visitor.owner()
     try:
         jobs.Waiting(1).get(_WORK, asked.number, asked.doing, lambda report: _work(asked, owner, report))
     except CancelledError:
-        st.session_state[_FAILED + asked.id] = f"Stopped while {asked.doing}."
+        st.session_state[_FAILED + asked.id] = f"Stopped while {literal(asked.doing)}."
     except IdcError as error:
         st.session_state[_FAILED + asked.id] = literal(error)
     # A run that is interrupted does not come here: the next one goes on with the same job.

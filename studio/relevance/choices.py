@@ -68,8 +68,8 @@ def choose_neuron(view: View) -> int | None:
         _SCORE,
         EXPLAINED,
         required=True,
-        help=f"Start from a class's score, or from the activation of a neuron of {layer}, the layer in the sidebar. "
-        "Default the prediction.",
+        help=f"Start from a class's score, or from the activation of a neuron of {literal(layer)}, the layer in the "
+        "sidebar. Default the prediction.",
     )
     if what == _SCORE:
         return None

@@ -24,7 +24,7 @@ from studio.jobs.results import View, idc_settings
 from studio.robustness.retraining import RQ6Run, rq6_run, usual_settings
 from studio.shell import pins
 from studio.state.selection import Selection
-from studio.text import count, lower, percent, plural, signed
+from studio.text import count, literal, lower, percent, plural, signed
 from studio.widgets import layout
 
 _COLUMNS = 6
@@ -262,7 +262,7 @@ def _draw_inputs(run: RQ6Run) -> None:
             pictures = input_images.spaced(input_images.pictures(network.shown, 56))
             sheet = input_images.side_by_side(pictures, _COLUMNS)
             st.image(sheet, width="content", output_format="PNG", alt=text)
-            st.caption(text)
+            st.caption(literal(text))
 
 
 def _capital(text: str) -> str:

@@ -55,7 +55,7 @@ def draw(runs: Sequence[Run]) -> None:
             help="Runs of one kind are compared.",
         )
     titles = {run.id: one_run.title(run) for run in kept}
-    text = f"The run that is shown below. Default {titles[kept[0].id]}."
+    text = f"The run that is shown below. Default {literal(titles[kept[0].id])}."
     id = choose_one(st.selectbox, "Run", titles, kept[0].id, one_run.RUN, help=text)
     one_run.draw(next(run for run in kept if run.id == id))
     layout.take_away({"runs": _table(kept)})

@@ -52,7 +52,7 @@ def _choose(runs: Sequence[Run]) -> tuple[list[Run], Score]:
     networks = {run.said("network"): run.network for run in runs}
     # Opens on the network with most versions.
     most = max(networks, key=lambda name: len({run.said(VERSION) for run in runs if run.said("network") == name}))
-    text = f"Whose versions are shown. Default {networks[most]}."
+    text = f"Whose versions are shown. Default {literal(networks[most])}."
     network = choose_one(st.selectbox, "Network", networks, most, "version-of", width=280, help=text)
     own = [run for run in runs if run.said("network") == network]
     kinds = {name: kind.label for name, kind in RUN_KINDS.items() if any(run.facts.kind == name for run in own)}

@@ -70,7 +70,7 @@ def _choose(runs: Sequence[Run]) -> list[Run]:
             COMPARED,
             max_selections=MOST,
             help=f"Two to {MOST} runs; the others are compared with the first. Default "
-            f"{', '.join(title(some[id]) for id in newest)}.",
+            f"{literal(', '.join(title(some[id]) for id in newest))}.",
         )
     return [some[id] for id in chosen]
 

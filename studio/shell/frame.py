@@ -78,7 +78,7 @@ def run() -> None:
     line, former = st.empty(), st.empty()
     shown = st.session_state.get(_SHOWN)
     if shown is not None and shown[0] == entry.name:
-        line.caption(shown[2])  # what the page still shows is of this setup
+        line.caption(literal(shown[2]))  # what the page still shows is of this setup
     st.title(presenting.heading(entry.name) or entry.question, anchor=False)
     follow_theme()
     _keep_history()
@@ -98,7 +98,7 @@ def run() -> None:
         _run(script, None)
     elif entry.setup == "snapshot" and (kept := _instant(_registered())) is not None:  # with the setup file's networks
         _hide_former(former, kept.setup)
-        line.caption(kept.line)
+        line.caption(literal(kept.line))
         st.session_state[jobs.HALTED] = st.session_state.get(jobs.STOPPED, False)
         if kept.setup == DEFAULT:  # of any other `_open`, behind the page, takes the stop up
             st.session_state.pop(jobs.STOPPED, None)
@@ -114,7 +114,7 @@ def run() -> None:
         view = _open_behind(entry.name, setup, line, former)
         _hide_former(former, view.setup)
         test_filter.fill(filtering, view)
-        line.caption(view.line)
+        line.caption(literal(view.line))
         for sentence in asked.refused(entry.name, view):
             st.warning(literal(sentence))
         _note(view)
@@ -150,7 +150,7 @@ def _keep_former(page: str, setup: Setup, line: DeltaGenerator, place: DeltaGene
     if where != page:
         place.html(_HIDDEN)
         return
-    line.caption(f"Still shown: {said}. The new setup is on its way.")
+    line.caption(f"Still shown: {literal(said)}. The new setup is on its way.")
     place.html(_KEPT)
 
 
@@ -241,7 +241,7 @@ def _open_behind(page: str, setup: Setup, line: DeltaGenerator, former: DeltaGen
         _keep_former(page, setup, line, former)
         return _open_setup(setup, line)
     _hide_former(former, setup)
-    line.caption(kept.line)
+    line.caption(literal(kept.line))
     if page not in _SAID_BEFORE:
         return _open_setup(setup, line)
     finding = st.empty()
@@ -326,13 +326,13 @@ def _note(view: View) -> None:
         st.caption(f"{literal(problem)} The studio goes on without keeping them.")
     _how_read(view)
     if sentence := neuron_said(view):
-        st.caption(sentence)
+        st.caption(literal(sentence))
     if view.analysis.m < view.setup.m:
-        st.caption(f"Layer {view.setup.layer} has {plural(view.analysis.m, 'neuron')}: all are used.")
+        st.caption(f"Layer {literal(view.setup.layer)} has {plural(view.analysis.m, 'neuron')}: all are used.")
     if view.is_classifier and not view.is_comparable:
         st.caption(
-            f"The network predicts classes of {view.train.name}, the tests are {tests_name(view.test)}. "
-            "Accuracy is not defined for these tests; coverage is."
+            f"The network predicts classes of {literal(view.train.name)}, the tests are "
+            f"{literal(tests_name(view.test))}. Accuracy is not defined for these tests; coverage is."
         )
     test_filter.tell_click(view.setup)
     test_filter.tell_suspects(view)

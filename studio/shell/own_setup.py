@@ -14,6 +14,7 @@ from idc_core.errors import CancelledError
 from studio.jobs.jobs import JobKind, Waiting
 from studio.state import address
 from studio.state.setup import untouched
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.base.progress import Progress
@@ -40,7 +41,7 @@ def follow() -> None:
         except CancelledError:
             st.info("Reading your setup was stopped. It is read again at the next click.")
     for problem in setup_files.problems():
-        st.error(problem)
+        st.error(literal(problem))
         st.caption("What was read before stays. Save the file to have it read again.")
     if not st.session_state.get(_VISITED) and untouched():
         models += [name for file in setup_files.opened() for name in file.models]
@@ -67,6 +68,6 @@ def _files() -> list[str]:
             return []
     models, problem = server_files.open_once()
     if problem:
-        st.error(problem)
+        st.error(literal(problem))
         st.caption("Start the dashboard again once this is mended.")
     return list(models)

@@ -140,7 +140,7 @@ def draw_sidebar(chosen: Setup) -> None:
         words = present.words
         for name, what in words.items():
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-                st.markdown(what)
+                st.markdown(literal(what))
                 st.button(
                     "Clear",
                     key=f"clear-{name}",

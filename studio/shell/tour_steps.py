@@ -194,7 +194,7 @@ def _coverage(story: Story) -> Words:
     wrong = len(story.inside) if view.correct is None else int((~view.correct[story.inside]).sum())
     return Words(
         f"All {plural(table.total, 'combination')} of the neurons' clusters. Filled cells contain tests. Cell "
-        f"{cell_name(story.cell)} is framed; its tests are shown beside the grid.",
+        f"{cell_name(story.cell)} is framed; its tests are shown below the grid.",
         "Click other cells and look at their tests. Then colour by share misclassified.",
         f"{count(table.covered)} cells are covered (IDC {percent(table.covered / table.total)}). Cell "
         f"{cell_name(story.cell)} is one of them, but it is reached {_only_by(len(story.inside), wrong)}: covered "

@@ -7,6 +7,7 @@ of text may be bound so, choices among texts are drawn by the functions below.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -43,7 +44,7 @@ def choose_one(
         option = named(text, options)
         not_there(label, [text] if new and option is None else [])
         st.session_state[key] = default if option is None else option
-    chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
+    chosen = draw(label, list(options), format_func=_writer(draw, options), key=key, **how)
     chosen = default if chosen is None else chosen
     address.keep(key, "" if chosen == default else str(chosen))
     return chosen
@@ -61,7 +62,7 @@ def choose_several(
         chosen = [option for option in picked.values() if option is not None]
         not_there(label, [text for text, option in picked.items() if new and option is None and text != _NONE])
         st.session_state[key] = chosen if chosen or emptied or texts == _NONE else list(default)
-    chosen = draw(label, list(options), format_func=options.__getitem__, key=key, **how)
+    chosen = draw(label, list(options), format_func=_writer(draw, options), key=key, **how)
     address.keep(key, "" if list(chosen) == list(default) else ",".join(map(str, chosen)) or _NONE)
     return list(chosen)
 
@@ -77,7 +78,15 @@ def choose_or_usual(
     def keep() -> None:
         address.keep(key, ",".join(map(str, st.session_state[key])))
 
-    return draw(label, list(options), format_func=options.__getitem__, key=key, on_change=keep, **how)
+    return draw(label, list(options), format_func=_writer(draw, options), key=key, on_change=keep, **how)
+
+
+def _writer(draw: Callable[..., object], options: Mapping[_T, str]) -> Callable[[_T], str]:
+    """Return what writes an option: menus show a text as it is, other controls read it as Markdown."""
+    drawn = draw.func if isinstance(draw, partial) else draw
+    if getattr(drawn, "__name__", "") in ("selectbox", "multiselect"):
+        return options.__getitem__
+    return lambda option: literal(options[option])
 
 
 def named(text: str, options: Mapping[_T, str]) -> _T | None:

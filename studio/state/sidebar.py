@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from idc_core.lrp.layer_parts import CLASS, HEADS, LAST, SIGN, split_layer
 from studio.state import allowed, visitor
 from studio.state.setup import DEFAULT, MOST_NEURONS, Setup, chosen, fitting_data, most_neurons, neurons_allowed, take
+from studio.text import literal
 
 if TYPE_CHECKING:
     from idc_core.models import ModelEntry
@@ -41,7 +42,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             setup.model,
             networks,
             "The network under test, behind its data; write to search. Its important neurons and clusters come from "
-            f"its own training data. Default {networks.get(DEFAULT.model, MODELS[DEFAULT.model].label)}.",
+            f"its own training data. Default {literal(networks.get(DEFAULT.model, MODELS[DEFAULT.model].label))}.",
         )
         draw_part(
             "data",
@@ -50,7 +51,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             setup.data,
             {name: option.label for name, option in dict(DATASETS).items()},
             "Test set whose coverage is measured: data sets and your saved suites that fit the network. Default for "
-            f"this network: {DATASETS[entry.dataset].label}.",
+            f"this network: {literal(DATASETS[entry.dataset].label)}.",
         )
         below_tests = st.container()
         # A part of a layer that is not listed can be asked for by the address.
@@ -64,7 +65,7 @@ def choose() -> tuple[Setup, DeltaGenerator]:
             {name: name for name in layers},
             "Layer whose neurons are examined, in the order from input to output. "
             + (_PARTS_HELP if parts else "")
-            + f"Default for this network: {entry.default_layer}.",
+            + f"Default for this network: {literal(entry.default_layer)}.",
         )
         st.session_state["m"] = setup.m
         st.slider(

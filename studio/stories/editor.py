@@ -47,7 +47,7 @@ def draw() -> None:
     titles = {id: story.title + ("" if id in own else " (to play)") for id, story in seen.items()}
     usual = told() or next(iter(titles))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = f"The story that is shown. Default {titles[usual]}."
+        text = f"The story that is shown. Default {literal(titles[usual])}."
         id = choose_one(st.selectbox, "Story", titles, usual, CHOSEN, width=420, help=text)
         _draw_deeds(id, seen[id], mine=id in own)
     if id in own:
@@ -88,7 +88,7 @@ def _draw_story(id: str, story: Story, *, mine: bool) -> None:
     with left:
         if mine:
             st.session_state[_TITLE] = story.title
-            text = f"The story's title. Default \u201c{story.title}\u201d."
+            text = f"The story's title. Default \u201c{literal(story.title)}\u201d."
             st.text_input("Title", key=_TITLE, max_chars=LONGEST_TITLE, on_change=_title, args=(id,), help=text)
             if visitor.person() is not None:
                 text = "Whether everybody with an account may play it. Default off."

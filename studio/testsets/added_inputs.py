@@ -72,7 +72,7 @@ def _choose_suite(found: ComparedSuites) -> tuple[int, int]:
             key=SHOWN,
             width=380,
             on_change=lambda: address.keep(SHOWN, st.session_state[SHOWN]),
-            help=f"The suite whose inputs are shown. Default: the one that adds most cells, {labels[most]}.",
+            help=f"The suite whose inputs are shown. Default: the one that adds most cells, {literal(labels[most])}.",
         )
         st.segmented_control(
             "Important neurons (m)",

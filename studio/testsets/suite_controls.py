@@ -58,7 +58,8 @@ def choose(view: View) -> list[str]:
     if missing:
         st.caption(f"Not available for this setup, left out: {', '.join(map(literal, missing))}.")
     if not view.has_pictures:
-        st.caption("Noise, transforms and attacks apply to images only.")
+        made = "Texts have typos, synonyms and other changes of words. " if view.test.texts else ""
+        st.caption(f"{made}Noise, transforms and attacks apply to images only.")
     elif not view.is_classifier:
         st.caption("Attacks are not available: they aim at a wrong class, and these tests have no classes.")
     elif view.correct is None:

@@ -12,7 +12,7 @@ from studio.jobs.results import View
 from studio.jobs.wording import tests_name
 from studio.state import address
 from studio.state.selection import picked_row
-from studio.text import lower
+from studio.text import literal, lower
 from studio.widgets.charts import chart, grid_chart, how_to_read, is_dark, plot
 from studio.widgets.downloads import npz, take_away, take_inputs
 from studio.widgets.gallery import answer, gallery, neuron_heatmaps
@@ -103,7 +103,7 @@ def computed(view: View, *sentences: str) -> None:
     """Say, folded away, how the page was computed, and from what."""
     card = view.card
     facts = [
-        ("network", f"{card.label}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
+        ("network", f"{literal(card.label)}, {card.parameters:,} parameters, fingerprint `{card.fingerprint}`"),
         ("training inputs", _origin(view.train) + _left_out(view)),
         ("tests", _origin(view.test)),
         ("relevance", "layer-wise relevance propagation, epsilon rule, from the predicted class's score"),
@@ -129,7 +129,7 @@ def explain_criteria() -> None:
 
 
 def _origin(data: Dataset) -> str:
-    return f"{len(data):,} of {tests_name(data)}, fingerprint `{data.fingerprint}`"
+    return f"{len(data):,} of {literal(tests_name(data))}, fingerprint `{data.fingerprint}`"
 
 
 def _left_out(view: View) -> str:

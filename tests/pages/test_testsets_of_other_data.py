@@ -25,7 +25,7 @@ def test_regression_has_errors_instead_of_accuracy_and_no_attacks(small_data, op
 def test_texts_have_changes_of_their_own(small_data, open_page):
     app = open_page("testsets", model="textcnn-20newsgroups", suites="typos,dropped")
     assert not app.exception
-    assert "Noise, transforms and attacks apply to images only." in text(app)
+    assert "Texts have typos, synonyms and other changes of words. Noise, transforms and attacks apply" in text(app)
     assert {"Original tests", "Typos", "Dropped words"} <= set(table(app).index)
     options = suite_catalog._catalogue(open_view(parse({"model": "textcnn-20newsgroups"})))
     assert {"typos", "synonyms", "dropped", "swapped"} <= set(options)

@@ -53,9 +53,16 @@ def _in_order(names: Mapping[str, object]) -> list[object] | None:
 
 
 def _of_classifier(model: ModelProto) -> tuple[str, ...]:
-    """Return the labels of a classifier of scikit-learn, whose scores have their order."""
-    for node in model.graph.node:
-        for one in node.attribute if node.op_type in ("ZipMap", "LinearClassifier") else ():
+    """Return the labels of a classifier of scikit-learn, whose scores have their order; not of one inside of another.
+
+    One against the rest consists of a classifier per class, each with labels of its own, which nothing reads.
+    """
+    nodes = model.graph.node
+    read = {name for node in nodes for name in node.input} | {one.name for one in model.graph.output}
+    linear = [node for node in nodes if node.op_type == "LinearClassifier"]
+    whole = [node for node in linear if len(linear) == 1 and node.output[0] in read]
+    for node in [*(node for node in nodes if node.op_type == "ZipMap"), *whole]:
+        for one in node.attribute:
             if one.name in ("classlabels_strings", "classlabels_ints", "classlabels_int64s"):
                 labels = [text.decode("utf-8", "replace") for text in one.strings] or [
                     str(number) for number in one.ints

@@ -1,6 +1,7 @@
 """Networks and linear models that scikit-learn made, from ONNX: the same scores, before any softmax."""
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -11,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import idc_core as idc
+from idc_core.models.onnx.class_names import names_in
 from tests.lrp.networks import total
 
 
@@ -71,6 +73,19 @@ def test_a_logistic_regression_of_scikit_learn_is_one_dense_layer(tmp_path, clas
     np.testing.assert_allclose(found, model.predict_proba(inputs), atol=1e-4)
     assert network.card.layers == ("LinearClassifier",)
     assert f"The {end} at its end is left out: scores before it are analysed." in network.remarks
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("zipmap", [True, False])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_names_are_those_of_the_whole_classifier(tmp_path, classes, zipmap):
+    inputs, targets = load_wine(return_X_y=True)
+    kept, path, names = targets < classes, tmp_path / "wine.onnx", ("barolo", "grignolino", "barbera")[:classes]
+    inputs, labels = inputs[kept] / inputs.max(0), np.array([names[target] for target in targets[kept]])
+    for model, told in ((LogisticRegression(), True), (OneVsRestClassifier(LogisticRegression()), zipmap)):
+        made = learn(model, inputs, labels, path, options={"zipmap": zipmap})
+        expected = tuple(made.classes_) if told else ()
+        assert names_in(onnx.load(path)) == expected
 
 
 @pytest.mark.filterwarnings("ignore")
