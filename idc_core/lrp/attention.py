@@ -51,7 +51,7 @@ class _SoftmaxRelevance(torch.autograd.Function):
         return None, None, None, result.to(x.dtype)
 
 
-@operation("softmax")
+@operation("softmax", "special_softmax")
 def _softmax(
     settings: RelevanceSettings,
     input: Tensor,

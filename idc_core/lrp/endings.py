@@ -7,11 +7,14 @@ noted while they run (`note`), those of an ONNX file lie in its graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
+from torch._C import DisableTorchFunction
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function_unary
 
 from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, plain_name
@@ -20,6 +23,9 @@ Ending = Literal["softmax", "log-softmax", "sigmoid"]
 
 DEEPEST = 24
 """Operations, one behind the other, that are kept of how a value was computed; a written softmax has ten."""
+
+_TINY = 1e-3
+"""The largest number that is added to probabilities for their logarithms' sake."""
 
 _ALIKE = 8
 """Operations, one behind the other, in which two values may be computed apart and still be the same."""
@@ -30,32 +36,55 @@ class Term:
     """A value: by which operation it was computed, of what, and what it is (a tensor, or the name of a value).
 
     Operations are "exp", "log", "neg", "tanh", "reciprocal", "add", "sub", "mul", "div", "move" (the same numbers, seen
-    in another form), "sum", "max" and "logsumexp" over the classes, "softmax", "log-softmax", "sigmoid"; "number" of a
-    constant, whose `value` is a float; and "" for all others.
+    in another form), "bound" (clamped, or without what is no number), "sum", "max" and "logsumexp" over the classes,
+    "softmax", "log-softmax", "sigmoid"; "number" of a constant, whose `value` is a float; and "" for all others.
     """
 
     operation: str
     given: tuple[Term, ...] = ()
     value: object = None
     depth: int = 0  # how many operations are kept of it, one behind the other
+    again: Callable[[Tensor], Tensor] | None = None  # does what a move did to another value
 
 
 def before(end: Term) -> tuple[Ending, Term] | None:
     """Return what a value is the result of, and the scores that it was computed from; None where it is no ending."""
-    end = _bare(end)
-    found: tuple[tuple[Ending, Term | None], ...] = (
-        ("softmax", _softmax(end)),
-        ("log-softmax", _log_softmax(end)),
-        ("sigmoid", _sigmoid(end)),
-    )
-    return next(((kind, scores) for kind, scores in found if scores is not None), None)
+    core, logarithms, _ = _peeled(end)
+    for kind, find, number in (("softmax", _softmax, 0), ("log-softmax", _log_softmax, 1), ("sigmoid", _sigmoid, 0)):
+        if (scores := find(core)) is not None:
+            kinds: dict[int, Ending] = {0: "softmax", 1: "log-softmax"} if kind != "sigmoid" else {0: "sigmoid"}
+            ending = kinds.get(number + logarithms)
+            return None if ending is None else (ending, scores)
+    return None
+
+
+def _peeled(term: Term) -> tuple[Term, int, list[Term]]:
+    """Return a value without what an ending may have behind it, the logarithms among that, and the moves, last first.
+
+    Behind it are moves, bounds, a tiny number that keeps logarithms finite, logarithms (1 each) and exponentials (-1).
+    """
+    logarithms, moves = 0, []
+    while True:
+        if term.operation == "move":
+            moves.append(term)
+        elif term.operation in ("log", "exp"):
+            logarithms += 1 if term.operation == "log" else -1
+        elif term.operation == "add" and any(map(_is_tiny, term.given)):
+            term = replace(term, given=tuple(part for part in term.given if not _is_tiny(part)))
+        elif term.operation != "bound":
+            return term, logarithms, moves
+        if not term.given:
+            return term, logarithms, moves
+        term = term.given[0]
+
+
+def _is_tiny(term: Term) -> bool:
+    return term.operation == "number" and isinstance(term.value, float) and abs(term.value) < _TINY
 
 
 def _softmax(end: Term) -> Term | None:
     if end.operation == "softmax":
         return end.given[0]
-    if end.operation == "exp":
-        return _log_softmax(_bare(end.given[0]))
     for numerator, denominator in _quotients(end):
         top, bottom = _bare(numerator), _bare(denominator)
         if top.operation == "exp" and bottom.operation == "sum" and _same(bottom.given[0], top):
@@ -66,8 +95,6 @@ def _softmax(end: Term) -> Term | None:
 def _log_softmax(end: Term) -> Term | None:
     if end.operation == "log-softmax":
         return end.given[0]
-    if end.operation == "log":
-        return _softmax(_bare(end.given[0]))
     for scores, less in _differences(end):
         if _is_log_sum(_bare(less), scores):
             return _unshifted(scores)
@@ -230,12 +257,23 @@ _NAMES = {
     "move": (
         *("detach", ".data", "clone", "contiguous", "to", "type_as", "float", "double", "unsqueeze", "squeeze"),
         *("reshape", "view", "expand", "expand_as", "broadcast_to", "__getitem__", "keepdim", "alias", "positive"),
+        *("flatten", "unflatten", "ravel", "view_as", "reshape_as", "select", "permute", "transpose", "swapaxes"),
+        *("swapdims", "movedim", "moveaxis", "t", ".T", ".mT", "half", "bfloat16", "cpu", "atleast_2d"),
     ),
+    "bound": ("clamp", "clip", "clamp_min", "clamp_max", "nan_to_num"),
 }
+_FORMLESS = """
+detach .data clone contiguous to type_as float double half bfloat16 cpu keepdim
+"""
+_ALIKE_MOVES = frozenset(_FORMLESS.split())
+"""Moves that leave the form as it is."""
+
 _MEANT = {name: operation for operation, names in _NAMES.items() for name in names}
 _TURNED = {"rsub": "sub", "rdiv": "div"}
 _OF_TWO = ("add", "sub", "rsub", "mul", "div", "rdiv")
 _SOFTMAX = ("softmax", "log-softmax")
+_BEHIND = ("move", "bound", "log", "exp")
+"""What may be behind an ending."""
 _OVER_CLASSES = ("sum", "max", "logsumexp", *_SOFTMAX)
 
 
@@ -245,31 +283,47 @@ def note(name: str, args: Args, kwargs: Kwargs, result: object, *, maps: bool = 
     So on maps of one class, with `maps` on those of several, (n, classes, positions...), and of any a softmax over the
     classes, which may be the last axis. What an operation writes into is another value afterwards.
     """
-    operation = _MEANT.get(name)
-    if operation is None:
+    plain, in_place = plain_name(name, kwargs)
+    operation = _MEANT.get(plain)
+    if operation is None or (in_place and operation not in _BEHIND):
         if name == "pick_outputs":
             result._idc_picked = args  # type: ignore[attr-defined]
-        elif hasattr(result, "_idc_ending") and plain_name(name, kwargs)[1]:
+        elif in_place and hasattr(result, "_idc_ending"):
             del result._idc_ending
         return
     result = result[0] if name == "max" and isinstance(result, tuple) else result
-    if not isinstance(result, Tensor) or not (operation in _SOFTMAX or _is_noted(result, maps)):
-        return
     given = [*args[:2], *(kwargs[key] for key in ("input", "other") if key in kwargs)]
     if operation not in _OF_TWO:
         given = given[:1]
-    if any(x is result for x in given) or not _is_meant(operation, given, args, kwargs, result):
+    known = operation in _SOFTMAX or (operation in _BEHIND and hasattr(given[0], "_idc_ending"))
+    if not isinstance(result, Tensor) or not (known or _is_noted(result, maps)):
+        return
+    written = any(x is result for x in given)
+    if (written and not in_place) or not _is_meant(operation, given, args, kwargs, result):
         return
     terms = tuple(map(_term, given))
+    if written:  # its numbers are no longer what they were
+        terms = tuple(replace(term, value=None) for term in terms)
     terms = terms[::-1] if operation in _TURNED else terms
     depth = 1 + max(term.depth for term in terms)
     if depth <= DEEPEST:  # what is kept holds memory
-        result._idc_ending = Term(_TURNED.get(operation, operation), terms, depth=depth)  # type: ignore[attr-defined]
+        again = partial(_moved, plain, args[1:], kwargs) if operation == "move" and plain not in _ALIKE_MOVES else None
+        result._idc_ending = Term(  # type: ignore[attr-defined]
+            _TURNED.get(operation, operation), terms, depth=depth, again=again
+        )
+
+
+def _moved(name: str, args: Args, kwargs: Kwargs, value: Tensor) -> Tensor:
+    """Move other numbers as an operation did."""
+    result: Tensor = getattr(value, name[1:]) if name.startswith(".") else getattr(value, name)(*args, **kwargs)
+    return result
 
 
 def _is_noted(result: Tensor, maps: bool) -> bool:
     """Whether a result may be, or lead to, the scores of a network: what is noted of others would hold memory."""
-    return 0 < result.dim() < 3 or (result.dim() > 2 and (maps or result.shape[1] == 1))
+    if result.dim() < 3:
+        return result.dim() > 0
+    return maps or result.shape[1] == 1 or result.numel() == len(result) * max(result.shape[1:])
 
 
 def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, result: Tensor) -> bool:
@@ -283,14 +337,16 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         dim = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
         own = [1] if dim is None and operation in _SOFTMAX else dim
         of_classes = [[1], [1 - x.dim()] if x.dim() > 1 else [1]]
-        if operation in _SOFTMAX and x.dim() > 2 and x.shape[-1] < x.shape[-2]:  # (n, boxes, classes), no attention
-            of_classes += [[-1], [x.dim() - 1]]
+        maps = x.dim() > 3 and x.shape[-1] >= x.shape[-2] and x.numel() > len(x) * max(x.shape[1:])
+        if operation in _SOFTMAX and not maps:  # of attention
+            own = own if isinstance(own, int) else 1
+            return -x.dim() <= own < x.dim()
         if isinstance(own, Tensor):  # the larger one of two
             return False
         return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
     if operation != "move":
         return True
-    return x.dim() > 0 and len(result) == len(x) and x.numel() in (result.numel(), len(x))
+    return x.numel() == result.numel() or (x.dim() > 0 and len(result) == len(x) == x.numel())
 
 
 def _term(value: object) -> Term:
@@ -301,18 +357,47 @@ def _term(value: object) -> Term:
         return Term("")
     known = getattr(value, "_idc_ending", None)
     if known is not None:
-        return Term(known.operation, known.given, value, known.depth)
+        return replace(known, value=value)  # type: ignore[no-any-return]
     if value.numel() == 1 and value.dim() < 2:
         return Term("number", (), float(value.detach()))
     return Term("", (), value)
 
 
 def ending_of(output: Tensor) -> tuple[Ending, Tensor] | None:
-    """Return what a network's output is the result of, and the scores before it; None where it is no ending."""
-    found = before(_term(output))
+    """Return what a network's output is the result of, and the scores before it; None where it is no ending.
+
+    The scores have the form of the output. Of (n, classes) it is an ending where the classes are axis 1.
+    """
+    end = _term(output)
+    found = before(end)
     if found is None or not isinstance(found[1].value, Tensor):
         return None
-    return found[0], found[1].value
+    (kind, term), (core, _, moves) = found, _peeled(end)
+    first: Tensor = term.value  # type: ignore[assignment]
+    scores = first
+    made = core.value if isinstance(core.value, Tensor) else None
+    if made is not None and made.shape != scores.shape and made.numel() == scores.numel():
+        scores = scores.reshape(made.shape)
+    for move in reversed(moves):
+        if move.again is not None:
+            scores, made = move.again(scores), None if made is None else move.again(made)
+    if output.dim() == 2 and not _is_of_classes(kind, scores, made, output):
+        return None
+    if scores is not first:
+        scores._idc_unmoved = first  # type: ignore[attr-defined]
+    return kind, scores
+
+
+def _is_of_classes(kind: Ending, scores: Tensor, made: Tensor | None, output: Tensor) -> bool:
+    """Whether an ending over axis 1 makes of scores what it made; without that, nearly what the network returns."""
+    if scores.shape != output.shape:
+        return False
+    with torch.no_grad(), DisableTorchFunction():
+        scores = scores.float()
+        logarithm = scores.log_softmax(1) if kind != "sigmoid" else torch.nn.functional.logsigmoid(scores)
+        ways = (logarithm.exp(), logarithm)
+        near = 1e-2 if made is None else 1e-3
+        return any(torch.allclose(way, (output if made is None else made).float(), near, near, True) for way in ways)
 
 
 def is_plain(output: Tensor) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch._C import DisableTorchFunction
 from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
@@ -48,6 +49,7 @@ from idc_core.lrp.explained import WAYS
 from idc_core.lrp.folding import Notes, copy_note
 from idc_core.lrp.heads import MULTI_HEAD, HeadFinder
 from idc_core.lrp.lineage import is_first, note_depth
+from idc_core.lrp.linear import COMPLEX, PARTS
 from idc_core.lrp.operations import (
     ACTIVATIONS,
     CONVERTING,
@@ -58,7 +60,6 @@ from idc_core.lrp.operations import (
     HOMOGENEOUS,
     OPERATIONS,
     READS,
-    SOFTMAX,
     STRUCTURAL,
     TURNING,
     depends,
@@ -66,6 +67,7 @@ from idc_core.lrp.operations import (
     keeps_zero,
     pass_on,
 )
+from idc_core.lrp.own_functions import follow
 from idc_core.lrp.randomness import DRAWING, Randomness
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.scores import scores_of
@@ -102,7 +104,6 @@ class Watch(TorchFunctionMode):
         self._pending: list[Capture] = []
         self._substitutes = Substitutes()
         self._now = self._substitutes.now
-        self._only_last: dict[int, Tensor] = {}
         self._halved = False
         self._given: Capture | None = None
         self._unactivated: dict[int, tuple[Tensor, list[str]]] = {}
@@ -141,6 +142,10 @@ class Watch(TorchFunctionMode):
             raise UnsupportedOperationError(
                 f"Relevance cannot be propagated through torch.vmap, within which layer {layer!r} runs. Choose a layer "
                 "behind it, or call the layer with the whole batch."
+            )
+        if tensor.is_complex():
+            raise ModelError(
+                f"Layer {layer!r} returns complex numbers. Choose a layer behind it that returns real ones."
             )
         self._randomness.check([tensor])
         swapped = self.traits is not None and layer in self.traits.swapped
@@ -228,7 +233,7 @@ class Watch(TorchFunctionMode):
         self._note_forks([scores])
         before = endings.scores_before(scores)
         if before is not scores:
-            self._note_forks([before])
+            self._note_forks([before, getattr(before, "_idc_unmoved", before)])
             scores = mark(before) if followed(scores) else before
         if scores.dim() == 1:
             scores = mark(scores[:, None]) if followed(scores) else scores[:, None]
@@ -421,15 +426,11 @@ class Watch(TorchFunctionMode):
         return written[0] if isinstance(result, Tensor) else tuple(written)
 
     def _run(self, func: Operation, name: str, args: Args, kwargs: Kwargs, in_place: bool) -> Any:
-        if (
-            self._only_last
-            and name != "pick_outputs"
-            and any(id(tensor) in self._only_last for tensor in tensors_of(args, kwargs))
-        ):
-            raise UnsupportedOperationError("log_softmax inside the network")
         own = args, kwargs  # by which constants are known
         if self._halved:
             args, kwargs = replaced(args, in_full), replaced(kwargs, in_full)
+        if name not in STRUCTURAL and any(x.is_complex() for x in tensors_of(args, kwargs)):
+            return mark(self._run_complex(func, name, args, kwargs))
         function = ACTIVATIONS.get(name) or FUNCTIONS.get(name)
         if function is not None and not any_tracked(
             args[1:], options := {key: value for key, value in kwargs.items() if key != "input"}
@@ -440,8 +441,6 @@ class Watch(TorchFunctionMode):
                 return mark(function(x, *rest, **options))
             zero = settings.as_gradient and keeps_zero(name, rest, options)
             return mark(pass_on(settings, lambda value: function(value, *rest, **options), x, zero))
-        if name in SOFTMAX:
-            return mark(self._softmax(func, name, args, kwargs))
         if name in OPERATIONS:
             return self.notes.watched(name, *own, mark(handled(self._here(args, kwargs), name, args, kwargs)))
         if in_place and args:
@@ -460,14 +459,31 @@ class Watch(TorchFunctionMode):
             raise UnsupportedOperationError(name)
         return mark(result)
 
-    def _softmax(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> Tensor:
-        """Run a softmax; where it turns out to be the network's last operation, relevance starts before it."""
-        if name in OPERATIONS:
-            result: Tensor = handled(self._here(args, kwargs), name, args, kwargs)
-        else:
-            result = func(*args, **kwargs)
-            self._only_last[id(result)] = result
-        return result
+    def own_function(self, run: Callable[..., Any], cls: type, args: Args) -> Any:
+        """Run a function of the network's own, of which PyTorch shows nothing."""
+        with DisableTorchFunction():
+            args, _, given = self._as_now(args, {}, tensors_of(args, {}))
+            for capture in self._waiting_for("", args, {}, given) if self._pending else []:
+                self._settle(capture)
+            args, _, given = self._as_now(args, {}, given)
+            constants = [x for x in given if x.requires_grad and not followed(x)]
+            if any(not is_constant(x) for x in constants):
+                raise self.unseen.refusal(next(x for x in constants if not is_constant(x)), self._place)
+            args = replaced(args, lambda x: x.detach() if any(x is one for one in constants) else x)
+            if not any_tracked(args, {}):
+                return run(*args)
+            try:
+                return mark(follow(cast(RelevanceSettings, self.settings), run, cls, args))
+            except UnsupportedOperationError as error:
+                raise cannot_pass(str(error), self._place) from None
+
+    def _run_complex(self, func: Operation, name: str, args: Args, kwargs: Kwargs) -> object:
+        """Run an operation on complex numbers."""
+        if name in PARTS:
+            return func(*args, **kwargs)
+        if name not in COMPLEX:
+            raise UnsupportedOperationError(f"{name} of complex numbers")
+        return COMPLEX[name](self._here(args, kwargs), *args, **kwargs)
 
     @property
     def _place(self) -> str:

@@ -14,6 +14,7 @@ from torch import Tensor
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, Keeps, applied, pull_back
 from idc_core.lrp.calls import Args, Kwargs, replaced, tensors_of
+from idc_core.lrp.linear import linear_in
 from idc_core.lrp.operations import OPERATIONS, Handler, affine, depends, operation, scaled
 from idc_core.lrp.rules import RelevanceSettings
 
@@ -95,6 +96,21 @@ def _dstack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
 @operation("column_stack")
 def _column_stack(settings: RelevanceSettings, tensors: Sequence[Tensor]) -> Tensor:
     return concatenate(settings, [x.unsqueeze(1) if x.dim() == 1 else x for x in tensors], 1)
+
+
+@operation("diff")
+def _differences(
+    settings: RelevanceSettings,
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """Take each number from the next one."""
+    parts = [x for x in (prepend, input, append) if x is not None]
+    x = concatenate(settings, parts, dim) if len(parts) > 1 else input
+    return linear_in(settings, lambda value: torch.diff(value, n, dim), x, "sum")
 
 
 @operation("pad")

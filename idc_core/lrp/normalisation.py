@@ -200,7 +200,7 @@ def _variance_and_mean(
 
 
 @operation("norm", "vector_norm", "linalg_vector_norm")
-def _norm(
+def norm(
     settings: RelevanceSettings,
     input: Tensor,
     p: object = 2,
@@ -208,6 +208,7 @@ def _norm(
     keepdim: bool = False,
     **options: Any,
 ) -> Tensor:
+    """Measure by a norm; relevance goes to what the squares consist of."""
     order = 2.0 if p in ("fro", None) else float(options.pop("ord", p))
     value = torch.linalg.vector_norm(input.detach(), order, dim, keepdim, **options)
     return _statistic(settings, input, value, torch.square, dim)

@@ -46,9 +46,13 @@ ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
 
 _FUNCTIONS = """
 abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal erf erfc sin cos tan sinh cosh asin acos atan
-asinh acosh atanh square logit nan_to_num
+asinh acosh atanh square logit nan_to_num arcsin arccos arctan arcsinh arccosh arctanh deg2rad rad2deg sinc lgamma
+erfinv
 """
-FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()}
+_SPECIAL = "expit erf erfc exp2 expm1 log1p logit gammaln ndtr log_ndtr entr sinc erfinv"
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()} | {
+    f"special_{name}": getattr(torch.special, name) for name in _SPECIAL.split()
+}
 """Other element-wise functions, met inside activation functions and normalisations that are written by hand; each hands
 its relevance on unchanged as well. A captured layer does not take them along."""
 
@@ -57,7 +61,7 @@ HOMOGENEOUS = frozenset(("relu", "leaky_relu", "prelu", "abs", "absolute"))
 
 _READS = """
 .shape .dtype .device .ndim .layout .is_cuda .requires_grad size dim ndimension numel nelement stride is_contiguous
-is_floating_point get_device element_size __len__ __repr__ __format__
+is_floating_point is_complex is_conj get_device element_size __len__ __repr__ __format__
 """
 GRADIENTS = frozenset(("requires_grad_", "retain_grad", "register_hook"))
 """What a network does for its own gradients, which a pass takes no part in."""
@@ -71,7 +75,8 @@ moveaxis squeeze unsqueeze contiguous clone split split_with_sizes chunk tensor_
 index_select gather expand expand_as repeat tile flip roll to type type_as float double pixel_shuffle pixel_unshuffle
 channel_shuffle positive broadcast_to repeat_interleave .T .mT .H .mH half bfloat16 diagonal take_along_dim take
 masked_select index_put scatter sort topk hsplit vsplit dsplit unsafe_split unsafe_chunk atleast_1d atleast_2d
-atleast_3d rot90 alias fliplr flipud _pack_padded_sequence pick_outputs
+atleast_3d rot90 alias fliplr flipud _pack_padded_sequence pick_outputs broadcast_tensors as_tensor asarray meshgrid
+view_as_complex fft_fftshift fft_ifftshift cfloat cdouble linalg_diagonal
 """
 _FILLING = """
 unfold tril triu diag_embed index_copy masked_scatter index_fill slice_scatter select_scatter diagonal_scatter
@@ -241,7 +246,7 @@ def depends(x: object) -> TypeGuard[Tensor]:
 @operation("linear")
 def linear(settings: RelevanceSettings, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Run a dense operation."""
-    back = partial(torch.matmul, other=weight)
+    back = partial(torch.matmul, other=weight) if weight.dim() == 2 else None
     return affine(settings, Affine("dense", _weigh, weight, bias, bias, back=back), input)
 
 
@@ -295,8 +300,23 @@ def summed(settings: RelevanceSettings, input: Tensor, other: Tensor, with_const
         shape = torch.broadcast_shapes(x.shape, other.shape)
         x, other = x.expand(shape), other if constant else other.expand(shape)
     if not constant:
-        return _carried(Affine("sum", _total, pointwise=True), rule, x, other)
+        return _carried(Affine("sum", _total, pointwise=True), _without_hidden(rule), x, other)
     return _carried(Affine("sum", _plus_bias, None, other, other, pointwise=True), with_constant or rule, x)
+
+
+def _without_hidden(rule: Rule) -> Rule:
+    """Let places of minus infinity, by which a network hides scores before their exponentials, take no relevance."""
+
+    def share(sum: Affine, inputs: tuple[Tensor, ...], z: Tensor, relevance: Tensor) -> tuple[Tensor, ...]:
+        hidden = z.detach() == -torch.inf
+        if z.device.type == "cpu" and not bool(hidden.any()):
+            return rule(sum, inputs, z, relevance)
+        with torch.enable_grad():
+            seen = tuple(x.detach().masked_fill(hidden, 0.0).requires_grad_() for x in inputs)
+            z = sum(seen)
+        return rule(sum, seen, z, relevance.masked_fill(hidden, 0.0))
+
+    return share
 
 
 def _unmasked(rule: Rule, spread: bool) -> Rule:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from inspect import signature
 from itertools import product
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,8 @@ from torch.nn.modules.utils import _ntuple
 
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.affine import Affine, Keeps, applied, taken
-from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine, pass_on
+from idc_core.lrp.linear import linear_in
+from idc_core.lrp.operations import FASTER, OPERATIONS, Handler, affine, operation, pass_on
 from idc_core.lrp.rules import RelevanceSettings
 
 _Sizes = list[tuple[int, ...]]
@@ -34,14 +36,25 @@ for _function in (
     F.adaptive_avg_pool1d,
     F.adaptive_avg_pool2d,
     F.adaptive_avg_pool3d,
-    F.interpolate,
-    F.upsample,
     F.fold,
     Tensor.mean,
     Tensor.sum,
     Tensor.cumsum,
 ):
     OPERATIONS[_function.__name__] = _average(_function)
+
+
+@operation("interpolate", "upsample")
+def _interpolate(settings: RelevanceSettings, input: Tensor, *args: Any, **options: Any) -> Tensor:
+    """Resize maps; cubic weights have both signs, and are the same for every map."""
+
+    def run(x: Tensor) -> Tensor:
+        return F.interpolate(x, *args, **options)
+
+    if "bicubic" not in (*args, *options.values()):
+        return affine(settings, Affine("pooling", lambda v, _, __: run(v[0])), input)
+    z = linear_in(settings, run, input.flatten(0, 1)[:, None], "pooling", alike=True)
+    return cast(Tensor, z[:, 0].unflatten(0, input.shape[:2]))
 
 
 def _max_pool(dimensions: int) -> tuple[Handler, Handler]:

@@ -18,7 +18,8 @@ References
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -148,7 +149,7 @@ def _divide_from(settings: RelevanceSettings, input: Tensor, other: Tensor) -> T
     return _divide(settings, other, input)
 
 
-@operation("matmul", "__matmul__", "mm", "bmm", "mv")
+@operation("matmul", "__matmul__", "mm", "bmm", "mv", "linalg_matmul")
 def matmul(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     """Multiply two matrices, one of which may be a constant."""
     if depends(input) and depends(other):
@@ -229,19 +230,124 @@ def _either(
 
 @operation("einsum")
 def _einsum(settings: RelevanceSettings, equation: str, *operands: Any) -> Tensor:
+    if not isinstance(equation, str):  # einsum(a, [0, 1], b, [1, 2], [0, 2])
+        equation, operands = _written(equation, *operands)
     tensors = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    if not isinstance(equation, str):
-        raise UnsupportedOperationError("einsum without an equation")
     if len(tensors) == 1:
         return affine(settings, Affine("pooling", lambda x, _, __: torch.einsum(equation, x[0])), tensors[0])
     if len(tensors) > 2:
-        raise UnsupportedOperationError("einsum of more than two tensors")
+        return _einsum_of_many(settings, equation, tensors)
     first, other = tensors
     if depends(first) and depends(other):
         return _halves(settings, lambda a, b: torch.einsum(equation, a, b), first, other)
     if depends(first):
         return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, x[0], w), other), first)
     return affine(settings, Affine("dense", lambda x, w, _: torch.einsum(equation, w, x[0]), first), other)
+
+
+def _written(*given: Any) -> tuple[str, tuple[Tensor, ...]]:
+    """Return the equation of tensors, each with the numbers of its axes behind it, and the tensors."""
+
+    def letters(axes: Sequence[object]) -> str:
+        return "".join("..." if axis is Ellipsis else (ascii_lowercase + ascii_uppercase)[int(axis)] for axis in axes)  # type: ignore[call-overload]
+
+    end = f"->{letters(given[-1])}" if len(given) % 2 else ""
+    pairs = list(zip(given[::2], given[1::2], strict=False))
+    return ",".join(letters(axes) for _, axes in pairs) + end, tuple(tensor for tensor, _ in pairs)
+
+
+def _einsum_of_many(settings: RelevanceSettings, equation: str, tensors: tuple[Tensor, ...]) -> Tensor:
+    """Run the sum of products of several tensors: with one watched it is linear, else each watched takes the same."""
+
+    def of_watched(*values: Tensor, ones: bool = False) -> Tensor:
+        rest = iter(values)
+        return torch.einsum(
+            equation, *(next(rest) if depends(x) else torch.ones_like(x) if ones else x for x in tensors)
+        )
+
+    watched = [x for x in tensors if depends(x)]
+    if len(watched) > 1:
+        parts = [1 / len(watched)] * len(watched)
+        return product(settings, of_watched, parts, *watched, wiring=partial(of_watched, ones=True))
+    # The constants are a weight: of one that is put in front of the watched one, ones stand for its own place.
+    place = next(number for number, x in enumerate(tensors) if depends(x))
+    terms, _, end = equation.replace(" ", "").partition("->")
+    names = terms.split(",")
+    if "..." in terms or not end:
+        raise UnsupportedOperationError(
+            "einsum of more than two tensors whose equation has an ellipsis or no result; write out all axes"
+        )
+    others = [x for number, x in enumerate(tensors) if number != place]
+    kept = "".join(dict.fromkeys(axis for number, name in enumerate(names) if number != place for axis in name
+                                 if axis in end or axis in names[place]))  # fmt: skip
+    weight = torch.einsum(f"{','.join(name for number, name in enumerate(names) if number != place)}->{kept}", *others)
+    return _einsum(settings, f"{names[place]},{kept}->{end}", tensors[place], weight)
+
+
+@operation("multi_dot", "linalg_multi_dot", "chain_matmul")
+def _chain(settings: RelevanceSettings, *tensors: Any) -> Tensor:
+    """Multiply matrices one after the other; constants beside each other are one matrix."""
+    given = list(tensors[0]) if isinstance(tensors[0], list | tuple) else list(tensors)
+    for place in range(len(given) - 2, -1, -1):
+        if not depends(given[place]) and not depends(given[place + 1]):
+            given[place : place + 2] = [given[place] @ given[place + 1]]
+    first, *rest = given
+    for other in rest:
+        first = matmul(settings, first, other)
+    return cast(Tensor, first)
+
+
+@operation("kron")
+def _kronecker(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
+    """Multiply each number of one tensor by each of another."""
+    axes = max(input.dim(), other.dim())
+    one, two = (x.reshape(*[1] * (axes - x.dim()), *x.shape) for x in (input, other))
+    sizes = [a * b for a, b in zip(one.shape, two.shape, strict=True)]
+    one = one.reshape([n for size in one.shape for n in (size, 1)])
+    two = two.reshape([n for size in two.shape for n in (1, size)])
+    return _multiply(settings, one, two).reshape(sizes)
+
+
+@operation("outer", "ger")
+def _outer(settings: RelevanceSettings, input: Tensor, vec2: Tensor) -> Tensor:
+    return _multiply(settings, input[:, None], vec2[None, :])
+
+
+@operation("dot", "vecdot", "linalg_vecdot")
+def _dot(settings: RelevanceSettings, x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    if depends(x) and depends(y):
+        return _halves(settings, lambda a, b: (a * b).sum(dim), x, y)
+    watched, constant = (x, y) if depends(x) else (y, x)
+    shape = torch.broadcast_shapes(x.shape, y.shape)
+
+    def weigh(v: tuple[Tensor, ...], w: Tensor | None, _: Tensor | None) -> Tensor:
+        return (v[0] * cast(Tensor, w)).sum(dim)
+
+    return affine(settings, Affine("dense", weigh, constant.expand(shape)), watched.expand(shape))
+
+
+@operation("cosine_similarity")
+def _cosine(settings: RelevanceSettings, x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Multiply two vectors of length 1; lengths are held constant, as where a normalisation is written out."""
+    shape = torch.broadcast_shapes(x1.shape, x2.shape)
+    one, other = (
+        scaled(settings, x, 1 / torch.linalg.vector_norm(x.detach(), dim=dim, keepdim=True).clamp_min(eps))
+        for x in (x1.expand(shape), x2.expand(shape))
+    )
+    return _dot(settings, one, other, dim=dim)
+
+
+@operation("prod")
+def _product_of_all(
+    settings: RelevanceSettings, input: Tensor, dim: int | None = None, keepdim: bool = False, **options: Any
+) -> Tensor:
+    """Multiply all numbers, or those along an axis; each takes the same part."""
+    count = input.numel() if dim is None else input.shape[dim]
+
+    def run(x: Tensor) -> Tensor:
+        return x.prod(**options) if dim is None else x.prod(dim, keepdim, **options)
+
+    return product(settings, run, [1 / max(1, count)], input)
 
 
 @operation("glu")

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from idc_core.lrp.captures import INPUT, INPUT_MODULE
 from idc_core.lrp.interception import Watch
 from idc_core.lrp.layer_parts import HEADS, PARTS, SIGN, split_layer
 from idc_core.lrp.named_inputs import Batch, NamedInputs, call, described, filled, main_of, said_missing
+from idc_core.lrp.own_functions import functions_shown
 from idc_core.lrp.rules import RelevanceSettings
 
 _LOCKS: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
@@ -245,7 +246,7 @@ def run_watched(model: nn.Module, inputs: Batch, watch: Watch) -> Tensor:
         main = watch.begin(main_of(inputs), rows)
         inputs = inputs.with_main(main) if isinstance(inputs, NamedInputs) else main
         try:
-            with watch:
+            with watch, functions_shown(watch.own_function) if watch.settings is not None else nullcontext():
                 output = call(model, inputs)
         except (IdcError, torch.OutOfMemoryError):
             raise

@@ -107,11 +107,28 @@ def _clamp_max(settings: RelevanceSettings, input: Tensor, max: Tensor) -> Tenso
     return _clamp(settings, input, None, max)
 
 
-@operation("logsumexp")
+@operation("logsumexp", "special_logsumexp")
 def _log_sum_exp(
     settings: RelevanceSettings, input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False
 ) -> Tensor:
     return by_its_gradient(settings, lambda x: torch.logsumexp(x, dim, keepdim), input)
+
+
+@operation("log_softmax", "special_log_softmax")
+def _log_softmax(
+    settings: RelevanceSettings,
+    input: Tensor,
+    dim: int | None = None,
+    *rest: object,
+    dtype: torch.dtype | None = None,
+    **_: object,
+) -> Tensor:
+    """Take the logarithm of the sum of exponentials from what is summed up, as where that is written out."""
+    dim = (0 if input.dim() in (0, 1, 3) else 1) if dim is None else dim
+    dtype = next((value for value in rest if isinstance(value, torch.dtype)), dtype)
+    x = input if dtype is None else input.to(dtype)
+    result: Tensor = OPERATIONS["sub"](settings, x, _log_sum_exp(settings, x, dim, True))
+    return result
 
 
 def _smooth_better(function: Callable[[Tensor, Tensor], Tensor]) -> Handler:

@@ -58,6 +58,8 @@ OTHERS = {
     "shares": lambda x: x.abs() / x.abs().sum(1, keepdim=True),
     "over the batch": lambda x: x.exp() / x.exp().sum(0, keepdim=True),
     "sum of all": lambda x: x.exp() / x.exp().sum(),
+    "over the inputs, turned": lambda x: F.softmax(x.T, 1).T,
+    "some of the classes": lambda x: F.softmax(x, 1)[:, 1:],
     "not one": lambda x: 2 / (1 + torch.exp(-x)),
 }
 
@@ -87,6 +89,59 @@ def test_relevance_starts_before_the_ending(what):
     np.testing.assert_allclose(collect(ended, INPUTS, []).scores, collect(plain, INPUTS, []).scores, rtol=1e-6)
     activations = [collect(one, INPUTS, ["scores"]).activations["scores"] for one in (plain, ended)]
     np.testing.assert_allclose(activations[1], activations[0], rtol=1e-6)
+
+
+BEHIND = {
+    "clamp": lambda y: y.clamp(-1e3, 1 - 1e-7),
+    "clamp in place": lambda y: y.clamp_(min=-1e3),
+    "clip": lambda y: torch.clip(y, -1e3),
+    "nan_to_num": torch.nan_to_num,
+    "view": lambda y: y.view(y.size(0), -1),
+    "squeeze": lambda y: y.unsqueeze(1).squeeze(1),
+    "transposed twice": lambda y: y.T.t(),
+    "moved": lambda y: y[:, :, None].permute(0, 2, 1).movedim(2, 1).squeeze(2),
+    "flatten": lambda y: y.unflatten(1, (3, 1)).flatten(1),
+    "several": lambda y: y.double().clamp(-1e3, 1).unsqueeze(2).nan_to_num().select(2, 0).float(),
+}
+FORMS = {
+    "maps of one pixel": (lambda x: x[:, :, None, None], 1, lambda y: y.flatten(1)),
+    "maps of one pixel, squeezed": (lambda x: x[:, :, None, None], 1, lambda y: y.squeeze(3).squeeze(2)),
+    "one token": (lambda x: x[:, None], -1, lambda y: y[:, 0]),
+    "classes first": (lambda x: x.T, 0, lambda y: y.T),
+    "a batch of one, inputs last": (lambda x: x.T[None], 1, lambda y: y.permute(2, 1, 0).squeeze(2)),
+}
+_ENDS = {"softmax": F.softmax, "log-softmax": F.log_softmax, "sigmoid": lambda x, _: torch.sigmoid(x)}
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("kind", _ENDS)
+@pytest.mark.parametrize("what", [*BEHIND, *FORMS, "exponential", "logarithm", "logarithm of a bound"])
+def test_moves_and_bounds_may_be_behind_an_ending(what, kind):
+    before, axis, after = FORMS.get(what, (lambda x: x, 1, BEHIND.get(what, lambda y: y)))
+    if what == "a batch of one, inputs last":  # a sigmoid is noted of scores, and of maps of one place
+        kind = "softmax"
+    if what == "exponential":
+        kind, after = "log-softmax", torch.exp
+    if what.startswith("logarithm"):
+        kind, after = "softmax", lambda y: (y + 1e-9 if what == "logarithm" else y.clamp(min=1e-9)).log()
+    plain, ended = Ending(lambda x: x).eval(), Ending(lambda x: after(_ENDS[kind](before(x), axis))).eval()
+    with torch.no_grad(), Endings():
+        output = ended(INPUTS)
+    torch.testing.assert_close(scores_before(output), plain(INPUTS).detach())
+    expected, found = (idc.relevance(one, INPUTS, ["input", "hidden"]) for one in (plain, ended))
+    for layer, values in expected.items():
+        np.testing.assert_allclose(found[layer], values, rtol=1e-5, atol=1e-7, err_msg=layer)
+
+
+@pytest.mark.parametrize("bias", ["absorb", "redistribute"])
+def test_a_log_softmax_inside_is_the_same_as_written_out(bias):
+    def written(x):
+        return x - x.logsumexp(1, keepdim=True)
+
+    networks = [Ending(lambda x, inner=inner: inner(x) @ INPUTS[:3, :3]) for inner in (written, nn.LogSoftmax(1))]
+    expected, found = (idc.relevance(one.eval(), INPUTS, ["input", "scores"], bias=bias) for one in networks)
+    for layer, values in expected.items():
+        np.testing.assert_allclose(found[layer], values, rtol=1e-4, atol=1e-6, err_msg=layer)
 
 
 @pytest.mark.parametrize("what", OTHERS)
