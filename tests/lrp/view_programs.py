@@ -82,7 +82,7 @@ def _constant(v):
 
 
 def _mask(v):
-    return (torch.arange(v.numel()).reshape(v.shape) % 3 == 0).to(v.device)
+    return (torch.arange(v[0].numel()).reshape(v.shape[1:]) % 3 == 0).expand(v.shape)  # the same of each input
 
 
 def _every(v, axis):
@@ -209,6 +209,8 @@ def program(seed, count=2, colours=3):
                 continue
             step.chain.append(take)
             step.said += said
+            if v.dim() < 2:  # of which further views would mix inputs
+                break
         if v.dim() < 2:
             step.write = at.choice(("add_(0.5)", "relu_()", "*= -2", "fill_", "copy_(2 v)"))
         made.steps.append(step)
