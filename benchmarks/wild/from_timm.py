@@ -81,7 +81,7 @@ def _case(name: str, folder: Path) -> Case:
 @cache
 def _made(name: str) -> tuple[nn.Module, NDArray[np.float32]]:
     """Return an architecture and pictures of the smallest of some sizes that it takes."""
-    _stand_for_torchvision()
+    stand_for_torchvision()
     import timm
 
     own = timm.get_pretrained_cfg(name).input_size[-1]
@@ -98,7 +98,7 @@ def _made(name: str) -> tuple[nn.Module, NDArray[np.float32]]:
             if size == own and not options:
                 raise
             continue
-        _warm(network, pictures)
+        warm(network, pictures)
         return network, pictures.numpy()
     raise AssertionError(f"{name} takes no pictures")
 
@@ -111,7 +111,7 @@ def _pictures(size: int) -> torch.Tensor:
     return (smooth + 0.15 * torch.randn(smooth.shape, generator=generator)).clamp(0, 1)
 
 
-def _warm(network: nn.Module, pictures: torch.Tensor) -> None:
+def warm(network: nn.Module, pictures: torch.Tensor) -> None:
     """Give batch normalisation the moments of the pictures, and what begins as one number different ones."""
     norms = [module for module in network.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     with torch.no_grad():
@@ -126,7 +126,7 @@ def _warm(network: nn.Module, pictures: torch.Tensor) -> None:
         network.eval()
 
 
-def _stand_for_torchvision() -> None:
+def stand_for_torchvision() -> None:
     """Let timm import transforms of torchvision, which it does not use here, where that is not installed."""
     if not any(isinstance(finder, _Nothing) for finder in sys.meta_path):
         sys.meta_path.append(_Nothing())

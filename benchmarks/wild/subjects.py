@@ -66,6 +66,7 @@ SOURCES = {
     "pypi": "ONNX files that ship in packages of PyPI",
     "sklearn": "scikit-learn, exported by skl2onnx",
     "keras": "Keras, exported as ONNX",
+    "packages": "Tables, sound, graphs, series, videos, detection: architectures of packages, as torch modules",
     "timm": "timm, as torch modules, by the library in place of the commands",
     "huggingface": "Hugging Face folders, those of pictures by the library",
 }

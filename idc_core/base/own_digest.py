@@ -149,8 +149,8 @@ def _file_of(value: Any) -> str | None:
     name = str(getattr(value, "__module__", None) or "")
     if name.split(".")[0] in {*OURS, "torch", "builtins"}:
         return None
-    codes = (code for one in vars(value).values() if (code := getattr(one, "__code__", None)))
-    code = getattr(value, "__code__", None) or (next(codes, None) if isinstance(value, type) else None)
+    held = vars(value).values() if isinstance(value, type) else (value,)  # a compiled function's class has no code
+    code = next((code for one in held if isinstance(code := getattr(one, "__code__", None), CodeType)), None)
     module = sys.modules.get(name)
     file = code.co_filename if code else ""
     if not file or file.startswith("<"):

@@ -177,3 +177,22 @@ def test_a_detector_that_chooses_boxes_is_told_what_to_return_instead():
         idc.relevance(build().eval(), PICTURES[:2], ["input"], explain="best-box")
     found = idc.relevance(build().eval(), PICTURES[:2], ["input"], explain="best-box:boxes,classes")
     assert found["input"].shape == (2, 3, 16, 16)
+
+
+def test_what_a_network_holds_may_say_its_code_in_its_own_way():
+    class Odd:
+        """As the functions of some compilers are."""
+
+        @property
+        def __code__(self):
+            return None
+
+    class Holds(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.hidden, self.out, self.how = nn.Linear(8, 8), nn.Linear(8, 3), Odd()
+
+        def forward(self, x):
+            return self.out(torch.relu(self.hidden(x.mean(1))))
+
+    assert entered(Holds).card.default_layer == "hidden"
