@@ -140,8 +140,7 @@ class PictureProcessor:
         values = np.asarray(made["pixel_values"] if isinstance(made, Mapping) and "pixel_values" in made else ())
         if values.shape[:2] != (1, self._channels) or values.ndim != 4 or not values.size:
             raise self._refused(f"makes arrays of shape {values.shape} of a picture")
-        whole: NDArray[np.float64] = values[0].astype(np.float64)
-        return whole
+        return np.array(values[0], np.float64)
 
     def _refused(self, why: str) -> DataError:
         return DataError(
@@ -152,11 +151,7 @@ class PictureProcessor:
 
 def _numbers(settings: object) -> Iterator[float]:
     """Yield 1 and all numbers of a processor's settings."""
-    yield 1.0
-    if isinstance(settings, dict):
-        settings = list(settings.values())
-    if isinstance(settings, list | tuple):
-        for value in settings:
-            yield from _numbers(value)
-    elif isinstance(settings, int | float):
-        yield float(settings)
+    yield float(settings) if isinstance(settings, int | float) else 1.0
+    inner = list(settings.values()) if isinstance(settings, dict) else settings
+    for value in inner if isinstance(inner, list | tuple) else ():
+        yield from _numbers(value)

@@ -58,5 +58,5 @@ def _length(configuration: Configuration) -> int:
     positions = next((configuration.values[name] for name in _POSITIONS if name in configuration.values), None)
     if type(positions) is int and any(part in configuration.model_type for part in _COUNTED_FROM_PADDING):
         positions -= (1 if configuration.model_type == "mpnet" else configuration.padding or 0) + 1
-    allowed = [limit for limit in (settings.get("model_max_length"), positions) if type(limit) is int and limit > 0]
-    return min(*allowed, _LONGEST, _LONGEST)
+    limits = settings.get("model_max_length", settings.get("max_len")), positions, _LONGEST
+    return min(limit for limit in limits if type(limit) is int and limit > 0)
