@@ -25,6 +25,9 @@ _SMALL = 1 << 20
 
 _LONGEST = 200
 _NAMED_FILE = re.compile(r"[^\0\n]*[^\s/\\\0]\.\w{1,8}")
+_IS_PYTHONS = re.compile(r"__\w+__|_abc_impl")
+"""Attributes of a class that Python sets, some of them when it first copies an object; methods are a person's."""
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MOST = 200_000
 """Objects that are looked at."""
@@ -270,14 +273,15 @@ class _Reached:
         name = f"class {kind.__module__}.{kind.__qualname__}"
         own = {one: file for one in kind.__mro__ if (file := _file_of(one)) is not None}
         self._files.update(own.values())
-        known = {key: value for one in reversed(list(own)) for key, value in vars(one).items()}
-        wanted = [key for key in known if key not in ("__dict__", "__weakref__", "__doc__", "__module__")]
-        if entry is not None:
-            wanted = list(_led_to(known, entry))
-        return name, [part for key in wanted for part in (key, known[key])]
+        known: dict[str, list[object]] = {}
+        for key, value in (pair for one in own for pair in vars(one).items()):
+            if not _IS_PYTHONS.fullmatch(key) or isinstance(value, FunctionType):
+                known.setdefault(key, []).append(value)  # a method may call the one that it stands for
+        wanted = known if entry is None else _led_to(known, entry)
+        return name, [part for key in wanted for part in (key, *known[key])]
 
 
-def _led_to(known: Mapping[str, object], entry: str) -> Iterator[str]:
+def _led_to(known: Mapping[str, Iterable[object]], entry: str) -> Iterator[str]:
     """Yield the attributes of a class that are named on the way from one of its methods."""
     found, left = {entry}, [entry]
     while left:
@@ -285,10 +289,9 @@ def _led_to(known: Mapping[str, object], entry: str) -> Iterator[str]:
         if name not in known:
             continue
         yield name
-        function = getattr(known[name], "__func__", None) or getattr(known[name], "fget", None) or known[name]
-        code = getattr(function, "__code__", None)
-        names = {one for part in _codes(code) for one in part.co_names} if isinstance(code, CodeType) else set()
-        new = sorted(names - found)
+        functions = (getattr(one, "__func__", None) or getattr(one, "fget", None) or one for one in known[name])
+        codes = (code for one in functions if isinstance(code := getattr(one, "__code__", None), CodeType))
+        new = sorted({one for code in codes for part in _codes(code) for one in part.co_names} - found)
         found.update(new)
         left.extend(new)
 

@@ -38,6 +38,9 @@ _PATIENCE_S = 20
 
 _BLOCK = 1 << 20
 
+_MARKS = re.compile("etag|time|modif|updated|created|version|md5|sha|crc|checksum|hash", re.IGNORECASE)
+"""What a file system calls what changes with a file's content; names and sizes alone do not tell it."""
+
 _Blocks = Callable[[], Iterator[bytes]]
 
 
@@ -161,7 +164,9 @@ def _by_fsspec(url: str, name: str) -> Iterator[_Found]:
         raise DataError(f"{_said(url)} holds no pictures: give the URL of a file, or of a folder of pictures.")
     names = {file: "" if is_file else str(PurePosixPath(file).relative_to(path)) for file in listing}
     files = {names[file]: partial(_blocks, system, file) for file in listing}
-    yield _Found(files, repr(sorted(listing.items())), sum(about.get("size") or 0 for about in listing.values()))
+    told = all(any(value and _MARKS.search(field) for field, value in about.items()) for about in listing.values())
+    mark = repr(sorted(listing.items())) if told else ""
+    yield _Found(files, mark, sum(about.get("size") or 0 for about in listing.values()))
 
 
 def _blocks(system: AbstractFileSystem, path: str) -> Iterator[bytes]:

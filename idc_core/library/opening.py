@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from idc_core.datasets import DATASETS
 from idc_core.datasets.registry import open_data
@@ -58,6 +59,14 @@ def owners() -> dict[str, str]:
 def hidden(asker: str | None) -> set[str]:
     """Return the names of the registries that somebody does not see."""
     return {entry.name for entry, _ in list(_entered.values()) if not may_see(entry.owner, asker, shared=entry.shared)}
+
+
+def _has_changed(entry: Entry) -> bool:
+    """Whether the file of a path is another one than was read: what was found in it then is not told of it."""
+    try:
+        return not entry.content and Stamp.of(entry.path) != entry.stamp
+    except DataError:
+        return False
 
 
 def remedy(entry: Entry) -> str:
@@ -130,21 +139,16 @@ def _remove(id: str) -> None:
 
 
 def _enter_data(entry: Entry) -> None:
-    assert entry.data is not None
-    open_data(
-        entry.path,
-        name=entry.name,
-        label=_menu_label(entry),
-        preparation=entry.preparation,
-        # Menus ask for these: they must not read the file, which may be large, or gone.
-        input_shape=entry.data.shape,
-        task=entry.data.task,
-        class_names=entry.data.class_names,
-    )
+    found = entry.data
+    assert found is not None
+    # Menus ask for these: they must not read the file, which may be large, or gone.
+    known: dict[str, Any] = {"input_shape": found.shape, "task": found.task, "class_names": found.class_names}
+    known, label = {} if _has_changed(entry) else known, _menu_label(entry)
+    open_data(entry.path, name=entry.name, label=label, preparation=entry.preparation, **known)
 
 
 def _enter_network(entry: Entry) -> None:
     assert entry.network is not None
-    settings, layers = entry.network_settings, Found(entry.network.layers, entry.network.default_layer)
-    label = _menu_label(entry)
-    open_network(network_file(entry), settings.data, name=entry.name, label=label, layer=settings.layer, found=layers)
+    settings, label = entry.network_settings, _menu_label(entry)
+    found = None if _has_changed(entry) else Found(entry.network.layers, entry.network.default_layer)
+    open_network(network_file(entry), settings.data, name=entry.name, label=label, layer=settings.layer, found=found)

@@ -66,7 +66,7 @@ def adopt(entry: OwnModel, layers: tuple[str, ...], layer: str) -> tuple[Network
         )
     is_file = hasattr(entry.build, "path") and not getattr(entry.build, "architecture", "")  # whose content tells all
     code = code_digest(entry.build) + ("" if is_file else reached_digest(built))
-    network, remarks = _prepared(built if is_file else _copy(built, where))
+    network, remarks = _prepared(built if is_file else _copy(entry, built, where))
     explain = entry.explain
     if explain is not None:
         remarks += tuple(filter(None, (f"Explained and analysed: {said_of(explain)}.", meaning_of(explain))))
@@ -120,13 +120,21 @@ def _counts(entry: OwnModel, network: nn.Module) -> tuple[int, ...]:
     return tuple(dict.fromkeys((classes, len(entry.output_names or names_of_outputs(network)))))
 
 
-def _copy(network: nn.Module, where: str) -> nn.Module:
-    """Return a copy of what a person's function returned, which may be one object each time."""
+def _copy(entry: OwnModel, built: nn.Module, where: str) -> nn.Module:
+    """Return a copy of what a person's function returned, which may be one object each time.
+
+    Where it cannot be copied, it is taken as it is if the function returns another one the next time.
+    """
     try:
-        return copied(network)
+        return copied(built)
     except Exception as error:
+        again = cast("nn.Module", entry.build())
+        parts, others = ({id(part) for part in (*one.modules(), *one.parameters())} for one in (built, again))
+        if not parts & others:
+            return built
         raise ModelError(
-            f"{where} cannot be copied ({said(error)}): keep nothing in it that cannot be, such as open files."
+            f"{where} cannot be copied ({said(error)}), and is one object each time: make it anew in the function, or "
+            "keep nothing in it that cannot be copied, such as an open file."
         ) from error
 
 

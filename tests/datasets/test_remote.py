@@ -92,6 +92,21 @@ def test_a_folder_of_pictures_becomes_one_file(places, memory, tmp_path):
     assert [one.name for one in kept(places)] == ["photos.zip"]
 
 
+def test_what_is_told_by_name_and_size_alone_is_fetched_each_time(places, memory, monkeypatch):
+    find = memory.find
+
+    def bare(path, **how):
+        return {
+            file: {key: about[key] for key in ("name", "size", "type")} for file, about in find(path, **how).items()
+        }
+
+    monkeypatch.setattr(memory, "find", bare)
+    for content in (arrays(), arrays(1)):
+        assert len(content) == len(arrays())
+        memory.pipe("/bucket/tests.npz", content)
+        assert local_path(URL).read_bytes() == content
+
+
 def test_over_http_a_mark_tells_whether_it_is_fetched_again(places, memory, server):
     server.files, server.head = {"tests.npz": arrays()}, {"ETag": '"1"'}
     url = f"{server.url}tests.npz?key=1"

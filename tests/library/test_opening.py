@@ -72,6 +72,31 @@ def test_nothing_is_opened_again_without_a_change(network):
     assert "my-net" not in MODELS
 
 
+@pytest.mark.parametrize(
+    ("rows", "names", "shape"),
+    [
+        (["1,2,w", "2,3,z"], ("w", "z"), (2,)),
+        (["1,2,x", "2,3,y", "3,4,z"], ("x", "y", "z"), (2,)),
+        (["1,2,9.5", "2,3,0.5"], (), (2,)),
+    ],
+)
+def test_what_was_found_in_a_file_is_not_told_of_another_one_at_its_path(home, tmp_path, rows, names, shape):
+    def write(rows, head="a,b,label"):
+        path.write_text("\n".join([head, *rows * 20]))
+
+    path = tmp_path / "table.csv"
+    write(["1,2,x", "2,3,y"])
+    entry = library.understand(library.add_path(str(path), "data"))
+    library.enter_all()
+    assert DATASETS[entry.name].class_names == ("x", "y")
+    write(rows, "a,b,target" if not names else "a,b,label")
+    restart()
+    library.enter_all()
+    found = idc.load_dataset(entry.name)
+    assert (found.class_names, found.inputs.shape[1:]) == (names, shape)
+    assert found.task == ("classification" if names else "regression")
+
+
 def test_the_check_is_kept(network):
     found = library.checked(network)
     assert len(found.check["trials"]) == 12
