@@ -328,7 +328,8 @@ def _note(view: View) -> None:
     if sentence := neuron_said(view):
         st.caption(literal(sentence))
     if view.analysis.m < view.setup.m:
-        st.caption(f"Layer {literal(view.setup.layer)} has {plural(view.analysis.m, 'neuron')}: all are used.")
+        few = "" if view.analysis.m > 1 else " Its clusters alone are the cells: choose a wider layer in the sidebar."
+        st.caption(f"Layer {literal(view.setup.layer)} has {plural(view.analysis.m, 'neuron')}: all are used.{few}")
     if view.is_classifier and not view.is_comparable:
         st.caption(
             f"The network predicts classes of {literal(view.train.name)}, the tests are "

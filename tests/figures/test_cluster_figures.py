@@ -50,6 +50,12 @@ def test_lines_of_silhouettes_are_told_apart_by_colour_dash_and_name():
     assert [note.text.split("</span> ")[1] for note in figure.layout.annotations] == [f"neuron {i}" for i in range(6)]
 
 
+def test_a_constant_neuron_has_no_line_of_silhouettes():
+    figure = silhouettes([cluster(np.zeros(50)), CLUSTERS[0]], ["dead", "alive"], "title")
+    assert [line.name for line in figure.data] == ["alive"]
+    assert len(figure.layout.annotations) == 1
+
+
 class TestChoices:
     @pytest.mark.parametrize("dark", [False, True])
     def test_marks_stand_for_their_choice(self, dark):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.text import lower, percent, rounded
+from studio.text import lower, parse_cell, percent, rounded
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,9 @@ def test_names_keep_their_letters_inside_a_sentence():
     assert [lower(label) for label in ("Random noise", "Least confident")] == ["random noise", "least confident"]
     for name in ("DeepGini", "IDC, most new coverage", "LRP-0 (z)", "FGSM"):
         assert lower(name) == name
+
+
+def test_a_cell_of_more_digits_than_python_reads_is_none():
+    assert parse_cell("9" * 5_000, [3]) is None
+    assert parse_cell("2-" + "0" * 5_000, [3, 2]) is None
+    assert parse_cell("2-1", [3, 2]) == (2, 1)
