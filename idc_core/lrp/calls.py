@@ -19,8 +19,11 @@ _IN_PLACE = frozenset(("__iadd__", "__isub__", "__imul__", "__itruediv__", "__im
 
 @lru_cache(4096)
 def name_of(func: Operation) -> str:
-    """Return the name of an operation; an attribute of a tensor has a dot in front."""
+    """Return the name of an operation; an attribute of a tensor has a dot in front, one on int8 its namespace."""
     name = getattr(func, "__name__", type(func).__name__)
+    whole = str(getattr(func, "_qualified_op_name", ""))
+    if whole.startswith("quantized::"):  # its weights are packed, and no tensors
+        return whole
     return f".{getattr(getattr(func, '__self__', None), '__name__', 'attribute')}" if name == "__get__" else name
 
 

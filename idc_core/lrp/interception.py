@@ -147,6 +147,11 @@ class Watch(TorchFunctionMode):
             raise ModelError(
                 f"Layer {layer!r} returns complex numbers. Choose a layer behind it that returns real ones."
             )
+        if tensor.is_quantized:
+            raise ModelError(
+                f"Layer {layer!r} returns numbers of 8 bits. Choose a layer that returns floats, or examine what "
+                "it was before torch.ao.quantization.convert."
+            )
         self._randomness.check([tensor])
         swapped = self.traits is not None and layer in self.traits.swapped
         capture = Capture(layer, self._now(tensor), swapped)

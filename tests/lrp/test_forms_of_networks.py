@@ -152,3 +152,18 @@ def test_of_quantised_networks_activations_are_seen_and_relevance_is_refused_by_
     np.testing.assert_allclose(found.activations["5"], collect(network(), X, ["5"]).activations["5"], atol=0.2)
     with pytest.raises(UnsupportedOperationError, match=r"linear_dynamic in module '7'.*layer behind"):
         relevance(quantised, X, ["5"])
+
+
+def test_layers_of_static_int8_are_refused_and_the_scores_are_traced():
+    from torch.ao import quantization
+
+    network = settle(nn.Sequential(quantization.QuantStub(), nn.Linear(6, 3), quantization.DeQuantStub())).float()
+    inputs = numbers(8, 6).float()
+    network.qconfig = quantization.default_qconfig
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantization.prepare(network, inplace=True)(inputs)
+        quantization.convert(network, inplace=True)
+    np.testing.assert_array_equal(collect(network, inputs, []).scores, network(inputs))
+    with pytest.raises(ModelError, match="'1' returns numbers of 8 bits"):
+        collect(network, inputs, ["1"])
