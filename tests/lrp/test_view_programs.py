@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import idc_core as idc
-from idc_core.errors import UnsupportedOperationError
+from idc_core.errors import ModelError, UnsupportedOperationError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect
 from tests.lrp.view_programs import SIDE, Plain, Written, program
@@ -85,10 +85,10 @@ def check_doors(seed):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=f"{seed}, {attack}: {made}")
     pairs = [(net, type(net)(made, written.colours).double()) for net in (written, plain)]
     found, expected = (either(lambda pair=pair: idc.differential_search(pair, inputs, iterations=2)) for pair in pairs)
-    if isinstance(found, str):
+    if isinstance(found, str) and found != expected:
         assert "gradient" in found, f"{seed}: {made}"
         assert not has_gradient(written, pictures), f"{seed}: {made}"
-    else:
+    elif not isinstance(found, str):
         np.testing.assert_array_equal(found.inputs, expected.inputs, err_msg=f"{seed}: {made}")
     found, expected = (
         either(lambda net=net, layer=layer: idc.IDC(net, layer, m=2).fit(inputs).update(inputs).covered)
@@ -110,6 +110,9 @@ def test_attacks_searches_and_criteria_of_views_that_are_written_into(seed):
 @pytest.mark.slow
 def test_many_programs_of_views():
     for seed in range(QUICK, 500):
-        check_relevance(seed)
-    for seed in range(100):
-        check_doors(seed)
+        for check in (check_relevance, check_doors)[: 1 + (seed < 100)]:
+            try:
+                check(seed)
+            except ModelError as error:  # `flatten` of one row is a view where that of several is a copy
+                if "which others are in its batch" not in str(error):
+                    raise
