@@ -1,4 +1,4 @@
-"""Arrays of a person's own data: made float32 in 0..1, token ids or class numbers, or refused in a sentence."""
+"""Arrays of a person's own data: made float32, token ids or class numbers, or refused in a sentence."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def checked_inputs(given: NDArray[np.generic], where: str) -> NDArray[np.generic
     Parameters
     ----------
     given : ndarray (n, ...)
-        Pictures (n, C, H, W), uint8 or float in 0..1; token ids (n, length), whole numbers from 0; or float vectors
-        and sequences.
+        Pictures (n, C, H, W), uint8 or float; token ids (n, length), whole numbers from 0; or float vectors, sequences
+        and volumes. Bytes become 0..1, floats stay as they are.
     where : str
         What they are, for messages.
 
@@ -70,29 +70,22 @@ def checked_inputs(given: NDArray[np.generic], where: str) -> NDArray[np.generic
         return np.ascontiguousarray(given, np.float32) / np.float32(255)
     if given.dtype.kind in "iu":
         raise DataError(
-            f"{where} has inputs of type {given.dtype} and shape {given.shape}; expected pictures as uint8 or "
-            "as floats in 0..1."
+            f"{where} has inputs of type {given.dtype} and shape {given.shape}; expected pictures as uint8, which are "
+            "divided by 255, or as floats."
         )
     values = np.ascontiguousarray(given, np.float32)
     whole = np.isfinite(values)
     if not whole.all():
         number = int(np.flatnonzero(~whole.reshape(len(values), -1).all(1))[0])
         raise DataError(f"{where} has values that are not finite, first in input {number}; expected numbers.")
-    return _in_range(values, where) if values.ndim == 4 else values
+    return _rounded(values) if values.ndim == 4 and values.size else values
 
 
-def _in_range(pictures: NDArray[np.float32], where: str) -> NDArray[np.float32]:
-    if not pictures.size:
-        return pictures
+def _rounded(pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return pictures whose values leave 0..1 by rounding alone within it; others are what a person gave."""
     low, high = float(pictures.min()), float(pictures.max())
-    if low >= -_SLACK and high <= 1 + _SLACK:
-        return np.clip(pictures, 0, 1) if low < 0 or high > 1 else pictures
-    todo = (
-        "divide them by 255, or return uint8"
-        if low >= 0 and high > 2
-        else "return the pixels as they are and normalise them in the network's forward"
-    )
-    raise DataError(f"{where} has pictures with values in {low:.4g}..{high:.4g}; expected 0..1: {todo}.")
+    beyond = -_SLACK <= low <= high <= 1 + _SLACK and (low < 0 or high > 1)
+    return np.clip(pictures, 0, 1) if beyond else pictures
 
 
 def checked_targets(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +29,31 @@ _LETTERS = 13  # height of a caption's letters
 _LINE = 17  # distance of its lines
 _LOSSY_QUALITY = 85
 _GLANCE_QUALITY = 20
+_SLACK = 1e-3
 _INKS = {False: ("#1b2024", "#0072b2", "#b35806", "#007a5a"), True: ("#e7ebee", "#6cb8ea", "#f0a35c", "#4fc9a4")}
 """Of its channels, on a light ground and on a dark one."""
 
 
 def pictures(inputs: NDArray[np.floating], smallest: int = SMALLEST_SIDE) -> NDArray[np.uint8]:
-    """Turn image inputs (n, C, H, W) in 0..1 into RGB pictures (n, H * f, W * f, 3), f by `factor`.
+    """Turn image inputs (n, C, H, W) into RGB pictures (n, H * f, W * f, 3), f by `factor`.
 
-    One channel is grey, three are RGB; of any other number the mean is shown.
+    One channel is grey, three are RGB; of any other number the mean is shown. Where values leave 0..1, as decibels and
+    heights do, black is the lowest of them all and white the highest.
     """
     if inputs.ndim != 4:
         raise SettingError(f"Pictures need inputs of shape (n, channels, height, width); got {inputs.shape}.")
     if inputs.shape[1] not in (1, 3):
         inputs = inputs.mean(1, keepdims=True)
+    low, high = (float(inputs.min()), float(inputs.max())) if inputs.size else (0.0, 1.0)
+    if low < -_SLACK or high > 1 + _SLACK:
+        inputs = (inputs - low) / np.float32(max(high - low, 1e-30))
     pixels = (np.clip(inputs, 0.0, 1.0) * 255.0).round().astype(np.uint8).transpose(0, 2, 3, 1)
     return enlarge(np.broadcast_to(pixels, (*pixels.shape[:3], 3)), smallest)
+
+
+def still(inputs: NDArray[Any]) -> NDArray[Any]:
+    """Return the middle picture (n, C, H, W) of videos and volumes (n, C, T, H, W); others as they are."""
+    return inputs[:, :, inputs.shape[2] // 2] if inputs.ndim == 5 else inputs
 
 
 def bars(

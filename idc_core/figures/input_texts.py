@@ -32,8 +32,8 @@ def amount(test: Dataset, value: float, digits: str = "", unit: bool = True) -> 
 
 def kind(test: Dataset) -> str:
     """Name what inputs are, in the plural."""
-    if test.inputs.ndim == 4:
-        return "pictures"
+    if test.inputs.ndim >= 4:
+        return "pictures" if test.inputs.ndim == 4 else "videos or volumes"
     if is_series(test):
         return "time series"
     return "feature vectors" if test.inputs.dtype.kind == "f" else "texts"
@@ -46,7 +46,7 @@ def is_series(test: Dataset) -> bool:
 
 def input_parts(test: Dataset) -> str:
     """Name what an input consists of."""
-    if test.inputs.ndim == 4:
+    if test.inputs.ndim >= 4:
         return "pixels"
     if is_series(test):
         return "steps"

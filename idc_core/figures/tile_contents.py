@@ -44,7 +44,7 @@ def small_pictures(
     test: Dataset, train: Dataset, positions: NDArray[np.int64], *, dark: bool = False
 ) -> NDArray[np.uint8]:
     """Draw inputs that are no texts for tiles: pictures, lines of time series, bars of features, (k, H, W, 3)."""
-    inputs = test.inputs[positions]
+    inputs = input_images.still(test.inputs[positions])
     if inputs.ndim == 4:
         every = -(-max(inputs.shape[2:]) // _MOST_PIXELS)
         return input_images.pictures(inputs[:, :, ::every, ::every], 1)

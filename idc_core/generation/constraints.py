@@ -136,7 +136,7 @@ def as_seeds(seeds: object) -> Tensor:
         )
     if not (array.min() >= 0 and array.max() <= 1):
         raise DataError(
-            f"Expected pictures with values in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; "
-            "scale them first."
+            f"A search starts from pictures with values in 0..1, and these reach from {array.min():.3g} to "
+            f"{array.max():.3g}: give them in 0..1, and let the network's forward scale them."
         )
     return _eight_bits(torch.tensor(array, dtype=torch.float32))

@@ -34,8 +34,8 @@ def as_pictures(inputs: object) -> Pictures:
         )
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise DataError(
-            f"Expected pictures with values in 0..1, but they reach from {array.min():.3g} to {array.max():.3g}; "
-            "scale them first."
+            f"Only pictures with values in 0..1 can be changed, and these reach from {array.min():.3g} to "
+            f"{array.max():.3g}: give them in 0..1, and let the network's forward scale them."
         )
     return np.asarray(array, np.float32)
 

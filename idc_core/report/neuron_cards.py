@@ -175,6 +175,8 @@ def _tiles(of: Analysed, examples: NeuronExamples, column: int, whole: bool) -> 
     inputs = np.asarray(test.inputs[positions])
     if inputs.ndim == 4:
         return Tiles(numbers, said, cropped(inputs, boxes, whole=whole))
+    if inputs.ndim == 5:
+        return Tiles(numbers, said, input_images.pictures(input_images.still(inputs)))
     if is_series(test):
         cut = [one if whole else one[:, box[2] : box[3]] for one, box in zip(inputs, boxes, strict=True)]
         return Tiles(numbers, said, input_images.lines(np.stack(cut)))

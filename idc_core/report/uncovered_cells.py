@@ -98,7 +98,7 @@ def _show(material: Material, position: int, distance: float) -> Test:
 
 def _is_pictured(material: Material) -> bool:
     """Whether tests are shown as pictures, or as drawings of time series."""
-    return material.test.inputs.ndim == 4 or is_series(material.test)
+    return material.test.inputs.ndim >= 4 or is_series(material.test)
 
 
 def _picture(material: Material, position: int) -> str:
@@ -106,7 +106,11 @@ def _picture(material: Material, position: int) -> str:
     if not _is_pictured(material):
         return ""
     inputs = np.asarray(material.test.inputs[position : position + 1])
-    drawn = _small(input_images.pictures(inputs, 1)[0]) if inputs.ndim == 4 else input_images.lines(inputs)[0]
+    drawn = (
+        _small(input_images.pictures(input_images.still(inputs), 1)[0])
+        if inputs.ndim >= 4
+        else input_images.lines(inputs)[0]
+    )
     return f"data:image/webp;base64,{base64.b64encode(input_images.webp(drawn, _MOST_BYTES)).decode()}"
 
 

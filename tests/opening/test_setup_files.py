@@ -14,11 +14,13 @@ from idc_core.datasets import DATASETS, Items
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat
 from idc_core.datasets.own_arrays import checked_inputs, checked_targets
 from idc_core.errors import DataError, ModelError, SetupError
+from idc_core.figures.input_images import pictures, still
 from idc_core.lrp.rules import RULES
 from idc_core.lrp.scores import scores_of
 from idc_core.models import MODELS
 from idc_core.models.network_file import NetworkFile, open_network
 from idc_core.opening import setup_files
+from idc_core.perturbation.inputs import as_pictures
 
 DATA = """
 import numpy as np
@@ -290,8 +292,6 @@ def test_a_reader_with_a_limit_is_asked_for_no_more():
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        (np.full((2, 1, 3, 3), 200.0), "divide them by 255"),
-        (np.full((2, 1, 3, 3), -1.0), "normalise them in the network's forward"),
         (np.zeros((2, 9, 9, 3)), "channels last"),
         (np.array([[0.0], [np.nan]]), "not finite, first in input 1"),
         (np.zeros(3), "one row per input"),
@@ -311,10 +311,31 @@ def test_inputs_are_scaled_and_typed():
     assert checked_inputs(np.array([[1.5, -7.0]]), "here").dtype == np.float32
 
 
+@pytest.mark.parametrize("shape", [(9, 1, 4, 4), (9, 3, 5, 4, 4)])
+def test_values_of_maps_and_videos_are_a_persons_own(shape):
+    decibels = np.random.default_rng(0).normal(-40, 20, shape).astype(np.float32)
+    np.testing.assert_array_equal(checked_inputs(decibels, "here"), decibels)
+    assert checked_inputs(np.full((1, 1, 2, 2), 1 + 1e-7), "here").max() == 1
+
+    @idc.dataset("decibels", class_names=("a", "b"))
+    def read(split):
+        return decibels, np.arange(9) % 2
+
+    data = idc.load_dataset("decibels", "test")
+    np.testing.assert_array_equal(data.inputs, decibels)
+    with pytest.raises(DataError, match=r"can be (changed|perturbed)"):
+        as_pictures(data)
+    first = pictures(still(data.inputs), 1)
+    low, high = still(decibels).min(), still(decibels).max()
+    shown = ((still(decibels).transpose(0, 2, 3, 1) - low) / (high - low) * 255).round()
+    assert abs(first - shown).max() <= 1
+
+
 @pytest.mark.parametrize(
     ("targets", "task", "names", "said"),
     [
         (np.eye(3), None, (), "argmax"),
+        (np.array([[1, 1], [0, 1]]), None, (), "targets of several labels"),
         (np.array(["a", "c"]), None, ("a", "b"), "the target 'c'"),
         (np.array([0, 2]), None, ("a", "b"), "expected 0 to 1, the classes a, b"),
         (np.array([0.5]), "classification", (), "whole numbers"),
