@@ -78,7 +78,8 @@ def _order(entry: OwnModel, network: nn.Module, seen: Survey, outputs: int, wher
         )
     called = entry.output_names or names_of_outputs(network)
     several = seen.probability or getattr(getattr(network, "config", None), "problem_type", "") == _SEVERAL
-    if several and outputs == 2 and {name.lower() for name in names} in _TRUTHS and not set(names) <= set(called):
+    two = seen.scores.dim() == 2 and seen.scores.shape[1] == 2  # of one score that became two they are the classes
+    if several and two and {name.lower() for name in names} in _TRUTHS and not set(names) <= set(called):
         raise ModelError(
             f"{where} has 2 outputs that are probabilities each, as of two labels that an input can have both, but its "
             f"data have the classes {names[0]} and {names[1]}. Networks of several labels are not analysed; let the "
