@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -208,7 +209,8 @@ def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
     """Compare the sum of relevance with the score it started from, biases redistributed.
 
     It is that at the input, or at the `first` layer where that is whole numbers. Where the epsilon rule loses its
-    digits, the engine's own sentence on that is told, and the gamma rule is compared.
+    digits, the engine's own sentence on that is told, and the gamma rule is compared. Where that misses the score too,
+    the epsilon rule is compared in double precision, which tells rounding from a rule that does not conserve.
     """
     inputs = case.inputs[:_FEW]
     place = first if np.issubdtype(inputs.dtype, np.integer) else "input"
@@ -221,6 +223,9 @@ def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
         worst = int(errors.argmax())
         lost = said_lost(model, inputs[worst : worst + 1], epsilon)
         errors = _missing(model, inputs, place, gamma, start) if lost else errors
+        if errors.max() > CONSERVED:
+            errors = _missing(copy.deepcopy(model).double(), _doubled(inputs), place, epsilon, start)
+            lost = f"{lost} The number is that of double precision.".strip()
     except idc.IdcError as refusal:
         return {"relevance_refused": str(refusal).splitlines()[0]}
     return {"relevance": float(errors.max()), "relevance_at": place, "relevance_lost": lost}
@@ -233,6 +238,10 @@ def _missing(
     found = idc.relevance(model, inputs, [place], settings)[place].astype(np.float64)
     sums = found.reshape(len(found), -1).sum(1)
     return np.abs(sums - start) / max(float(np.abs(start).max()), 1e-30)
+
+
+def _doubled(inputs: NDArray[np.generic]) -> NDArray[np.generic]:
+    return inputs.astype(np.float64) if np.issubdtype(inputs.dtype, np.floating) else inputs
 
 
 def run(name: str, most: int, home: str, telling: Connection) -> None:
