@@ -14,7 +14,7 @@ from idc_core.datasets import DATASETS, load_dataset
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import RankedLayer
 from idc_core.lrp.rules import NamedRule
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import collect
 
 _AT_LEAST = Parameter("at_least", "Minimum", "IDC below which the assertion fails.", 0.4, 0, 1)

@@ -14,8 +14,8 @@ from idc_core.errors import IdcError
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.rules import RULES, RelevanceSettings
 from idc_core.lrp.session import named_layers
-from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import Neuron
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import trace
 
 _KEPT = 0.1

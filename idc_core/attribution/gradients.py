@@ -29,10 +29,11 @@ from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError, UnsupportedOperationError
 from idc_core.lrp.captures import INPUT
 from idc_core.lrp.session import check_layers, said_network, undisturbed
-from idc_core.tracing.batching import check_parts, check_tensor, is_array
+from idc_core.tracing.batching import check_parts
 from idc_core.tracing.neurons import Neuron, no_neuron
 from idc_core.tracing.parts import kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.sources import check_tensor, is_array
 from idc_core.tracing.transfers import brought_back, to_device
 
 _PASS_BYTES = 24 * 2**20

@@ -14,8 +14,8 @@ from idc_core.errors import DataError
 from idc_core.lrp.explained import Explain, explaining
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import layer_names, lock_of
-from idc_core.tracing.batching import Inputs, is_array, whole
 from idc_core.tracing.neurons import Neuron, first_unsound
+from idc_core.tracing.sources import Inputs, is_array, whole
 from idc_core.tracing.trace import trace
 from idc_core.tracing.transfers import brought_back
 

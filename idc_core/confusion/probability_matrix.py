@@ -12,7 +12,7 @@ from idc_core.confusion.ground_truth import Floats, Ints, Labels, check_labels, 
 from idc_core.confusion.scaled_activation import stream_statistics
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import layer_names
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.sources import Inputs
 
 THRESHOLD = 0.5
 """Above this mean scaled output a neuron is active."""

@@ -17,10 +17,11 @@ from idc_core.lrp.named_inputs import Batch, call, described
 from idc_core.lrp.operations import Faster
 from idc_core.lrp.scores import scores_of
 from idc_core.lrp.session import layer_names, undisturbed, watching
-from idc_core.tracing.batching import Inputs, Portion, batches, source
+from idc_core.tracing.batching import Portion, batches
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
 from idc_core.tracing.parts import part_of
 from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.sources import Inputs, source
 from idc_core.tracing.transfers import brought_back
 
 _Floats = NDArray[np.float32]

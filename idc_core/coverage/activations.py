@@ -13,8 +13,8 @@ from idc_core.base.arrays import Floats
 from idc_core.base.progress import Progress, report
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.training_pass import check_activations
-from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import kept_places, neuron_activation, neuron_axes
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back

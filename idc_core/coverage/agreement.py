@@ -17,7 +17,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion
 from idc_core.coverage.streamed import StreamedCriterion, fit_all, profile_all, update_all
 from idc_core.errors import SettingError
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import collect
 from idc_core.tracing.traces import Traces
 

@@ -24,8 +24,8 @@ from idc_core.importance.important_neurons import check_m, most_important
 from idc_core.importance.training_pass import RankedLayer, SketchedLayer, check_activations, rank_layers
 from idc_core.lrp.rules import NamedRule, RelevanceSettings
 from idc_core.lrp.session import check_layers
-from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import neuron_activation, neuron_axes
+from idc_core.tracing.sources import Inputs, PairedTargets
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.transfers import brought_back
 

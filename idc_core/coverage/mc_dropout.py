@@ -15,7 +15,7 @@ from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.session import named_layers, undisturbed
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import collect
 
 _UNITS = (nn.Dropout,)

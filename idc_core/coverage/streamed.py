@@ -20,7 +20,7 @@ from idc_core.coverage.profiles import Profiles
 from idc_core.coverage.registry import Criterion, alike, all_or_nothing
 from idc_core.errors import DataError, SettingError
 from idc_core.lrp.session import check_layers, layer_names
-from idc_core.tracing.batching import Inputs
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.traces import Traces
 
 if TYPE_CHECKING:

@@ -24,10 +24,11 @@ from idc_core.lrp.interception import Watch
 from idc_core.lrp.named_inputs import Batch, NamedInputs, main_of
 from idc_core.lrp.session import check_layers, run_watched, undisturbed, watching
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import Inputs, is_array, probe, to_network, whole
+from idc_core.tracing.batching import probe, to_network
 from idc_core.tracing.neurons import axis_in, neuron_axes
 from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
+from idc_core.tracing.sources import Inputs, is_array, whole
 from idc_core.tracing.transfers import brought_back
 
 _MOST_COUNTS = 13

@@ -19,8 +19,8 @@ from idc_core.coverage.registry import Aim, Criterion
 from idc_core.coverage.streamed import StreamedCriterion, TargetCriterion
 from idc_core.errors import SettingError, UnsupportedOperationError
 from idc_core.generation.cell_search import CellSpace
-from idc_core.tracing.batching import Inputs, whole
 from idc_core.tracing.neurons import countable_layers
+from idc_core.tracing.sources import Inputs, whole
 from idc_core.tracing.trace import collect
 
 Targets = Array

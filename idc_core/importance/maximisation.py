@@ -15,9 +15,9 @@ from idc_core.base.progress import Progress
 from idc_core.errors import SettingError
 from idc_core.importance.training_pass import check_finite
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import axis_in, neuron_activation, neuron_axes, neuron_relevance
 from idc_core.tracing.parts import TokenMask
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.transfers import brought_back
 

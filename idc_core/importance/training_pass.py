@@ -16,8 +16,8 @@ from idc_core.clustering.sketch import Sketch
 from idc_core.errors import DataError, SettingError
 from idc_core.importance.important_neurons import PRIORITIES, check_m, most_important
 from idc_core.lrp.rules import RelevanceSettings
-from idc_core.tracing.batching import Inputs, PairedTargets
 from idc_core.tracing.neurons import first_unsound, neuron_activation, neuron_axes, neuron_relevance
+from idc_core.tracing.sources import Inputs, PairedTargets
 from idc_core.tracing.trace import TraceBatch, trace
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back

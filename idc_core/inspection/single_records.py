@@ -12,8 +12,8 @@ from idc_core.datasets import Dataset
 from idc_core.errors import SettingError
 from idc_core.inspection.blocks import unit_rows
 from idc_core.inspection.hypothesis import Hypothesis, Records
-from idc_core.tracing.batching import Inputs
 from idc_core.tracing.neurons import neuron_axes
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import TraceBatch, trace
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from idc_core.base.parameters import whole_number
 from idc_core.base.ranges import SEED
 from idc_core.errors import DataError, SettingError
-from idc_core.tracing.batching import check_tensor
+from idc_core.tracing.sources import check_tensor
 
 Pictures = NDArray[np.float32]
 """Pictures, float32 (n, C, H, W) in 0..1."""

@@ -10,22 +10,25 @@ from functools import cache
 from importlib.metadata import version
 
 _VERSIONS: dict[str, int] = {
-    "analysis": 2,
-    "criteria": 2,
-    "explanations": 2,
-    "fillings": 2,
-    "heatmaps": 2,
-    "limits": 3,
-    "mistakes": 2,
-    "neuron-examples": 2,
-    "overview": 2,
-    "report": 6,
-    "statistics": 2,
-    "trace": 2,
-    "trials": 2,
-    "verifications": 2,
+    "analysis": 3,
+    "criteria": 3,
+    "explanations": 3,
+    "fillings": 3,
+    "heatmaps": 3,
+    "limits": 4,
+    "mistakes": 3,
+    "neuron-examples": 3,
+    "overview": 3,
+    "report": 7,
+    "statistics": 3,
+    "trace": 3,
+    "trials": 3,
+    "verifications": 3,
 }
-"""Versions of the kinds of results whose numbers, or whose form, have ever changed; that of all others is 1."""
+"""Versions of the kinds of results whose numbers, or whose form, have changed on their own."""
+
+_OTHERS = 2
+"""The version of all other kinds; raised with those above where any kind that runs a network has other numbers."""
 
 _LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
 """Libraries whose versions can change numbers."""
@@ -33,7 +36,7 @@ _LIBRARIES = ("captum", "numpy", "scikit-learn", "scipy", "torch", "umap-learn")
 
 def version_of(kind: str) -> str:
     """Return the version of a kind of result, with those of the libraries that compute it, for a person to read."""
-    return f"{_VERSIONS.get(kind, 1)}, with {_libraries()}"
+    return f"{_VERSIONS.get(kind, _OTHERS)}, with {_libraries()}"
 
 
 @cache

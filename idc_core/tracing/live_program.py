@@ -27,8 +27,9 @@ from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, plain_name, ten
 from idc_core.lrp.channel_maps import MAPS, Layout, Map
 from idc_core.lrp.operations import READS, STRUCTURAL
 from idc_core.lrp.session import undisturbed
-from idc_core.tracing.batching import Inputs, batches
+from idc_core.tracing.batching import batches
 from idc_core.tracing.neurons import axis_in, neuron_axes
+from idc_core.tracing.sources import Inputs
 from idc_core.tracing.trace import trace
 
 MOST_BYTES = 5_000_000

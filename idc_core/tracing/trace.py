@@ -18,11 +18,12 @@ from idc_core.lrp.propagation import propagate, start_relevance
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.lrp.session import layer_names, run_watched, undisturbed, watching
 from idc_core.store import Unfinished
-from idc_core.tracing.batching import Inputs, Portion, Watched, batches, check_captures, source
+from idc_core.tracing.batching import Portion, Watched, batches, check_captures
 from idc_core.tracing.neurons import Neuron, check_neuron, neuron_activation, neuron_axes, neuron_relevance, no_neuron
 from idc_core.tracing.parts import TokenMask, kept_tokens, part_of
 from idc_core.tracing.pieces import Pieces
 from idc_core.tracing.rows import PassRows
+from idc_core.tracing.sources import Inputs, source
 from idc_core.tracing.traces import Traces
 from idc_core.tracing.transfers import brought_back
 

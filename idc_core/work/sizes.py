@@ -8,7 +8,8 @@ from functools import partial
 from idc_core.lrp.named_inputs import main_of
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.batch_size import inputs_at_once
-from idc_core.tracing.batching import probe, to_network, whole
+from idc_core.tracing.batching import probe, to_network
+from idc_core.tracing.sources import whole
 from idc_core.work.executor import Cut, Cutting, Executor
 from idc_core.work.source import Opened, Source
 

@@ -299,7 +299,7 @@ OWN = (
             "idc_core.base.growing",
             "idc_core.base.threads",
             "idc_core.tracing.batch_size",
-            "idc_core.tracing.batching",
+            "idc_core.tracing.sources",
         ),
         lambda folder: written("../home/config.toml", "# mine\n[limits]\nmemory_mib = 256\n")(folder),
         lambda path: config(),

@@ -13,7 +13,7 @@ import tokenize
 from functools import cache
 from pathlib import Path
 
-from idc_core.store.versions import _VERSIONS
+from idc_core.store.versions import _OTHERS, _VERSIONS
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = Path(__file__).with_suffix(".json")
@@ -145,7 +145,7 @@ def computed_with() -> dict[str, dict[str, str | int]]:
     """Return the version of each kind, and a digest of what it computes with."""
     return {
         kind: {
-            "version": _VERSIONS.get(kind, 1),
+            "version": _VERSIONS.get(kind, _OTHERS),
             "modules": hashlib.sha256(" ".join(map(_digest, sorted(closure(roots)))).encode()).hexdigest()[:16],
         }
         for kind, roots in kinds().items()

@@ -51,7 +51,7 @@ def test_another_key_kind_or_version_is_another_result(monkeypatch):
         store.place(kind, key) for kind in ("a", "b") for key in ((1,), (1.5,), ("1",), (True,), (1, None), ((1,),))
     }
     assert len(places) == 12
-    monkeypatch.setitem(versions._VERSIONS, "a", 2)
+    monkeypatch.setitem(versions._VERSIONS, "a", versions._OTHERS + 1)
     assert store.place("a", (1,)) not in places
     assert store.place("b", (1,)) in places
 

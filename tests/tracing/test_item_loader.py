@@ -32,7 +32,7 @@ class Stream(IterableDataset):
 
 @pytest.mark.parametrize("loaders", [0, 2])
 def test_every_item_is_read_once_in_its_order(tmp_path, monkeypatch, loaders):
-    monkeypatch.setattr("idc_core.tracing.batching.MOST_INPUTS", 16)
+    monkeypatch.setattr("idc_core.tracing.sources.MOST_INPUTS", 16)
     home, read = tmp_path / "home", tmp_path / "read"
     home.mkdir(), read.mkdir()
     (home / "config.toml").write_text(f"[limits]\nloaders = {loaders}\n", encoding="utf-8")
