@@ -184,7 +184,7 @@ def test_what_is_shared_is_made_once(monkeypatch):
     counted = Hypothesis("counted", "test", "binary", lambda r: calls.append(len(r)) or np.isin(r.inputs, (4,)))
     inspect(model, texts(), [counted], ["pearson", "iou", "logistic"], ["units"])
     once = sum(passes)
-    assert 400 <= once <= 404  # each record, and what trying out takes
+    assert 400 <= once <= 410  # each record, and what trying out takes, alone and beside others
     assert sum(calls) < 5 * 400
     passes.clear()
     inspect(model, texts(), [counted], ["pearson", "iou"], ["units"], speed=without(Speed(), "share"))

@@ -87,6 +87,11 @@ def shown(element) -> list[str]:
     return [element.options[element.index]]
 
 
+def plain(text: str) -> str:
+    """A text as it is drawn, where Markdown's marks are escaped."""
+    return re.sub(r"\\([^A-Za-z0-9\s])", r"\1", text)
+
+
 def number(value: float) -> str:
     return f"{value:g}"
 
@@ -103,12 +108,12 @@ def wrong(element, *, untouched: bool) -> str:
         return "" if not untouched or f"{ends}{number(element.value)}." in text else "names another default"
     if kind(element) in TEXTS or not untouched:
         return ""
-    told = re.split(r"\bdefault\b", text, maxsplit=1, flags=re.IGNORECASE)
+    told = re.split(r"\bdefault\b", plain(text), maxsplit=1, flags=re.IGNORECASE)
     if element.key in DEPENDS:
         return "" if DEPENDS[element.key] in told[1] else "names another default"
     if element.key and element.key.startswith("fix-"):
         return "" if "default any" in text else "names another default"
-    values = shown(element) or ["all", "none"]
+    values = [plain(value) for value in shown(element)] or ["all", "none"]
     if kind(element) in ("toggle", "checkbox"):
         return "" if re.search(rf"\b{values[0]}\b", text, re.IGNORECASE) else "names another default"
     found = [value for value in values if value.lower() in told[1].lower()]

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from idc_core.inspection import inspect, library
 from idc_core.inspection.database import PREPARED
 from idc_core.inspection.result import grid
+from idc_core.tracing import batching
 from studio.hypotheses import inspections
 from studio.jobs import jobs
 from studio.jobs.results import open_view
@@ -245,6 +246,7 @@ def test_a_stopped_inspection_goes_on_and_more_records_do_not_begin_anew(view, m
     many = replace(tests, **{name: np.concatenate([getattr(tests, name)] * 3) for name in ("inputs", "targets", "ids")})
     monkeypatch.setattr(inspections, "tests_of", lambda view: many)
     monkeypatch.setattr(jobs, "_GRACE_S", -1.0)
+    monkeypatch.setattr(batching, "_must_run_alone", lambda *_: False)  # which runs some tests beside one another
     try:
         some = inspections.measure(view, asked)
         assert (some.records, some.whole) == (1024, True)
