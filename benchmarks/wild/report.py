@@ -51,10 +51,10 @@ and states as onnxruntime does gives its own within 0.5 %. Nearly all of it is t
 embedding holds -6.8, so that their steps are 0.03 where they vary by 0.14; states of the first layer, which lie within
 -1..1, are apart by 0.03 at the first step and by 0.21 at the sixteenth. *Relevance*: its sum at the input less the
 score that it started from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is
-by the epsilon rule, or by the gamma rule where that loses its digits, or by the epsilon rule in double precision where
-that misses the score too, as the sentence under the table says. *IDC*: at a layer in the middle, and at the layer
-that is analysed by default. Inputs suit a network by shape and range and are not its own data: the coverages say that
-the way is open, and nothing of the networks."""
+by the epsilon rule, or by the gamma rule where that loses its digits, and in double precision where the sum is further
+off, as the sentence under the table says. *IDC*: at a layer in the middle, and at the layer that is analysed by
+default. Inputs suit a network by shape and range and are not its own data: the coverages say that the way is open, and
+nothing of the networks."""
 
 
 def grid(row: _Row) -> bool:

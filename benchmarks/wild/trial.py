@@ -209,8 +209,8 @@ def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
     """Compare the sum of relevance with the score it started from, biases redistributed.
 
     It is that at the input, or at the `first` layer where that is whole numbers. Where the epsilon rule loses its
-    digits, the engine's own sentence on that is told, and the gamma rule is compared. Where that misses the score too,
-    the epsilon rule is compared in double precision, which tells rounding from a rule that does not conserve.
+    digits, the engine's own sentence on that is told, and the gamma rule is compared. A sum that still misses
+    its score is compared in double precision, which tells rounding from a rule that does not conserve.
     """
     inputs = case.inputs[:_FEW]
     place = first if np.issubdtype(inputs.dtype, np.integer) else "input"
@@ -222,9 +222,10 @@ def _relevance(model: Network, case: Case, first: str) -> dict[str, Any]:
             return {"relevance": float(errors.max()), "relevance_at": place}
         worst = int(errors.argmax())
         lost = said_lost(model, inputs[worst : worst + 1], epsilon)
-        errors = _missing(model, inputs, place, gamma, start) if lost else errors
+        rule = gamma if lost else epsilon
+        errors = _missing(model, inputs, place, rule, start) if lost else errors
         if errors.max() > CONSERVED:
-            errors = _missing(copy.deepcopy(model).double(), _doubled(inputs), place, epsilon, start)
+            errors = _missing(copy.deepcopy(model).double(), _doubled(inputs), place, rule, start)
             lost = f"{lost} The number is that of double precision.".strip()
     except idc.IdcError as refusal:
         return {"relevance_refused": str(refusal).splitlines()[0]}
