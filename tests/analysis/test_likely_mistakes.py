@@ -176,9 +176,9 @@ def test_classes_in_another_order_are_named():
 @pytest.mark.parametrize(
     ("what", "scores"),
     [
-        ("softmax", lambda x: x.softmax(1).clamp(1e-7, 1)),
-        ("log-softmax", lambda x: x.softmax(1).clamp(1e-7, 1).log()),
-        ("sigmoid", lambda x: x.sigmoid().clamp(1e-7, 1 - 1e-7)),
+        ("softmax", lambda x: (x.softmax(1) + (2 * x).softmax(1)) / 2),
+        ("log-softmax", lambda x: ((x.softmax(1) + (2 * x).softmax(1)) / 2).log()),
+        ("sigmoid", lambda x: (x.sigmoid() + (2 * x).sigmoid()) / 2),
     ],
 )
 def test_probabilities_are_named(what, scores):
@@ -189,7 +189,9 @@ def test_probabilities_are_named(what, scores):
 
 
 @pytest.mark.parametrize(
-    "scores", [lambda x: x.softmax(1), lambda x: (x - x.logsumexp(1, keepdim=True)).exp()], ids=["called", "written"]
+    "scores",
+    [lambda x: x.softmax(1), lambda x: (x - x.logsumexp(1, keepdim=True)).exp(), lambda x: x.softmax(1).clamp(1e-7, 1)],
+    ids=["called", "written", "bounded"],
 )
 def test_a_softmax_that_the_engine_sees_is_a_note(scores):
     idc.dataset("tried-data")(digits)
