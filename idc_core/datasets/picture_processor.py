@@ -114,12 +114,12 @@ class PictureProcessor:
             raise self._refused(f"makes of {where} what are no pixels of 8 bits")
         return np.ascontiguousarray((whole[::-1] if self.is_reversed else whole).astype(np.uint8))
 
-    def photo(self, content: bytes, where: str, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+    def photo(self, content: bytes, where: str, alpha: str, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
         """Decode a picture as `read_photo` does, and return what is made of it; DataError where that has another size.
 
-        `size` is what others have, rows and columns; None for the first one.
+        `alpha` is as there; `size` is what others have, rows and columns; None for the first one.
         """
-        made = self(read_photo(content, where, channels=self._channels), where)
+        made = self(read_photo(content, where, channels=self._channels, alpha=alpha), where)
         rows, columns = made.shape[1:]
         if size is not None and (rows, columns) != size:
             raise DataError(

@@ -26,18 +26,15 @@ from idc_core.datasets.class_folders import class_folders
 from idc_core.datasets.dataset import Items
 from idc_core.datasets.formats import ASIDE, data_format, ending_of
 from idc_core.datasets.picture_processor import PictureProcessor
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.preparation import Preparation, said_of_pictures
 from idc_core.datasets.pretrained import contents_digest
 from idc_core.datasets.row_cache import Put, RowCache, digest
 from idc_core.datasets.streamed import IN_MEMORY, StreamedInputs
 from idc_core.datasets.text_folders import read_texts, texts_among
 from idc_core.errors import DataError
-from idc_core.guarded import Archive, Folder, open_archive, picture_header, read_photo
+from idc_core.guarded import Archive, Folder, PictureHeader, open_archive, picture_header, read_photo
 from idc_core.guarded.photos import ENDINGS
 from idc_core.store.cache import Record, stored
-
-_Header = tuple[int, int, bool]
-"""Rows, columns, and whether it is grey."""
 
 
 class _PictureFiles:
@@ -85,22 +82,22 @@ class _PictureFiles:
 
             yield read
 
-    def headers(self, names: list[str]) -> Iterator[tuple[str, _Header]]:
-        """Yield names with what the headers of their pictures say."""
+    def headers(self, names: list[str], turned: bool) -> Iterator[PictureHeader]:
+        """Yield what the headers of pictures say."""
         if self._folder is not None:
-            yield from ((name, self._header(self._folder, name)) for name in names)
+            yield from (self._header(self._folder, name, turned) for name in names)
             return
         with open_archive(self.path, self.where, expansion=MAX_EXPANSION) as archive:
-            yield from ((name, self._header(archive, name)) for name in names)
+            yield from (self._header(archive, name, turned) for name in names)
 
     def said(self, name: str) -> str:
         """Return how messages begin that speak of one picture."""
         return f"{self.where}: the picture {name!r}"
 
-    def _header(self, place: Folder | Archive, name: str) -> _Header:
+    def _header(self, place: Folder | Archive, name: str, turned: bool) -> PictureHeader:
         stream: IO[bytes]
         with place.open(name) as stream:
-            return picture_header(stream, self.said(name))  # type: ignore[arg-type]
+            return picture_header(stream, self.said(name), turned=turned)  # type: ignore[arg-type]
 
 
 def is_picture(name: str) -> bool:
@@ -146,7 +143,7 @@ def _no_pictures(files: _PictureFiles) -> DataError:
 _SURVEYED = 2_000
 """Pictures whose headers are read to tell size and channels where the preparation does not."""
 
-_VERSION = 2
+_VERSION = 3
 """Another number whenever the same files are decoded to other bytes."""
 
 _THREADS = max(2, min(8, os.cpu_count() or 1))
@@ -161,6 +158,7 @@ class _Form:
     size: tuple[int, int]
     fit: str
     told: tuple[bool, bool]
+    alpha: str
     resample: str = "bilinear"
     margin: int = 0
     processor: Path | None = field(default=None, repr=False)
@@ -192,7 +190,10 @@ def read_pictures(
     if not files.names:
         raise _no_pictures(files)
     folders = class_folders(files.names, files.where, preparation)
-    form = _form(files, preparation)
+    turned = preparation.size is None
+    of = {"files": files.stamp, "of": _SURVEYED, "turned": turned, "version": _VERSION}
+    survey = stored("picture_headers", of, partial(_survey, files, turned))
+    form = _form(files, preparation, survey)
     number = {name: at for at, name in enumerate(files.names)}
     numbers = np.array([number[name] for name in folders.names[split][:limit]], np.int64)
     source = _PictureRows(files, form)
@@ -203,7 +204,7 @@ def read_pictures(
         cast("NDArray[np.generic]", values),
         folders.targets[split][: len(numbers)],
         class_names=folders.class_names,
-        notes=(*_said(form), *folders.notes, *files.notes),
+        notes=(*_said(form, survey), *folders.notes, *files.notes),
         whole=len(numbers) == len(folders.names[split]),
     )
 
@@ -275,7 +276,7 @@ class _PictureRows:
     def _picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
         form, where = self._form, self._files.said(name)
         if self._processor is not None:
-            return self._processor.photo(content, where, form.size)
+            return self._processor.photo(content, where, form.alpha, form.size)
         return read_photo(
             content,
             where,
@@ -284,39 +285,43 @@ class _PictureRows:
             fit=form.fit if form.told[0] else None,
             resample=form.resample,
             margin=form.margin,
+            alpha=form.alpha,
             only_grey=form.channels == 1 and not form.told[1],
         )
 
 
-def _form(files: _PictureFiles, preparation: Preparation) -> _Form:
+def _form(files: _PictureFiles, preparation: Preparation, survey: Record) -> _Form:
     """Return what all pictures are brought to: as the preparation says, else as they all are."""
+    alpha = preparation.alpha
     given = preparation.size is not None, preparation.channels is not None
     if (folder := preparation.processor) is not None:
         size, channels = preparation.size, preparation.channels or 3
         if size is None:
             with files.reading() as read:
-                first = PictureProcessor(folder, channels).photo(read(files.names[0]), files.said(files.names[0]))
+                content, where = read(files.names[0]), files.said(files.names[0])
+            first = PictureProcessor(folder, channels).photo(content, where, alpha)
             size = first.shape[1], first.shape[2]
         made_by = contents_digest(folder, "AutoImageProcessor")
-        return _Form(channels, size, "", (True, True), processor=folder, made_by=made_by)
-    if preparation.size is not None and preparation.channels is not None:
-        return _Form(
-            preparation.channels, preparation.size, preparation.fit, given, preparation.resample, preparation.margin
-        )
-    survey = stored("picture_headers", {"files": files.stamp, "of": _SURVEYED}, partial(_survey, files))
+        return _Form(channels, size, "", (True, True), alpha, processor=folder, made_by=made_by)
     if preparation.size is None and len(survey["sizes"]) > 1:
         raise DataError(_several_sizes(files, survey))
     size = preparation.size or (int(survey["sizes"][0][0]), int(survey["sizes"][0][1]))
     channels = preparation.channels or (1 if survey["grey"] else 3)
-    return _Form(channels, size, preparation.fit, given, preparation.resample, preparation.margin)
+    return _Form(channels, size, preparation.fit, given, alpha, preparation.resample, preparation.margin)
 
 
-def _survey(files: _PictureFiles) -> dict[str, object]:
-    """Read the headers of some pictures, evenly spread: sizes, most frequent first, and whether all are grey."""
+def _survey(files: _PictureFiles, turned: bool) -> dict[str, object]:
+    """Read the headers of some pictures, evenly spread: sizes, most frequent first, and how many are of each kind."""
     places = np.unique(np.linspace(0, len(files.names) - 1, min(_SURVEYED, len(files.names))).astype(np.int64))
-    headers = [header for _, header in files.headers([files.names[at] for at in places])]
-    sizes = Counter((rows, columns) for rows, columns, _ in headers)
-    return {"sizes": [[*size, count] for size, count in sizes.most_common()], "grey": all(grey for *_, grey in headers)}
+    headers = list(files.headers([files.names[at] for at in places], turned))
+    sizes = Counter((header.rows, header.columns) for header in headers)
+    return {
+        "sizes": [[*size, count] for size, count in sizes.most_common()],
+        "grey": all(header.is_grey for header in headers),
+        "clear": sum(header.is_clear for header in headers),
+        "deep": sum(header.is_deep for header in headers),
+        "of": f"{len(headers):,} pictures{' looked at' if len(headers) < len(files.names) else ''}",
+    }
 
 
 def _several_sizes(files: _PictureFiles, found: Record) -> str:
@@ -328,7 +333,7 @@ def _several_sizes(files: _PictureFiles, found: Record) -> str:
     )
 
 
-def _said(form: _Form) -> list[str]:
+def _said(form: _Form, survey: Record) -> list[str]:
     """Say what is done to the pictures."""
     parts = []
     if form.processor is not None:
@@ -338,4 +343,4 @@ def _said(form: _Form) -> list[str]:
         parts.append(f"brought to {form.size[0]} x {form.size[1]}, {how[form.fit]}, {form.resample}")
     if form.told[1]:
         parts.append("grey" if form.channels == 1 else "RGB")
-    return [*parts, "turned as Exif says, transparent parts white"]
+    return [*parts, "turned as Exif says", *said_of_pictures(survey["clear"], survey["deep"], survey["of"], form.alpha)]

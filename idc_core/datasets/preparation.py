@@ -16,6 +16,9 @@ FITS = {"stretch": "each side stretched", "crop": "the middle cropped", "pad": "
 _RESAMPLES = ("bilinear", "bicubic", "nearest", "lanczos", "box", "hamming")
 """Filters of Pillow."""
 
+ALPHA = {"drop": "colours kept as they are, alpha left out", "white": "put on white"}
+"""What is done with an alpha channel, or a transparent colour."""
+
 CHANNELS = {1: "grey", 3: "RGB"}
 """Numbers of channels, and what they are called."""
 
@@ -50,6 +53,9 @@ class Preparation:
         Filter by which pictures are brought to their size.
     margin : int
         Rows, and columns, that are cut off at the end: pictures are brought to this much more than the size before.
+    alpha : {"drop", "white"}
+        What becomes of transparent parts: the colours that the file has there, as ``convert("RGB")`` of Pillow keeps
+        them, or white.
     channels : {1, 3} or None
         Grey or RGB.
     read_as : {"", "pictures", "series"}
@@ -84,6 +90,7 @@ class Preparation:
     fit: str = option("stretch", "how (stretch)", tuple(FITS))
     resample: str = option("bilinear", "filter by which they are brought to it (bilinear)", _RESAMPLES)
     margin: int = option(0, "rows and columns more, cut off at the edges (0)", MARGIN)
+    alpha: str = option("drop", "transparent parts: their colours, or white (drop)", tuple(ALPHA))
     channels: int | None = option(None, "make pictures grey or RGB", tuple(CHANNELS))
     read_as: str = option("", "what numbers (n, rows, columns) are (told by network or values)", tuple(READ_AS))
     inputs: str = option("", "array or column of the inputs; columns: NAME,NAME,...")
@@ -104,6 +111,7 @@ class Preparation:
             for side in self.size:
                 SIDE.check(side, "the preparation")
         _check_one("fit", self.fit, tuple(FITS))
+        _check_one("alpha", self.alpha, tuple(ALPHA))
         _check_one("channels", self.channels, (None, *CHANNELS))
         _check_one("resample", self.resample, _RESAMPLES)
         MARGIN.check(self.margin, "the preparation")
@@ -144,6 +152,8 @@ class Preparation:
             remarks.append(f"{self.resample} interpolation")
         if self.margin > 0:
             remarks.append(f"{self.margin} rows and columns more before the edges are cut off")
+        if self.alpha != "drop":
+            remarks.append(f"transparent parts {ALPHA[self.alpha]}")
         if self.channels is not None:
             remarks.append(f"pictures made {CHANNELS[self.channels]}")
         if self.read_as:
@@ -159,6 +169,13 @@ class Preparation:
         if self.length is not None:
             remarks.append(f"texts cut or padded to {self.length:,} tokens")
         return tuple(remarks)
+
+
+def said_of_pictures(clear: int, deep: int, of: str, alpha: str) -> tuple[str, ...]:
+    """Say what is not kept of pictures: `clear` that have an alpha channel, `deep` that have 16 bits, among `of`."""
+    channel = f"{clear:,} of {of} have an alpha channel or a transparent colour: {ALPHA[alpha]}"
+    bits = f"{deep:,} of {of} have more than 8 bits a channel: the upper 8 are kept"
+    return (*[channel] * (clear > 0), *[bits] * (deep > 0))
 
 
 def _check_one(name: str, value: object, allowed: tuple[object, ...]) -> None:

@@ -7,7 +7,7 @@ from idc_core.guarded.compressed import open_gzip
 from idc_core.guarded.folders import Folder
 from idc_core.guarded.members import member
 from idc_core.guarded.opening import File, opened, read_content
-from idc_core.guarded.photos import picture_header, read_photo
+from idc_core.guarded.photos import PictureHeader, picture_header, read_photo
 from idc_core.guarded.pictures import read_picture
 from idc_core.guarded.sealed import check_sealed_zip, damaged, is_sealed, open_sealed_text, seal_text, seal_zip
 from idc_core.guarded.texts import read_json, read_json_lines, read_text, read_toml, typed
@@ -19,6 +19,7 @@ __all__ = [
     "Budget",
     "File",
     "Folder",
+    "PictureHeader",
     "check_sealed_zip",
     "damaged",
     "is_sealed",

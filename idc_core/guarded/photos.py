@@ -7,7 +7,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,38 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 """Endings of the files that are taken for pictures."""
 
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
-_GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L")
+_GREY = ("1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L")
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _TILE = (322, 323)
+_BITS, _PHOTOMETRIC, _MIN_IS_WHITE = 258, 262, 0
 _MOST_SAID = 200
 # Several threads decode side by side: of pictures that take more, one at a time.
 _LARGE = 64 << 20
 _one_large = threading.Lock()
 
 
-def picture_header(stream: BinaryIO, where: str) -> tuple[int, int, bool]:
-    """Return rows, columns and whether a picture is grey, as its header says, turned as it asks to be.
+class PictureHeader(NamedTuple):
+    """What the header of a picture says.
+
+    Attributes
+    ----------
+    rows, columns : int
+    is_grey : bool
+    is_clear : bool
+        Whether it has an alpha channel, or a transparent colour.
+    is_deep : bool
+        Whether it has more than 8 bits a channel.
+    """
+
+    rows: int
+    columns: int
+    is_grey: bool
+    is_clear: bool
+    is_deep: bool
+
+
+def picture_header(stream: BinaryIO, where: str, *, turned: bool = True) -> PictureHeader:
+    """Return what the header of a picture says; as it asks to be `turned`, for which a PNG is decoded.
 
     Raises
     ------
@@ -42,9 +63,11 @@ def picture_header(stream: BinaryIO, where: str) -> tuple[int, int, bool]:
     """
     with _opened(stream, where) as image:
         columns, rows = image.size
-        if image.getexif().get(_ORIENTATION) in _TURNED:
+        form, grey = _unpacked(image), _is_grey(image)
+        deep = image.format in ("PNG", "TIFF") and (";16" in form or ";12" in form)
+        if turned and image.getexif().get(_ORIENTATION) in _TURNED:
             rows, columns = columns, rows
-        return rows, columns, image.mode in _GREY
+        return PictureHeader(rows, columns, grey, image.has_transparency_data, deep)
 
 
 def read_photo(
@@ -56,11 +79,12 @@ def read_photo(
     fit: str | None = "stretch",
     resample: str = "bilinear",
     margin: int = 0,
+    alpha: str = "drop",
     only_grey: bool = False,
 ) -> NDArray[np.uint8]:
     """Decode the first picture of a PNG, JPEG, BMP, GIF, WebP or TIFF file.
 
-    It is turned as its Exif orientation says, 16 bits become 8, and transparent parts become white.
+    It is turned as its Exif orientation says, and of more than 8 bits a channel the upper 8 are kept.
 
     Parameters
     ----------
@@ -78,6 +102,8 @@ def read_photo(
         Filter of Pillow, as in `Preparation`.
     margin : int
         Rows, and columns, that are cut off at the end.
+    alpha : {"drop", "white"}
+        Keep the colours that transparent parts have, or put them on white.
     only_grey : bool
         Refuse pictures with colours.
 
@@ -88,12 +114,12 @@ def read_photo(
     Raises
     ------
     DataError
-        If it is no whole picture, or takes more memory than is allowed.
+        If it is no whole picture, has no 8, 12 or 16 bits a channel, or takes more memory than is allowed.
     """
     from PIL import ImageOps
 
     with _opened(io.BytesIO(content), where) as image, ExitStack() as held:
-        if only_grey and image.mode not in _GREY:
+        if only_grey and not _is_grey(image):
             raise DataError(f"{where} has colours and others are grey: give the channels of the preparation, 1 or 3.")
         taken = _take(image, Budget(where))
         if taken > _LARGE:
@@ -101,8 +127,7 @@ def read_photo(
         if image.format == "PNG":
             check_parts(content, where)
         ImageOps.exif_transpose(image, in_place=True)
-        picture = _plain(image, where)
-        picture = picture.convert("L" if channels == 1 else "RGB")
+        picture = _plain(image, where, alpha).convert("L" if channels == 1 else "RGB")
         size = size or picture.size[::-1]
         if fit is None and picture.size != size[::-1]:
             raise DataError(
@@ -140,23 +165,40 @@ def _take(image: Picture, budget: Budget) -> int:
     return size
 
 
-def _plain(image: Picture, where: str) -> Picture:
-    """Return a picture in 8 bits without transparency: grey or RGB."""
+def _unpacked(image: Picture) -> str:
+    """Return how Pillow unpacks a picture that is not decoded yet, which tells bits that its mode does not."""
+    return str([part[3] for part in getattr(image, "tile", ())])
+
+
+def _is_grey(image: Picture) -> bool:
+    """Return whether a picture that is not decoded yet is grey; Pillow makes RGBA of grey with alpha in 16 bits."""
+    return image.mode in _GREY or "LA;16B" in _unpacked(image)
+
+
+def _plain(image: Picture, where: str, alpha: str) -> Picture:
+    """Return a picture in 8 bits a channel, whose transparent parts are what they become."""
     from PIL import Image
 
-    if image.mode == "I" or image.mode.startswith("I;16"):
-        values = np.asarray(image).astype(np.int64)
-        if values.size and not 0 <= values.min() <= values.max() < 1 << 16:
-            raise DataError(f"{where} has pixels of more than 16 bits; expected 8 or 16 bits a channel.")
-        return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
-    if image.mode == "F":
-        raise DataError(f"{where} has fractions as pixels; expected 8 or 16 bits a channel.")
-    if image.has_transparency_data:
+    if image.mode in ("I", "F"):
+        kind = "fractions" if image.mode == "F" else "more than 16 bits, or signs,"
+        raise DataError(
+            f"{where} has {kind} as pixels; expected 8, 12 or 16 bits a channel. Save such pictures as arrays of "
+            "numbers from 0 to 1 (.npz)."
+        )
+    if image.mode.startswith("I;16"):
+        tags = getattr(image, "tag_v2", {})
+        (bits,) = tags.get(_BITS, (16,))
+        values = np.asarray(image) >> (bits - 8)
+        # Pillow turns these round in 8 bits alone.
+        values = 255 - values if tags.get(_PHOTOMETRIC) == _MIN_IS_WHITE else values
+        return Image.fromarray(values.astype(np.uint8))
+    if alpha == "white" and image.has_transparency_data:
         grey = image.mode in _GREY
         clear = image.convert("LA" if grey else "RGBA")
         white = Image.new("L" if grey else "RGB", clear.size, "white")
         white.paste(clear.convert(white.mode), mask=clear.getchannel("A"))
         return white
+    image.info.pop("transparency", None)  # Pillow would look for it among the colours
     return image
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from idc_core.base.parameters import shown
-from idc_core.datasets.preparation import CHANNELS, EMPTY, FITS, READ_AS, Preparation
+from idc_core.datasets.preparation import ALPHA, CHANNELS, EMPTY, FITS, READ_AS, Preparation
 from idc_core.errors import IdcError, SettingError
 from studio.library.work import Asked, ask
 from studio.state import visitor
@@ -75,6 +75,14 @@ def _choose_pictures(entry: Entry, now: Preparation) -> None:
         format_func=lambda number: _TOLD if number is None else CHANNELS[number],
         key=control_key(entry, "channels"),
         help=f"Whether pictures are made grey or RGB. Default {_TOLD}.",
+    )
+    st.selectbox(
+        "Transparent parts",
+        list(ALPHA),
+        index=list(ALPHA).index(now.alpha),
+        format_func=ALPHA.__getitem__,
+        key=control_key(entry, "alpha"),
+        help=f"What becomes of an alpha channel, or a transparent colour. Default {ALPHA['drop']}.",
     )
 
 
@@ -156,7 +164,7 @@ def _take(entry: Entry) -> None:
 
     given: dict[str, Any] = {
         name: st.session_state[control_key(entry, name)]
-        for name in ("fit", "channels", "inputs", "targets", "task", "empty", "read_as", "test_share", "seed")
+        for name in ("fit", "channels", "alpha", "inputs", "targets", "task", "empty", "read_as", "test_share", "seed")
     }
     try:
         if not visitor.paths_refused():

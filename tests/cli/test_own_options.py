@@ -18,14 +18,14 @@ def told(*words, expected=None):
 
 def test_every_field_of_a_preparation_has_its_option(tmp_path):
     found = told(
-        "--size", "28x32", "--fit", "crop", "--resample", "box", "--margin", "4", "--channels", "3",
+        "--size", "28x32", "--fit", "crop", "--resample", "box", "--margin", "4", "--channels", "3", "--alpha", "white",
         "--inputs", "pictures", "--targets", "kind", "--empty", "drop", "--read-as", "series",
         "--task", "regression", "--tokenizer", str(tmp_path), "--length", "64", "--test-share", "0.25",
         "--split-seed", "7",
     )  # fmt: skip
     assert found == Preparation(
-        size=(28, 32), fit="crop", resample="box", margin=4, channels=3, inputs="pictures", targets="kind",
-        empty="drop", read_as="series",
+        size=(28, 32), fit="crop", resample="box", margin=4, channels=3, alpha="white", inputs="pictures",
+        targets="kind", empty="drop", read_as="series",
         task="regression", tokenizer=Path(tmp_path), length=64, test_share=0.25, seed=7,
     )  # fmt: skip
 

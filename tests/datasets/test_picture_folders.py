@@ -360,11 +360,42 @@ def test_pictures_that_change_after_they_were_opened_are_said(tmp_path, monkeypa
         found.inputs[:2]
 
 
+def clear_files():
+    """Pictures of which every second has an alpha channel, and one 16 bits."""
+    pixels = np.random.default_rng(1).integers(0, 256, (5, 6, 8, 4)).astype(np.uint8)
+    files = {f"{kind}/{at}.png": content(pixels[at, ..., : 3 + at % 2]) for kind in ("cat", "dog") for at in range(5)}
+    return pixels, files | {"dog/9.png": content(np.full((6, 8), 515, np.uint16))}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({}, "colours kept as they are, alpha left out"), ({"alpha": "white"}, "put on white")]
+)
+def test_what_is_not_kept_of_pictures_is_a_choice_and_told(tmp_path, given, said):
+    pixels, files = clear_files()
+    colours, shares = pixels[..., :3].astype(float), pixels[..., 3:] / 255
+    colours[1::2] = np.where(given, colours * shares + 255 * (1 - shares), colours)[1::2]
+    for path in (write(tmp_path / "mine", files), packed(tmp_path / "mine.zip", files)):
+        found = loaded(path, test_share=0.1, **given)
+        read = (np.asarray(found.inputs) * 255).transpose(0, 2, 3, 1)
+        for one in read:
+            apart = min(np.abs(one - other).max() for other in (*colours, np.full((6, 8, 3), 2)))
+            assert apart < 1.01
+        assert f"4 of 11 pictures have an alpha channel or a transparent colour: {said}" in found.notes
+        assert "1 of 11 pictures have more than 8 bits a channel: the upper 8 are kept" in found.notes
+    assert Preparation.from_json(Preparation(**given).to_json(), "x") == Preparation(**given)
+
+
+def test_nothing_is_said_of_pictures_of_which_all_is_kept(tmp_path):
+    notes = loaded(write(tmp_path / "mine", made(("cat", "dog")))).notes
+    assert not any("alpha" in note or "bits" in note for note in notes)
+
+
 @pytest.mark.rare
 def test_a_hundred_thousand_empty_files_are_one_sentence(tmp_path):
     path = packed(tmp_path / "mine.zip", {f"{'ab'[number % 2]}/{number}.png": b"" for number in range(100_000)})
-    with pytest.raises(DataError, match=r"the picture 'a/0\.png' is not a whole picture"):
-        loaded(path, size=(6, 8), channels=3)
+    for _ in range(2):
+        with pytest.raises(DataError, match=r"the picture 'a/0\.png' is not a whole picture"):
+            loaded(path, size=(6, 8), channels=3)
 
 
 def test_files_that_are_no_pictures_are_told_from_pictures_by_their_endings():

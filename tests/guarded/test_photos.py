@@ -28,7 +28,7 @@ def photo(content, channels=3, size=(5, 7), fit=None, **options):
 
 
 def header(content):
-    return picture_header(io.BytesIO(content), "x.png")
+    return picture_header(io.BytesIO(content), "x.png")[:3]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,60 @@ def test_one_bit_is_black_and_white():
     np.testing.assert_array_equal(photo(content, 1)[0], np.where(GREY > 127, 255, 0))
 
 
-def test_sixteen_bits_become_eight_by_rounding():
-    values = np.linspace(0, 65535, 35).astype(np.uint16).reshape(5, 7)
-    content = saved(Image.fromarray(values))
-    assert header(content) == (5, 7, True)
-    np.testing.assert_array_equal(photo(content, 1)[0], np.rint(values / 257))
+def part(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+DEEP = np.random.default_rng(1).integers(0, 1 << 16, (5, 7, 4)).astype(np.uint16)
+
+
+def deep_png(kind, channels):
+    """A PNG of 16 bits a channel, which Pillow writes of grey alone."""
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in DEEP[..., :channels])
+    header = struct.pack(">2I5B", 7, 5, 16, kind, 0, 0, 0)
+    parts = part(b"IHDR", header) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def deep_tiff(order, bits, photometric, values):
+    """A TIFF of one strip; `values` (5, 7) or (5, 7, 3) of 16 bits, or bytes."""
+    channels = 3 if photometric == 2 else 1
+    data = values if isinstance(values, bytes) else values.astype(f"{order}u2").tobytes()
+    tags = {256: 7, 257: 5, 258: bits, 259: 1, 262: photometric, 273: 300, 277: channels, 278: 5, 279: len(data)}
+    kinds = {tag: (4, 1, struct.pack(f"{order}I", value)) for tag, value in tags.items()}
+    kinds[258] = (3, channels, struct.pack(f"{order}I", 250) if channels == 3 else struct.pack(f"{order}2H", bits, 0))
+    kinds[262] = (3, 1, struct.pack(f"{order}2H", photometric, 0))
+    entries = b"".join(struct.pack(f"{order}2HI", tag, *kind[:2]) + kind[2] for tag, kind in kinds.items())
+    start = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}IH", 8, len(tags)) + entries + bytes(4)
+    return start.ljust(250, b"\0") + struct.pack(f"{order}3H", *[bits] * 3).ljust(50, b"\0") + data
+
+
+PACKED = np.packbits(np.unpackbits(np.pad(DEEP[..., 0] >> 4, ((0, 0), (0, 1))).astype(">u2").view(np.uint8)
+                                   .reshape(5, 8, 2), axis=2)[:, :7, 4:].reshape(5, 84), axis=1).tobytes()  # fmt: skip
+G16 = DEEP[..., :1]
+
+
+@pytest.mark.parametrize(
+    ("content", "channels", "values", "grey", "clear"),
+    [
+        (saved(Image.fromarray(DEEP[..., 0])), 1, G16, True, False),
+        (saved(Image.fromarray(DEEP[..., 0]), "TIFF", compression="tiff_lzw"), 1, G16, True, False),
+        (deep_png(0, 1), 3, G16.repeat(3, 2), True, False),
+        (deep_png(2, 3), 3, DEEP[..., :3], False, False),
+        (deep_png(4, 2), 1, G16, True, True),
+        (deep_png(6, 4), 3, DEEP[..., :3], False, True),
+        (deep_tiff("<", 16, 1, DEEP[..., 0]), 1, G16, True, False),
+        (deep_tiff(">", 16, 1, DEEP[..., 0]), 1, G16, True, False),
+        (deep_tiff("<", 16, 0, DEEP[..., 0]), 1, 65535 - G16, True, False),
+        (deep_tiff("<", 16, 2, DEEP[..., :3]), 3, DEEP[..., :3], False, False),
+        (deep_tiff(">", 16, 2, DEEP[..., :3]), 3, DEEP[..., :3], False, False),
+        (deep_tiff("<", 12, 1, PACKED), 1, G16, True, False),
+    ],
+)
+def test_of_more_than_eight_bits_the_upper_eight_are_kept_and_it_is_told(content, channels, values, grey, clear):
+    seen = picture_header(io.BytesIO(content), "x.png")
+    assert seen == (5, 7, grey, clear, True)
+    np.testing.assert_array_equal(photo(content, channels), values.transpose(2, 0, 1) >> 8)
 
 
 def test_grey_becomes_rgb_and_rgb_grey_by_luma():
@@ -76,18 +125,68 @@ def test_grey_becomes_rgb_and_rgb_grey_by_luma():
     np.testing.assert_allclose(photo(saved(COLOURS), 1)[0], luma, atol=1)
 
 
+def _palette(*transparency):
+    image = Image.fromarray(COLOURS).quantize(8)
+    return saved(image, transparency=transparency[0]) if transparency else saved(image)
+
+
+SEEN = Image.fromarray(np.concatenate([COLOURS, 255 - COLOURS[..., :1]], -1))
+MODES = {
+    "1": saved(Image.fromarray(GREY > 127)),
+    "1 with a transparent colour": saved(Image.fromarray(GREY > 127), transparency=0),
+    "L": saved(GREY),
+    "L with a transparent colour": saved(GREY, transparency=int(GREY[0, 0])),
+    "LA": saved(SEEN.convert("LA")),
+    "LA in TIFF": saved(SEEN.convert("LA"), "TIFF"),
+    "P": _palette(),
+    "P with a transparent colour": _palette(2),
+    "P with an alpha for each colour": _palette(bytes([0, 9, 255, 128])),
+    "P in GIF with a transparent colour": saved(Image.fromarray(COLOURS).quantize(8), "GIF", transparency=1),
+    "PA in TIFF": saved(Image.fromarray(COLOURS).quantize(8).convert("PA"), "TIFF"),
+    "RGB": saved(COLOURS),
+    "RGB with a transparent colour": saved(COLOURS, transparency=tuple(COLOURS[1, 1].tolist())),
+    "RGBA": saved(SEEN),
+    "RGBA in TIFF": saved(SEEN, "TIFF"),
+    "RGBA in WebP": saved(SEEN, "WEBP", lossless=True, exact=True),
+    "CMYK": saved(Image.fromarray(COLOURS).convert("CMYK"), "TIFF"),
+    "CMYK in JPEG": saved(Image.fromarray(COLOURS).convert("CMYK"), "JPEG"),
+    "YCbCr": saved(Image.fromarray(COLOURS).convert("YCbCr"), "TIFF"),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.filterwarnings("ignore:Palette images with Transparency")  # Pillow's own, not ours
+def test_every_mode_gives_what_convert_of_pillow_gives_and_white_what_it_composes(mode, channels):
+    image = Image.open(io.BytesIO(MODES[mode]))
+    form = "L" if channels == 1 else "RGB"
+    expected = np.asarray(image.convert(form)).reshape(5, 7, -1).transpose(2, 0, 1)
+    np.testing.assert_array_equal(photo(MODES[mode], channels), expected)
+    clear = any(word in mode for word in ("transparent", "alpha", "LA", "PA", "RGBA"))
+    assert picture_header(io.BytesIO(MODES[mode]), "x.png").is_clear == clear
+    white = photo(MODES[mode], channels, alpha="white")
+    if not clear:
+        np.testing.assert_array_equal(white, expected)
+        return
+    layer = image.convert("RGBA")
+    over = Image.alpha_composite(Image.new("RGBA", (7, 5), "white"), layer).convert(form)
+    np.testing.assert_allclose(white, np.asarray(over).reshape(5, 7, -1).transpose(2, 0, 1), atol=1)
+
+
 @pytest.mark.parametrize("channels", [1, 3])
 def test_transparent_parts_become_white(channels):
     clear = np.concatenate([COLOURS, np.where(GREY > 127, 255, 0)[..., None].astype(np.uint8)], -1)
-    found = photo(saved(Image.fromarray(clear)), channels).min(0)
+    found = photo(saved(Image.fromarray(clear)), channels, alpha="white").min(0)
     assert (found[GREY <= 127] == 255).all()
-    np.testing.assert_array_equal(photo(saved(Image.fromarray(clear)))[:, GREY > 127], COLOURS[GREY > 127].T)
+    np.testing.assert_array_equal(
+        photo(saved(Image.fromarray(clear)), alpha="white")[:, GREY > 127], COLOURS[GREY > 127].T
+    )
 
 
 def test_grey_with_transparency_stays_grey():
     content = saved(Image.fromarray(np.stack([GREY, np.where(GREY > 9, 255, 0).astype(np.uint8)], -1)))
     assert header(content) == (5, 7, True)
-    np.testing.assert_array_equal(photo(content, 1)[0], np.where(GREY > 9, GREY, 255))
+    np.testing.assert_array_equal(photo(content, 1, alpha="white")[0], np.where(GREY > 9, GREY, 255))
 
 
 def test_cmyk_is_understood():
@@ -121,10 +220,6 @@ def test_another_size_or_colours_among_grey_are_refused_where_they_were_not_aske
         photo(saved(COLOURS), 1, only_grey=True)
 
 
-def part(name, data):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -139,7 +234,7 @@ def part(name, data):
         (png(1, 100_000), "at most 32,768 a side"),
         (png(9_500, 9_500), "its pixels would take"),
         (saved(Image.fromarray(np.zeros((5, 7), np.float32)), "TIFF"), "fractions as pixels"),
-        (saved(Image.fromarray(np.full((5, 7), 1 << 20, np.int32)), "TIFF"), "more than 16 bits"),
+        (saved(Image.fromarray(np.full((5, 7), 1 << 20, np.int32)), "TIFF"), "more than 16 bits, or signs, as pixels"),
         (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">2I5B", 7, 5, 8, 9, 0, 0, 0)), "x.png"),
     ],
 )

@@ -13,7 +13,7 @@ from idc_core.datasets.files.columns import check_whole, value_type
 from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, picture_header, read_content, read_photo
+from idc_core.guarded import Budget, PictureHeader, picture_header, read_content, read_photo
 from idc_core.guarded.photos import ENDINGS
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ def is_pictures(column: pa.ChunkedArray) -> bool:
     return str(column[0].as_py()).lower().endswith(ENDINGS)
 
 
-def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation: Preparation) -> NDArray[np.uint8]:
-    """Return the pictures of a column as uint8 (n, channels, rows, columns).
+def pictures_of(
+    column: pa.ChunkedArray, path: Path, budget: Budget, preparation: Preparation, seen: list[PictureHeader]
+) -> NDArray[np.uint8]:
+    """Return the pictures of a column as uint8 (n, channels, rows, columns); their headers are added to `seen`.
 
     Raises
     ------
@@ -49,12 +51,14 @@ def pictures_of(column: pa.ChunkedArray, path: Path, budget: Budget, preparation
     pictures: NDArray[np.uint8] | None = None
     for row, value in enumerate(column):
         where, content = _content(value.as_py(), row, path)
+        header = picture_header(io.BytesIO(content), where, turned=size is None)
+        seen.append(header)
         if processor is not None:
-            made = processor.photo(content, where, size)
+            made = processor.photo(content, where, preparation.alpha, size)
         else:
-            size = size or picture_header(io.BytesIO(content), where)[:2]
-            resample, margin = preparation.resample, preparation.margin
-            made = read_photo(content, where, channels=channels, size=size, fit=fit, resample=resample, margin=margin)
+            size = size or (header.rows, header.columns)
+            ways = {name: getattr(preparation, name) for name in ("resample", "margin", "alpha")}
+            made = read_photo(content, where, channels=channels, size=size, fit=fit, **ways)
         if pictures is None:
             size = made.shape[1], made.shape[2]
             budget.take(len(column) * made.size, "its pictures")

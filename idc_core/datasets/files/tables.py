@@ -46,10 +46,10 @@ from idc_core.datasets.files.names import (
 )
 from idc_core.datasets.files.table_pictures import is_pictures, pictures_of
 from idc_core.datasets.formats import DATA_FORMATS, DataFormat, ReadTable
-from idc_core.datasets.preparation import Preparation
+from idc_core.datasets.preparation import Preparation, said_of_pictures
 from idc_core.datasets.splits import named_split
 from idc_core.errors import DataError
-from idc_core.guarded import Budget, read_json
+from idc_core.guarded import Budget, PictureHeader, read_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,6 +126,7 @@ def items_of_table(
     if preparation.targets:
         _check_one_label(first, target, left.get("", []), where)
     parts: dict[str, Part] = {}
+    seen: list[PictureHeader] = []
     notes = [*notes_of(first), f"targets: column {target}", _said_inputs(inputs)]
     answered = [name for name in answers if name in inputs]
     notes += [f"yes as 1, no as 0: {_short(answered)}"] if answered else []
@@ -140,10 +141,12 @@ def items_of_table(
             raise DataError(f"{where}, column {target!a} has {table.column(target).type}; expected classes or numbers.")
         if not whole_task and targets.dtype.kind == "f" and np.array_equal(targets, np.rint(targets)):
             targets = targets.astype(np.int64)
-        made = _values_of_inputs(table, inputs, path, budget, preparation)
+        made = _values_of_inputs(table, inputs, path, budget, preparation, seen)
         if made.dtype.kind in "biu" and made.ndim > 1:
             made = made.astype(np.float32)
         parts[name] = Part(made, targets[:, 0] if targets.ndim == 2 else targets)
+    clear, deep = sum(one.is_clear for one in seen), sum(one.is_deep for one in seen)
+    notes += said_of_pictures(clear, deep, f"{len(seen):,} pictures", preparation.alpha)
     features = tuple(inputs) if next(iter(parts.values())).inputs.ndim == 2 and len(inputs) > 1 else ()
     classes = _class_names(first, target, where)
     return items_of(Content(parts, budget, features, classes, tuple(notes)), preparation, split, where)
@@ -387,10 +390,10 @@ def _split(tables: dict[str, pa.Table], where: str) -> dict[str, pa.Table]:
 
 
 def _values_of_inputs(
-    table: pa.Table, inputs: list[str], path: Path, budget: Budget, preparation: Preparation
+    table: pa.Table, inputs: list[str], path: Path, budget: Budget, preparation: Preparation, seen: list[PictureHeader]
 ) -> NDArray[np.generic]:
     if len(inputs) == 1 and is_pictures(table.column(inputs[0])):
-        return pictures_of(table.column(inputs[0]), path, budget, preparation)
+        return pictures_of(table.column(inputs[0]), path, budget, preparation, seen)
     place = f"{path}, column {inputs[0]!a}"
     alone = _values(table.column(inputs[0]), place, budget) if len(inputs) == 1 else None
     if alone is not None and (alone.ndim > 1 or alone.dtype == object):

@@ -133,6 +133,18 @@ def test_pictures_as_bytes_in_parquet_with_the_names_of_classes(tmp_path):
     assert both(tmp_path / "plain.parquet", channels=1, size=(3, 3))[0].inputs.shape == (6, 1, 3, 3)
 
 
+@pytest.mark.parametrize(("alpha", "red"), [("drop", 7), ("white", 255)])
+def test_transparent_pictures_of_a_table_are_told(tmp_path, alpha, red):
+    stream = io.BytesIO()
+    Image.new("RGBA", (5, 6), (7, 8, 9, 0)).save(stream, "PNG")
+    table = pa.table({"image": [stream.getvalue(), png(7)] * 4, "label": ["a", "b"] * 4})
+    parquet.write_table(table, tmp_path / "it.parquet")
+    train, _ = both(tmp_path / "it.parquet", alpha=alpha)
+    assert sorted(set(np.rint(train.inputs[:, 0, 0, 0] * 255).tolist())) == sorted({7, red})
+    told = {"drop": "colours kept as they are, alpha left out", "white": "put on white"}[alpha]
+    assert f"4 of 8 pictures have an alpha channel or a transparent colour: {told}" in train.notes
+
+
 def pictured(folder, names, size=(6, 5)):
     (folder / "images").mkdir(exist_ok=True)
     for number, name in enumerate(names):
