@@ -184,7 +184,7 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, 
     pair = _pair(network, budget)
     if pair is None:
         return
-    advice = "Export it with a batch size that is left open (dynamic axes)."
+    advice = "Export it with a batch of one, the first axis of its inputs: they then run one by one."
     try:
         with torch.no_grad(), Bounded(budget):
             if batch is not None:

@@ -97,9 +97,9 @@ class Node:
         self.bodies[attribute] = built.network
         return built
 
-    def refuse(self, what: str) -> UnsupportedOperationError:
+    def refuse(self, what: str, advice: str = "Export the network without it.") -> UnsupportedOperationError:
         """Return the error for something that an operator allows and that is not supported."""
-        return UnsupportedOperationError(f"{self} uses {what}, which is not supported. Export the network without it.")
+        return UnsupportedOperationError(f"{self} uses {what}, which is not supported. {advice}")
 
     def __str__(self) -> str:
         return f"Node {self.name!r} ({self.operator}, opset {self.opset})"

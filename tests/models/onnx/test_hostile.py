@@ -222,6 +222,14 @@ def test_a_network_that_mixes_the_inputs_of_a_batch_is_refused(tmp_path):
         load_onnx(write(tmp_path / "a.onnx", [node("Add", ["x", "w"])], [numbers("w", [[1.0]] * 5, np.float32)], [x]))
 
 
+def test_a_network_that_mixes_inputs_opens_as_its_refusal_says(tmp_path):
+    with pytest.raises(ModelError, match="Export it with a batch of one"):
+        load_onnx(write(tmp_path / "a.onnx", [node("Softmax", ["x"], axis=0)]))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
+    network = load_onnx(write(tmp_path / "a.onnx", [node("Softmax", ["x"], axis=0)], (), [x]))
+    assert torch.equal(network(torch.rand(3, 4)), torch.ones(3, 4))
+
+
 def test_names_become_identifiers_that_are_unique_and_not_taken(tmp_path):
     names = ["/a/b.c", "a_b_c", "forward", "input", "1", "", "ä"]
     values = ["x", *(f"v{i}" for i in range(len(names) - 1)), "y"]

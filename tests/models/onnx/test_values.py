@@ -36,7 +36,7 @@ GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 USUAL = {"RNN": ["Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
 
 
-def recurrent(tmp_path, kind, places=("x", "w", "r", "b"), more=(), **attributes):
+def recurrent(tmp_path, kind, places=("x", "w", "r", "b"), more=(), before=(), **attributes):
     states, gates = 5, GATES[kind]
     weights = [
         random("w", 1, gates * states, 4),
@@ -51,7 +51,7 @@ def recurrent(tmp_path, kind, places=("x", "w", "r", "b"), more=(), **attributes
     ]
     turned = helper.make_node("Transpose", ["batch"], ["x"], perm=[1, 0, 2])
     graph = helper.make_graph(
-        [turned, *nodes],
+        [*before, turned, *nodes],
         "g",
         [helper.make_tensor_value_info("batch", FLOATS, ["n", 3, 4])],
         [helper.make_tensor_value_info("y", FLOATS, None)],
@@ -82,6 +82,25 @@ EMPTY = ("x", "w", "r", "b", "", "", "", "p")
 )
 def test_recurrent_layers_with_default_values(kind, said, tmp_path):
     np.testing.assert_array_equal(recurrent(tmp_path, kind, **said(kind)), recurrent(tmp_path, kind))
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_lengths_that_converters_read_off_the_shape(kind, tmp_path):
+    start, length = array("start", [0], np.int64), array("length", 3, np.int32)
+    count = [
+        helper.make_node("Shape", ["batch"], ["shape"]),
+        helper.make_node("Gather", ["shape", "start"], ["n"]),
+        helper.make_node("Expand", ["length", "n"], ["lengths"]),
+    ]
+    said = {"places": ("x", "w", "r", "b", "lengths"), "more": [start, length], "before": count}
+    np.testing.assert_array_equal(recurrent(tmp_path, kind, **said), recurrent(tmp_path, kind))
+
+
+def test_lengths_that_are_an_input_are_refused(tmp_path):
+    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT32, ["n"])
+    nodes = [helper.make_node("RNN", ["x", "w", "r", "", "lengths"], ["", "y"], hidden_size=5)]
+    with pytest.raises(UnsupportedOperationError, match="for sequences of one length"):
+        opened(tmp_path, nodes, [random("w", 1, 5, 4), random("r", 1, 5, 5)], inputs=[lengths])
 
 
 def test_peepholes_of_zero(tmp_path):

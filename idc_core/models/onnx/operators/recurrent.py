@@ -19,6 +19,14 @@ _KINDS: dict[str, tuple[Callable[..., nn.RNNBase], tuple[int, ...]]] = {
 _STATES = (5, 6)
 """Places of the first hidden state and the first cell state among the inputs."""
 
+_LENGTHS = 4
+"""Place of the number of steps of each sequence among the inputs."""
+
+_RESET = "linear_before_reset 0"
+_ADVICE = "Write the steps of the layer as single operations before the export"
+_WHOLE = "Export the network for sequences of one length (in PyTorch without pack_padded_sequence)."
+_AS_PYTORCH = ", or train it with torch.nn.GRU, which resets after the product"
+
 _USUAL = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
@@ -26,7 +34,6 @@ class _Options(TypedDict):
     direction: str
     rows_first: bool  # whether the batch is the first axis, not time
     relu: bool
-    length: int | None
 
 
 class Recurrent(nn.Module):
@@ -35,27 +42,28 @@ class Recurrent(nn.Module):
     def __init__(self, node: Node, weights: tuple[Tensor, Tensor, Tensor | None], options: _Options) -> None:
         super().__init__()
         self.cells = _cells(node, *weights, options)
-        self._node, self._length = str(node), options["length"]
+        self._node = str(node)
         self.backwards, self.rows_first = options["direction"] == "reverse", options["rows_first"]
         self.open = [place for place in range(len(node.inputs)) if node.has(place) and place not in node.constants]
-        for position in _STATES:
-            self.register_buffer(f"state_{position}", node.constants.get(position))
+        for position in (_LENGTHS, *_STATES):
+            self.register_buffer(f"given_{position}", node.constants.get(position))
 
     def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
         """Return outputs and last states."""
         by_place = dict(zip(self.open, given, strict=True))
         x = by_place[0].transpose(0, 1) if self.rows_first else by_place[0]
-        _check_length(self._node, x, self._length)
-        states = [by_place.get(position, getattr(self, f"state_{position}")) for position in _STATES]
+        lengths, *states = (
+            by_place.get(position, getattr(self, f"given_{position}")) for position in (_LENGTHS, *_STATES)
+        )
+        _check_lengths(self._node, x, lengths)
         return _run_cells(self.cells, x, states, self.backwards, self.rows_first)
 
 
-def _check_length(node: str, x: Tensor, length: int | None) -> None:
-    """Refuse a sequence of which a node reads only the first `length` steps."""
-    if length is not None and len(x) != length:
+def _check_lengths(node: str, x: Tensor, lengths: Tensor | None) -> None:
+    """Refuse sequences of which a node reads only the first steps."""
+    if lengths is not None and bool((lengths != len(x)).any()):
         raise UnsupportedOperationError(
-            f"{node} reads {length} of {len(x)} steps (sequence lengths), which is not supported. Export the network "
-            "without sequence lengths."
+            f"{node} reads {int(lengths.min())} of {len(x)} steps (sequence lengths), which is not supported. {_WHOLE}"
         )
 
 
@@ -111,34 +119,27 @@ def _recurrent(node: Node) -> nn.Module | Function:
     usual = _USUAL[node.operator] * (len(names) // len(_USUAL[node.operator]))
     relu = node.operator == "RNN" and set(names) == {"Relu"}
     node.get("hidden_size"), node.get("activation_alpha"), node.get("activation_beta")  # these functions take none
-    lengths, peepholes = node.constants.get(4), node.constants.get(7)
-    length = (
-        int(lengths[0]) if lengths is not None and lengths.numel() and bool((lengths == lengths[0]).all()) else None
-    )
-    options: _Options = {
-        "direction": direction,
-        "rows_first": bool(node.get("layout", 0)),
-        "relu": relu,
-        "length": length,
-    }
+    peepholes = node.constants.get(7)
+    options: _Options = {"direction": direction, "rows_first": bool(node.get("layout", 0)), "relu": relu}
     reason = {
         "other activation functions": names != usual and not relu,
         "clip": node.get("clip", math.inf) != math.inf,
-        "sequence lengths": node.has(4) and length is None,
         "peepholes": node.has(7) and (peepholes is None or bool(peepholes.any())),
         "input_forget": bool(node.get("input_forget", 0)),
-        "linear_before_reset 0": node.operator == "GRU" and not node.get("linear_before_reset", 0),
+        _RESET: node.operator == "GRU" and not node.get("linear_before_reset", 0),
     }
     for what, there in reason.items():
         if there:
-            raise node.refuse(what)
+            raise node.refuse(what, f"{_ADVICE}{_AS_PYTORCH if what == _RESET else ''}.")
+    if node.has(_LENGTHS) and not node.known(_LENGTHS) and node.inputs[_LENGTHS] not in node.static:
+        raise node.refuse("sequence lengths that are an input", _WHOLE)
     if 1 in node.constants and 2 in node.constants and node.known(3) and 0 not in node.constants:
         weights = node.constants[1], node.constants[2], node.constants.get(3)
         return Recurrent(node, weights, options)
 
     def run(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, *more: Tensor | None) -> tuple[Tensor, ...]:
         x = x.transpose(0, 1) if options["rows_first"] else x
-        _check_length(str(node), x, length)
+        _check_lengths(str(node), x, more[0] if more else None)
         states = [*more[1:3], None, None][:2]
         return _run_cells(_cells(node, w, r, b, options), x, states, direction == "reverse", options["rows_first"])
 
