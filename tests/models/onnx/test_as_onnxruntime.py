@@ -209,6 +209,14 @@ def test_optional_inputs_left_out(operator):
     assert ran > len(places)
 
 
+@pytest.mark.parametrize("ceil_mode", [-1, 1, 2])
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_windows_are_rounded_up_only_where_it_says_one(operator, ceil_mode):
+    node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[2], strides=[2], ceil_mode=ceil_mode)
+    values = {"x": floats(1, 2, 5)}
+    assert compare(model_of(node, values, ["x"], 20), values)
+
+
 def test_an_output_of_a_split_that_nothing_names():
     node = helper.make_node("Split", ["x", "split"], ["y", ""], axis=1)
     values = {"x": floats(2, 5), "split": np.array([2, 3])}

@@ -46,7 +46,7 @@ class Windows:
         if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
             raise node.refuse(f"auto_pad {auto!r}")
         sides = tuple(zip(pads[:rank], pads[rank:], strict=True))
-        return cls(size, stride, dilation, sides, auto, bool(node.get("ceil_mode", 0)), kernel is None)
+        return cls(size, stride, dilation, sides, auto, node.get("ceil_mode", 0) == 1, kernel is None)
 
     @property
     def reach(self) -> tuple[int, ...]:
