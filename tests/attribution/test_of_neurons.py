@@ -266,8 +266,8 @@ def test_a_method_that_explains_scores_alone_says_so():
         del METHODS.entered["toy-scores"]
 
 
-def test_a_layer_that_ends_with_an_unseen_operation_is_refused():
-    class Own(torch.autograd.Function):
+def test_a_layer_that_ends_with_a_function_of_its_own_is_explained_where_it_is_linear_and_else_refused():
+    class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             return x * 2
@@ -276,12 +276,32 @@ def test_a_layer_that_ends_with_an_unseen_operation_is_refused():
         def backward(ctx, gradient):
             return gradient * 2
 
-    class Doubling(nn.Module):
-        def forward(self, x):
-            return Own.apply(x)
+    class Mixing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x.sum(1, keepdim=True).sin()
 
-    network = settle(nn.Sequential(nn.Linear(6, 5), Doubling(), nn.Linear(5, 3)))
-    with pytest.raises(
-        UnsupportedOperationError, match="Layer '1' does not depend on 0 through operations that can be"
-    ):
-        idc.relevance(network, ROWS, ["0"], of=("1", 1))
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            along = x.sum(1, keepdim=True)
+            return gradient * along.sin() + (gradient * x).sum(1, keepdim=True) * along.cos()
+
+    class Own(nn.Module):
+        def __init__(self, function):
+            super().__init__()
+            self.function = function
+
+        def forward(self, x):
+            return self.function(x)
+
+    def network(function):
+        return settle(nn.Sequential(nn.Linear(6, 5), Own(function), nn.Linear(5, 3)))
+
+    found, plain = (
+        idc.relevance(network(function), ROWS, ["0"], of=("1", 1))["0"] for function in (Double.apply, lambda x: 2 * x)
+    )
+    np.testing.assert_allclose(found, plain, rtol=1e-6)
+    with pytest.raises(UnsupportedOperationError, match="the function 'Mixing' of the network's own"):
+        idc.relevance(network(Mixing.apply), ROWS, ["0"], of=("1", 1))
