@@ -381,7 +381,9 @@ def ending_of(output: Tensor) -> tuple[Ending, Tensor] | None:
     for move in reversed(moves):
         if move.again is not None:
             scores, made = move.again(scores), None if made is None else move.again(made)
-    if output.dim() == 2 and not _is_of_classes(kind, scores, made, output):
+    # Within torch.vmap no values can be looked at: silenced networks that run so are compared with single runs.
+    seen = output.dim() == 2 and not torch._C._functorch.is_functorch_wrapped_tensor(output)
+    if seen and not _is_of_classes(kind, scores, made, output):
         return None
     if scores is not first:
         scores._idc_unmoved = first  # type: ignore[attr-defined]

@@ -79,9 +79,9 @@ def call(model: nn.Module, batch: Batch) -> object:
 
 def said_missing(error: BaseException) -> str:
     """Say what to do where a forward was not given all its inputs; "" for any other error."""
+    if not isinstance(error, TypeError) or "required positional argument" not in str(error):
+        return ""  # the text of another may not be had
     names = re.findall(r"'(\w+)'", str(error))
-    if not isinstance(error, TypeError) or "required positional argument" not in str(error) or not names:
-        return ""
     others = ", ".join(f"{name!r}: ..." for name in names)
     return (
         f" It takes several inputs: give a dictionary of arrays with equal rows by the names in its forward, the main "

@@ -45,6 +45,9 @@ _MOST_SCANNED = 1 << 24
 _MOST_FILLED = 1 << 24
 """Numbers of a batch that is tried because that many rows seem to be written into a network."""
 
+_OF_SHAPES = (RuntimeError, ValueError, AssertionError, IndexError)
+"""What code raises that does not take as many rows; whatever else a network ends with is a person's to know."""
+
 _OVER_TIME = """
 multi_head_attention_forward scaled_dot_product_attention _transformer_encoder_layer_fwd lstm gru rnn_tanh rnn_relu
 """
@@ -132,8 +135,10 @@ def run_alone(
     rows = len(batch)
     try:
         beside, found = _ran(model, batch, layers, traits)
-    except ModelError:  # a batch of one is written into it
-        return True
+    except ModelError as error:
+        if not isinstance(error.__cause__, _OF_SHAPES):
+            raise
+        return True  # a batch of one is written into it
     room = _room(model, [found, *(capture.value for capture in beside.captures)])
     for one, places in ((first, (0, rows - 1)), (others[-1], (rows - 2,))):
         alone, scores = _ran(model, joined([one]), layers, traits)

@@ -12,6 +12,7 @@ from idc_core.opening import setup_files
 from idc_core.tracing.trace import collect
 from studio.shell.pages import PAGES
 from studio.state.sidebar import _networks
+from studio.text import literal
 from tests.pages.reading import open_page, text
 
 WITH_SETUP = [name for name, page in PAGES.items() if page.setup != "none"]
@@ -131,7 +132,7 @@ def test_a_mistake_is_shown_with_its_line_and_the_last_good_result_stays(setup):
     app.run()
     line = len(SETUP.splitlines()) + 3
     assert [error.value for error in app.error] == [
-        f"{setup}, line {line}: the setup file failed: ValueError: not now."
+        literal(f"{setup}, line {line}: the setup file failed: ValueError: not now.")
     ]
     assert not app.exception
     assert "page-mlp · page-wine" in text(app)

@@ -183,7 +183,7 @@ REFUSED = {
     "negative": ({"y": CLASSES - 1}, "the class -1 at item 0"),
     "not finite": ({"x": np.where(BYTES > 250, np.nan, 0.0)}, "not finite, first in item"),
     "targets not finite": ({"y": np.full(12, np.nan)}, "the target nan at item 0"),
-    "several classes": ({"y": np.ones((12, 3), int)}, "several classes per item"),
+    "several classes": ({"y": np.ones((12, 3), int)}, "Targets of several labels are not analysed"),
     "other lengths": ({"y": CLASSES[:5]}, "12 inputs and 5 targets"),
     "no targets": ({"y": None}, "'x'"),
     "both may be meant": ({"images": BYTES}, "images and x, which may both be meant"),
