@@ -41,6 +41,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "bert": {},
     "big_bird": {"attention_type": "original_full"},
     "biogpt": {},
+    "bloom": {"n_head": 4, "n_layer": 3},
     "canine": {
         "num_hash_buckets": 64,
         "downsampling_rate": 2,
@@ -74,6 +75,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "eurobert": {},
     "falcon": {},
     "flaubert": {"emb_dim": 32, "n_layers": 3, "n_heads": 4},
+    "fnet": {},
     "gemma": _GROUPED,
     "gemma2": _GROUPED,
     "gemma3_text": _GROUPED,
@@ -135,13 +137,7 @@ OF_ONE_KIND = frozenset({
     "mistral", "nemotron", "nomic_bert", "olmo", "olmo2", "persimmon", "phi", "qwen2", "qwen3", "qwen3_moe", "rembert",
     "roberta", "smollm3", "starcoder2", "tapas", "umt5", "xlm-roberta",
 })  # fmt: skip
-"""Architectures that are close to another one: rare tests. The 36 others are of different kinds."""
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "bloom": ({"n_head": 4, "n_layer": 3}, "GeLUFunction"),
-    "fnet": ({}, "fft"),
-}
-"""Architectures that are refused, and the operation that is named."""
+"""Architectures that are close to another one: rare tests. The others are of different kinds."""
 
 
 @cache
@@ -150,7 +146,7 @@ def built(name: str) -> nn.Module:
     from transformers import AutoConfig, AutoModelForImageClassification, AutoModelForSequenceClassification
 
     pictures = name in PICTURES
-    own = PICTURES[name] if pictures else TEXTS[name] if name in TEXTS else REFUSED[name][0]
+    own = PICTURES[name] if pictures else TEXTS[name]
     left_out = {"hidden_size", "num_attention_heads", "num_hidden_layers"} if "embed_dim" in own else set()
     common = {key: value for key, value in (SMALL if pictures else SMALL | WORDS).items() if key not in left_out}
     kind = AutoModelForImageClassification if pictures else AutoModelForSequenceClassification

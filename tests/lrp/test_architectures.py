@@ -8,7 +8,7 @@ from idc_core import IDC, relevance
 from idc_core.errors import UnsupportedOperationError
 from idc_core.lrp.rules import RelevanceSettings
 from idc_core.tracing.trace import collect
-from tests.lrp.architectures import OF_ONE_KIND, PICTURES, REFUSED, TEXTS, blocks_of, built, inputs_of
+from tests.lrp.architectures import OF_ONE_KIND, PICTURES, TEXTS, blocks_of, built, inputs_of
 
 ORDINARY = ("bert", "llama", "t5", "vit")
 """The others are slow tests, or rare ones."""
@@ -39,14 +39,6 @@ def test_first_middle_and_last_block(name):
         assert 0 < criterion.update(inputs).covered <= criterion.total
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", REFUSED)
-def test_operations_that_are_not_followed_are_named(name):
-    network = built(name)
-    with pytest.raises(UnsupportedOperationError, match=REFUSED[name][1]):
-        relevance(network, inputs_of(name), blocks_of(network)[:1])
-
-
 OTHER_MODULES = {
     "bart": "model.decoder.layers.2.encoder_attn",
     "flaubert": "transformer.attentions.2",
@@ -60,7 +52,7 @@ OTHER_MODULES = {
 }
 """Modules with one attention, where the last block has none or several."""
 
-WITHOUT = ("convbert", "convnext", "diffllama")
+WITHOUT = ("convbert", "convnext", "diffllama", "fnet")
 """No attention, or two kinds of it side by side in one module."""
 
 

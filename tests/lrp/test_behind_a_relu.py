@@ -152,21 +152,21 @@ OPERATIONS = PRODUCTS | {
     "diagonal_scatter": lambda x: x.diagonal_scatter(FIXED[0].expand(len(x), 2, 4), 0, 2, 3),
     "maximum": lambda x: torch.maximum(x, x.flip(1)),
     "minimum": lambda x: torch.minimum(x, FIXED),
+    "kron": lambda x: torch.stack([torch.kron(row[0], row[1]) for row in x]),
+    "outer": lambda x: torch.stack([torch.outer(*row[0, :2]) for row in x]),
+    "dot": lambda x: torch.stack([torch.dot(*row[0, :2]) for row in x])[:, None],
+    "cross": lambda x: torch.linalg.cross(x[..., :3], x.flip(1)[..., :3]),
+    "cosine_similarity": lambda x: F.cosine_similarity(x, x.flip(1)),
+    "prod": lambda x: x.prod(2),
+    "diff": lambda x: x.diff(dim=2),
 }
 
 
 REFUSED = {
     "block_diag": lambda x: torch.stack([torch.block_diag(row[0], row[1]) for row in x]),
-    "kron": lambda x: torch.stack([torch.kron(row[0], row[1]) for row in x]),
-    "outer": lambda x: torch.stack([torch.outer(*row[0, :2]) for row in x]),
-    "dot": lambda x: torch.stack([torch.dot(*row[0, :2]) for row in x])[:, None],
-    "cross": lambda x: torch.linalg.cross(x[..., :3], x.flip(1)[..., :3]),
     "cdist": lambda x: torch.cdist(x, x.flip(1)),
-    "cosine_similarity": lambda x: F.cosine_similarity(x, x.flip(1)),
-    "prod": lambda x: x.prod(2),
     "cumprod": lambda x: x.cumprod(2),
     "dist": lambda x: torch.stack([torch.dist(row[0], row[1]) for row in x])[:, None],
-    "diff": lambda x: x.diff(dim=2),
     "trace": lambda x: torch.stack([row[0].trace() for row in x])[:, None],
     "hypot": lambda x: torch.hypot(x, x.flip(1)),
     "atan2": lambda x: torch.atan2(x, x.flip(1) + 1),
@@ -189,6 +189,7 @@ def network_of(function):
 
 
 @pytest.mark.sampled(5)
+@pytest.mark.usefixtures("kept_together")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_all_of_it_arrives(name):
     network = network_of(OPERATIONS[name])

@@ -93,6 +93,7 @@ def attention_by_hand(net, x, sinks, mask, shift):
     return net.out((weights @ values).transpose(1, 2).flatten(2).mean(1))
 
 
+@pytest.mark.usefixtures("kept_together")
 @pytest.mark.parametrize("rule", ["z", "epsilon"])
 @pytest.mark.parametrize("form", list(itertools.product((False, True), repeat=3)), ids=str)
 def test_attention_in_steps_with_sinks_masks_and_the_maximum_subtracted(form, rule):

@@ -315,6 +315,7 @@ def test_channels_gate_pictures():
     close(total(found["up"]).numpy(), total(found["z"]).numpy() / 2)
 
 
+@pytest.mark.usefixtures("kept_together")
 @pytest.mark.parametrize("bias", ["absorb", "redistribute"])
 @pytest.mark.parametrize("bottom", [torch.finfo(torch.float64).min, -math.inf])
 def test_a_mask_that_hides_nothing_is_as_none(bottom, bias):

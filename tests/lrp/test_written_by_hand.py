@@ -136,6 +136,7 @@ LINEAR = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("kept_together")
 @pytest.mark.parametrize("name", LINEAR)
 def test_operations_that_move_and_add(name):
     (a,), z, (found,), r = shown(LINEAR[name], layers="a")
