@@ -74,8 +74,8 @@ class Home:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Let what is imported in a block be its own."""
-        with _LOCK:
-            found = {name: module for name, module in list(sys.modules.items()) if _is_own_module(name, module)}
+        with _LOCK:  # other threads import meanwhile
+            found = {name: module for name, module in sys.modules.copy().items() if _is_own_module(name, module)}
             others = {name: module for name, module in found.items() if _LEFT.get(name) is not module}
             base = [place for place in sys.path if place not in _ADDED]
             finder = _Finder(self, {} if self.again else others)
@@ -88,7 +88,9 @@ class Home:
             finally:
                 _entered.pop()
                 sys.meta_path.remove(finder)
-                self.modules = {name: module for name, module in sys.modules.items() if _is_own_module(name, module)}
+                self.modules = {
+                    name: module for name, module in sys.modules.copy().items() if _is_own_module(name, module)
+                }
                 self.path = [place for place in sys.path if place not in base]
                 self.began = self.began or self.files
                 _ADDED.extend(place for place in self.path if place not in _ADDED)

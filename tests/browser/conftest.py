@@ -221,8 +221,10 @@ class Visitor(NamedTuple):
         return download.value.path().read_bytes()
 
     def setup(self) -> str:
-        """Return the setup line."""
-        return self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first.inner_text()
+        """Return the setup line, once it is written."""
+        line = self.page.locator('[data-testid="stMain"] [data-testid="stCaptionContainer"]').first
+        expect(line).not_to_be_empty()
+        return line.inner_text()
 
 
 @pytest.hookimpl(wrapper=True)
