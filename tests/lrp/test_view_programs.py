@@ -85,6 +85,8 @@ def check_doors(seed):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=f"{seed}, {attack}: {made}")
     pairs = [(net, type(net)(made, written.colours).double()) for net in (written, plain)]
     found, expected = (either(lambda pair=pair: idc.differential_search(pair, inputs, iterations=2)) for pair in pairs)
+    if isinstance(expected, str):  # whose layer has another name
+        expected = expected.replace("'net.", "'")
     if isinstance(found, str) and found != expected:
         assert "gradient" in found, f"{seed}: {made}"
         assert not has_gradient(written, pictures), f"{seed}: {made}"
@@ -107,9 +109,12 @@ def test_attacks_searches_and_criteria_of_views_that_are_written_into(seed):
     check_doors(seed)
 
 
-@pytest.mark.slow
-def test_many_programs_of_views():
-    for seed in range(QUICK, 500):
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(range(QUICK, 40), marks=pytest.mark.slow), pytest.param(range(40, 500), marks=pytest.mark.rare)],
+)
+def test_many_programs_of_views(seeds):
+    for seed in seeds:
         for check in (check_relevance, check_doors)[: 1 + (seed < 100)]:
             try:
                 check(seed)
