@@ -59,12 +59,6 @@ def file_digest(file: Path) -> str:
     return _of_files(files_of(file))
 
 
-def class_digest(kind: type) -> str:
-    """Return as `file_digest` for the file that a person's class is from; empty for one of this program."""
-    file = _file_of(kind)
-    return "" if file is None else file_digest(Path(file))
-
-
 def reached_digest(*roots: object) -> str:
     """Return 16 hexadecimal digits that change with what can be reached from objects and decides what they compute.
 

@@ -32,7 +32,7 @@ def expects(path: Path) -> Preparation:
     configuration = read_configuration(path)
     if configuration.kind == "text":
         return Preparation(tokenizer=path if has_tokenizer(path) else None, length=_length(configuration))
-    channels, size = channels_of(configuration), configuration.values.get("image_size")
+    channels, size = _channels_of(configuration), configuration.values.get("image_size")
     if (processor := processor_of(configuration)) is not None:
         return Preparation(size=processor.size, channels=channels, processor=path)
     sides = tuple(size) if isinstance(size, list) else (size, size)
@@ -44,10 +44,10 @@ def processor_of(configuration: Configuration) -> PictureProcessor | None:
     folder = configuration.folder
     if configuration.kind != "pictures" or all(member(folder, name) is None for name in PROCESSORS):
         return None
-    return PictureProcessor(folder, channels_of(configuration))
+    return PictureProcessor(folder, _channels_of(configuration))
 
 
-def channels_of(configuration: Configuration) -> int:
+def _channels_of(configuration: Configuration) -> int:
     """Return 1 for a network of grey pictures, else 3."""
     return 1 if configuration.values.get("num_channels") == 1 else 3
 
