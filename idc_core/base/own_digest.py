@@ -7,6 +7,7 @@ import dis
 import functools
 import hashlib
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,9 @@ from idc_core.base.own_modules import OURS, home_of, is_own
 
 _SMALL = 1 << 20
 """Bytes of a file that code names, such as a configuration: weights and data, which are larger, are told by content."""
+
+_MOST_OF_CODE = 1 << 24
+"""Bytes of a file of code."""
 
 _LONGEST = 200
 _NAMED_FILE = re.compile(r"[^\0\n]*[^\s/\\\0]\.\w{1,8}")
@@ -74,8 +78,16 @@ def _of_files(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):
         with suppress(OSError):
-            digest.update(path.read_bytes())
+            digest.update(_read(path))
     return digest.hexdigest()[:16]
+
+
+def _read(path: Path) -> bytes:
+    """Return what is in a file of code; of one too large to be code its size and time, of a device or pipe nothing."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        return b""
+    return path.read_bytes() if about.st_size <= _MOST_OF_CODE else f"{about.st_size} {about.st_mtime_ns}".encode()
 
 
 def files_of(file: Path) -> set[Path]:
@@ -90,7 +102,7 @@ def files_of(file: Path) -> set[Path]:
             continue
         files.add(one)
         try:
-            names, texts = _looked_at(one.read_bytes())
+            names, texts = _looked_at(_read(one))
         except (OSError, SyntaxError, ValueError):  # no code, such as the name of a notebook's cell
             continue
         root = one.parent

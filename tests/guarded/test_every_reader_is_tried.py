@@ -72,7 +72,7 @@ NOT_TRIED = {
     "idc_core.models.exported": "export.load: only with --trust, as its owner's code",
     "idc_core.models.loading": "entry.open: a loader of its registry, each of which is tried by itself",
     "idc_core.models.own": "entry.open: a network that code of its owner has made",
-    "idc_core.base.own_digest": "one.read_bytes, path.read_bytes: code of the owner, of which a fingerprint is taken",
+    "idc_core.base.own_digest": "path.read_bytes: code of the owner, of which a fingerprint is taken",
     "idc_core.base.growing": "np.fromfile, np.memmap: files without a name that it has just written",
     "idc_core.opening.files": "json.loads: files that the command line named, told to a server and to workers",
     "idc_core.report.charts": "json.loads: a figure that it has just written",
