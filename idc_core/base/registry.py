@@ -45,7 +45,9 @@ class Registry(dict[str, _Entry]):
         raise SettingError(f"Unknown {self._what} {shown(name)}: expected one of {', '.join(self)}.")
 
     def __setitem__(self, name: str, entry: _Entry) -> None:
-        if self._homes.setdefault(name, _home()) and not any(one is self for one in _WITH_OWN):
+        if name not in self:  # one that was taken out may have been another file's
+            self._homes[name] = _home()
+        if self._homes.get(name) and not any(one is self for one in _WITH_OWN):
             _WITH_OWN.append(self)
         super().__setitem__(name, entry)
 

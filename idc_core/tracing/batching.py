@@ -217,7 +217,7 @@ def _must_run_alone(model: nn.Module, part: Any, begin: int, size: int, layers: 
         others = [other for other in others if not torch.equal(main_of(other), main_of(first))][: max(1, size - 2)]
         if not others:
             return False
-        alone = run_alone(model, first, others, layers, tried.traits, bool(ends_at))
+        alone = run_alone(model, first, others, layers, tried.traits, ends_at)
         lengths = {int((main_of(one) != 0).sum()) for one in (first, *others)}
         if not alone and not main_of(first).is_floating_point() and len(lengths) == 1:
             return False  # others may be of other lengths

@@ -110,12 +110,7 @@ def sizes_in(error: IdcError, one: Batch) -> list[int]:
 
 
 def run_alone(
-    model: nn.Module,
-    first: Batch,
-    others: Sequence[Batch],
-    layers: Sequence[str],
-    traits: CaptureTraits,
-    of_layer: bool,
+    model: nn.Module, first: Batch, others: Sequence[Batch], layers: Sequence[str], traits: CaptureTraits, ends_at: str
 ) -> bool:
     """Whether inputs have to run one by one, since rows of a layer belong to other inputs in a batch.
 
@@ -123,8 +118,8 @@ def run_alone(
     ----------
     first, others
         Single inputs; the first is run at both ends of a batch with the others between.
-    of_layer : bool
-        Whether a layer is explained, so that nothing is asked of scores.
+    ends_at : str
+        The layer that is explained, so that nothing is asked of scores; empty for scores.
 
     Raises
     ------
@@ -134,17 +129,17 @@ def run_alone(
     batch = joined([first, *others, first])
     rows = len(batch)
     try:
-        beside, found = _ran(model, batch, layers, traits)
+        beside, found = _ran(model, batch, layers, traits, ends_at)
     except ModelError as error:
         if not isinstance(error.__cause__, _OF_SHAPES):
             raise
         return True  # a batch of one is written into it
     room = _room(model, [found, *(capture.value for capture in beside.captures)])
     for one, places in ((first, (0, rows - 1)), (others[-1], (rows - 2,))):
-        alone, scores = _ran(model, joined([one]), layers, traits)
-        if not of_layer and len(found) != rows:
+        alone, scores = _ran(model, joined([one]), layers, traits, ends_at)
+        if not ends_at and len(found) != rows:
             return True
-        if not of_layer and not _keeps(scores, found, rows, places, room):
+        if not ends_at and not _keeps(scores, found, rows, places, room):
             raise _mixed(model, one, batch, places, room, traits, scores, found)
         pairs = zip(alone.captures, beside.captures, strict=False)
         if len(alone.captures) != len(beside.captures) or not all(
@@ -154,8 +149,10 @@ def run_alone(
     return False
 
 
-def _ran(model: nn.Module, batch: Batch, layers: Sequence[str], traits: CaptureTraits) -> tuple[Watch, Tensor]:
-    watch = Watch(None, traits, watch_input=INPUT in layers)
+def _ran(
+    model: nn.Module, batch: Batch, layers: Sequence[str], traits: CaptureTraits, ends_at: str
+) -> tuple[Watch, Tensor]:
+    watch = Watch(None, traits, watch_input=INPUT in layers, ends_at=ends_at)
     with undisturbed(model), watching(model, layers, watch):
         return watch, run_watched(model, batch, watch)
 

@@ -1,6 +1,8 @@
 """Every registry answers an unknown name with the names that it has."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -23,6 +25,19 @@ def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
     with pytest.raises(SettingError, match="Unknown fruit 'plum': expected one of apple, pear"):
         fruits["plum"]
     assert "plum" not in fruits  # asking adds nothing
+
+
+def test_an_entry_that_was_taken_out_leaves_its_name_to_any_file(tmp_path: Path) -> None:
+    fruits = Registry("fruit")
+    for name in ("first.py", "second.py"):
+        file = tmp_path / name
+        file.write_text("def enter(fruits, entry):\n    fruits.enter('own', entry)\n")
+        enter = run_path(str(file))["enter"]
+        for entry in (1, 2):  # a file that is read again replaces its own
+            enter(fruits, entry)
+        assert fruits["own"] == 2
+        assert fruits.has_of(str(file))
+        del fruits["own"]
 
 
 def test_a_field_that_was_not_given_is_found_once() -> None:
