@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from idc_core.base.devices import device_of
 from idc_core.base.parameters import whole_number
 from idc_core.base.progress import Progress, report
-from idc_core.errors import DataError, ModelError, SettingError
+from idc_core.errors import DataError, ModelError, SettingError, UnsupportedOperationError
 from idc_core.evidence.draws import Ends, against_draws
 from idc_core.evidence.finding import Finding
 from idc_core.experiments.random_neurons import Seeds, check_neurons, check_seeds, shuffled_others
@@ -364,6 +364,6 @@ def _prepare(model: nn.Module, one: Batch, layer: str) -> _Silenced:
     expected = apart.run(one, trial)
     try:
         scores = together.run(one, trial)
-    except (ModelError, RuntimeError):
+    except (ModelError, UnsupportedOperationError, RuntimeError):
         return apart
     return together if torch.allclose(scores, expected, rtol=_AGREEMENT, atol=_AGREEMENT) else apart

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor
 
 Args = tuple[Any, ...]
@@ -58,6 +59,11 @@ def tensors_of(args: Sequence[object], kwargs: Kwargs) -> list[Tensor]:
         elif isinstance(value, tuple | list):
             tensors.extend(tensors_of(value, {}))
     return tensors
+
+
+def is_transformed(tensor: Tensor) -> bool:
+    """Return whether a tensor is seen within torch.vmap, or another transform of torch.func, and has no numbers."""
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def any_tracked(args: Sequence[object], kwargs: Kwargs) -> bool:

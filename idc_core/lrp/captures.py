@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from torch import Tensor, bfloat16, float16, strided
 
-from idc_core.lrp.calls import Args, tensors_of
+from idc_core.lrp.calls import Args, is_transformed, tensors_of
 
 _Result = TypeVar("_Result")
 
@@ -106,8 +106,8 @@ def _is_view(result: Tensor, args: Args) -> bool:
 
 
 def place_of(tensor: Tensor) -> int | None:
-    """Return where in memory the numbers of a tensor begin; None where it is sparse, and has no one place."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is strided else None
+    """Return where in memory the numbers of a tensor begin; None of a sparse one, or in torch.vmap or torch.func."""
+    return None if tensor.layout is not strided or is_transformed(tensor) else tensor.untyped_storage().data_ptr()
 
 
 _WEIGHING = frozenset(("linear", "conv1d", "conv2d", "conv3d"))

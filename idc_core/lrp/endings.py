@@ -17,7 +17,7 @@ from torch import Tensor
 from torch._C import DisableTorchFunction
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function_unary
 
-from idc_core.lrp.calls import Args, Kwargs, Operation, name_of, plain_name
+from idc_core.lrp.calls import Args, Kwargs, Operation, is_transformed, name_of, plain_name
 
 Ending = Literal["softmax", "log-softmax", "sigmoid"]
 
@@ -346,7 +346,7 @@ def _is_meant(operation: str, given: list[Any], args: Args, kwargs: Kwargs, resu
         return bool(x.dim() > 1) and (list(own) if isinstance(own, tuple | list) else [own]) in of_classes
     if operation != "move":
         return True
-    return x.numel() == result.numel() or (x.dim() > 0 and len(result) == len(x) == x.numel())
+    return x.numel() == result.numel() or (x.dim() > 0 < result.dim() and len(result) == len(x) == x.numel())
 
 
 def _term(value: object) -> Term:
@@ -358,7 +358,7 @@ def _term(value: object) -> Term:
     known = getattr(value, "_idc_ending", None)
     if known is not None:
         return replace(known, value=value)  # type: ignore[no-any-return]
-    if value.numel() == 1 and value.dim() < 2:
+    if value.numel() == 1 and value.dim() < 2 and not is_transformed(value):
         return Term("number", (), float(value.detach()))
     return Term("", (), value)
 
@@ -382,7 +382,7 @@ def ending_of(output: Tensor) -> tuple[Ending, Tensor] | None:
         if move.again is not None:
             scores, made = move.again(scores), None if made is None else move.again(made)
     # Within torch.vmap no values can be looked at: silenced networks that run so are compared with single runs.
-    seen = output.dim() == 2 and not torch._C._functorch.is_functorch_wrapped_tensor(output)
+    seen = output.dim() == 2 and not is_transformed(output)
     if seen and not _is_of_classes(kind, scores, made, output):
         return None
     if scores is not first:

@@ -26,6 +26,7 @@ from idc_core.lrp.calls import (
     Kwargs,
     Operation,
     any_tracked,
+    is_transformed,
     is_view,
     name_of,
     plain_name,
@@ -138,7 +139,7 @@ class Watch(TorchFunctionMode):
         tensor = tensor[0] if isinstance(tensor, tuple | list) and tensor else tensor
         if not isinstance(tensor, Tensor):
             raise ModelError(f"Layer {layer!r} returns a {type(tensor).__name__}; expected a tensor.")
-        if self.settings is not None and torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        if self.settings is not None and is_transformed(tensor):
             raise UnsupportedOperationError(
                 f"Relevance cannot be propagated through torch.vmap, within which layer {layer!r} runs. Choose a layer "
                 "behind it, or call the layer with the whole batch."
@@ -301,6 +302,8 @@ class Watch(TorchFunctionMode):
             # Where the way goes on in single precision, weights say that they are of it, for modules that compare.
             return func(*replaced(args, in_full)) if self._halved and name == ".dtype" else func(*args, **kwargs)
         args, kwargs, given = self._as_now(args, kwargs, given)
+        if self._hides(given):
+            raise cannot_pass("torch.vmap or another transform of torch.func", self._place)
         drawn = name in DRAWING and self._randomness.meet(name, args, kwargs, self._place)
         if self._unused and not drawn:
             self._randomness.check(given)
@@ -308,7 +311,7 @@ class Watch(TorchFunctionMode):
             self._note_forks(given)
         waiting = self._waiting_for(name, args, kwargs, given) if self._pending else []
         args, kwargs, given = self._as_now(args, kwargs, given)
-        tracked = [] if self.settings is None else [tensor for tensor in given if tensor.requires_grad]
+        tracked = self.settings is not None and any(x.requires_grad and not is_constant(x) for x in given)
         if self._within and name == MULTI_HEAD:
             result = self._multi_head(func, name, args, kwargs)
         elif not tracked:
@@ -340,6 +343,18 @@ class Watch(TorchFunctionMode):
             return args, kwargs, given
         args, kwargs = (replaced(values, lambda tensor: stands[id(tensor)]) for values in (args, kwargs))
         return args, kwargs, tensors_of(args, kwargs)
+
+    def _hides(self, given: list[Tensor]) -> bool:
+        """Return whether a transform that the network runs puts others in the place of watched values."""
+        if self.settings is None and self.change is None:
+            return False
+        for x in filter(is_transformed, given):
+            while is_transformed(x):
+                x = torch._C._functorch.get_unwrapped(x)
+                waits = id(x) in self._substitutes.current or any(x is capture.value for capture in self._pending)
+                if waits or (x.requires_grad and not is_constant(x)):
+                    return True
+        return False
 
     def _note_forks(self, tensors: list[Tensor]) -> None:
         """Note layers whose output is used although an activation function has already been taken of it."""
@@ -474,9 +489,9 @@ class Watch(TorchFunctionMode):
             constants = [x for x in given if x.requires_grad and not followed(x)]
             if any(not is_constant(x) for x in constants):
                 raise self.unseen.refusal(next(x for x in constants if not is_constant(x)), self._place)
-            args = replaced(args, lambda x: x.detach() if any(x is one for one in constants) else x)
-            if not any_tracked(args, {}):
+            if not any(map(followed, given)):
                 return run(*args)
+            args = replaced(args, lambda x: x.detach() if any(x is one for one in constants) else x)
             try:
                 return mark(follow(cast(RelevanceSettings, self.settings), run, cls, args))
             except UnsupportedOperationError as error:

@@ -373,6 +373,11 @@ def _rsub(settings: RelevanceSettings, input: Tensor, other: Tensor) -> Tensor:
     return _sub(settings, other, input)
 
 
+@operation("grad", "backward")
+def _own_gradient(settings: RelevanceSettings, *args: object, **options: object) -> None:
+    raise UnsupportedOperationError("a gradient that the network takes itself")
+
+
 @operation("neg", "negative", "__neg__")
 def _neg(settings: RelevanceSettings, input: Tensor) -> Tensor:
     return pass_on(settings, torch.neg, input)

@@ -214,6 +214,61 @@ def test_vmap_within_forward():
             relevance(network, ROWS, layers)
 
 
+def _energy(x):
+    return (x.tanh() ** 2).sum()
+
+
+class Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.tanh()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * (1 - ctx.saved_tensors[0].tanh() ** 2)
+
+
+def own_gradient(x, function=_energy, **options):
+    with torch.enable_grad():
+        given = x.clone().requires_grad_() if options else x.detach().requires_grad_()
+        return torch.autograd.grad(function(given), given, **options)[0]
+
+
+# name: what a forward does, and the words in which relevance of what stands before it is refused
+TRANSFORMS = {
+    "gradient of its own": (own_gradient, "cuts them off"),
+    "gradient with a graph": (lambda x: own_gradient(x, create_graph=True), "gradient that the network takes"),
+    "gradient by an own function": (lambda x: own_gradient(x, lambda y: Tanh.apply(y).sum()), "cuts them off"),
+    "grad": (torch.func.grad(_energy), "torch.func"),
+    "jacrev": (lambda x: torch.func.jacrev(lambda y: y.tanh().sum(0))(x).sum(0), "torch.func"),
+    "jvp": (lambda x: torch.func.jvp(torch.tanh, (x,), (torch.ones_like(x),))[1], "torch.func"),
+    "vjp": (lambda x: torch.func.vjp(torch.tanh, x)[1](torch.ones_like(x))[0], "torch.func"),
+    "vmap": (torch.vmap(lambda row: row * row.sum()), "torch.vmap"),
+    "vmap of grad": (torch.vmap(torch.func.grad(_energy)), "torch.vmap"),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_within_forward_are_seen_by_layers_behind_them_alone(name):
+    run, said = TRANSFORMS[name]
+    layers = {name: nn.Linear(6, 6) for name in "ab"} | {"out": nn.Linear(6, 3)}
+    network = written(lambda net, x: net.out(net.b(run(net.a(x))).tanh()), **layers)
+    values = network.b(run(network.a(ROWS)).detach()).detach()
+    np.testing.assert_allclose(collect(network, ROWS, ["b"]).activations["b"], values.tanh(), rtol=1e-6, atol=1e-7)
+    tail = written(lambda net, x: net.out(net.a(x).tanh()), a=nn.Identity(), out=nn.Linear(6, 3))
+    tail.out = network.out
+    np.testing.assert_allclose(
+        relevance(network, ROWS, ["b"])["b"], relevance(tail, values, ["a"])["a"], rtol=1e-9, atol=1e-12
+    )
+    with pytest.raises(UnsupportedOperationError, match=said):
+        relevance(network, ROWS, ["a"])
+    if said.startswith("torch"):  # a part of the relevance would be missing
+        beside = written(lambda net, x: net.out(x + run(net.a(x))), **layers)
+        with pytest.raises(UnsupportedOperationError, match=said):
+            relevance(beside, ROWS, ["a"])
+
+
 NO_CLASSES = [["cat", "dog"], ["cat"] * 4, np.array(["cat"] * 4), [0, "dog"], [None] * 4, object()]
 
 
