@@ -60,9 +60,7 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> _Tokens:
     where = f"The tokenizer in {folder}, {type(tokenizer).__name__},"
     said, padding = _said_padding(folder, tokenizer), padding_of(folder, tokenizer) or 0
     ids = np.full((len(texts), length), padding, np.int64)
-    # A text alone has no padding, and its score is the one that is meant: a folder's own side, for batches, may shift
-    # positions. Classes that pad at the beginning by themselves are those whose networks read the last place.
-    begins_padded = type(tokenizer).padding_side == "left"
+    begins_padded = tokenizer.padding_side == "left"
     # Half characters cannot be taken.
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     with quiet():
