@@ -493,7 +493,7 @@ class Watch(TorchFunctionMode):
                 return run(*args)
             args = replaced(args, lambda x: x.detach() if any(x is one for one in constants) else x)
             try:
-                return mark(follow(cast(RelevanceSettings, self.settings), run, cls, args))
+                return mark(follow(cast(RelevanceSettings, self.settings), run, cls, args, self._substitutes.lose))
             except UnsupportedOperationError as error:
                 raise cannot_pass(str(error), self._place) from None
 

@@ -64,8 +64,12 @@ def functions_shown(hear: _Hear) -> Iterator[None]:
                 del _BASE.apply
 
 
-def follow(settings: RelevanceSettings, run: Callable[..., Any], cls: type, args: Args) -> Any:
+def follow(
+    settings: RelevanceSettings, run: Callable[..., Any], cls: type, args: Args, lose: Callable[[Tensor], None]
+) -> Any:
     """Run a function of a person's own on watched values in a form that carries relevance.
+
+    It is given copies; what it writes into, as TabNet's sparsemax does, `lose` hears of.
 
     Raises UnsupportedOperationError if it is of no kind that can be followed.
     """
@@ -77,7 +81,11 @@ def follow(settings: RelevanceSettings, run: Callable[..., Any], cls: type, args
 
     def function(value: Tensor) -> Any:
         with DisableTorchFunction():
-            return run(*(value if given is x else given for given in args))
+            copy = value.clone()
+            result = run(*(copy if given is x else given for given in args))
+        if copy._version:
+            lose(x)
+        return result
 
     with torch.enable_grad():
         leaf = x.detach().requires_grad_()

@@ -129,6 +129,15 @@ class Sparsemax(torch.autograd.Function):
         return seen * (gradient - (gradient * seen).sum(-1, keepdim=True) / seen.sum(-1, keepdim=True))
 
 
+class Shifting(Sparsemax):
+    """Sparsemax as TabNet has it, which writes into what it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x -= x.max(-1, keepdim=True)[0]
+        return Sparsemax.forward(ctx, x)
+
+
 class Swish(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -183,6 +192,23 @@ def test_functions_of_a_networks_own(rule, bias):
         if bias == "redistribute":
             np.testing.assert_allclose(found[n].sum(), above.sum(), rtol=1e-6)
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)
+
+
+@pytest.mark.parametrize("bias", ["absorb", "redistribute"])
+def test_an_own_function_may_write_into_what_it_is_given(bias):
+    def through(function, again=False):
+        def run(net, x):
+            product = net.a(x) * net.b(x)
+            return net.out(function(product) + product if again else function(product))
+
+        return settle(Written(run, a=nn.Linear(6, 6), b=nn.Linear(6, 6), out=nn.Linear(6, 3)))
+
+    found, expected = (
+        relevance(through(one.apply), ROWS, ["input"], bias=bias)["input"] for one in (Shifting, Sparsemax)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    with pytest.raises(UnsupportedOperationError, match="changed in place"):
+        relevance(through(Shifting.apply, again=True), ROWS, ["input"], bias=bias)
 
 
 def test_a_dense_layer_of_one_output_without_an_axis():
