@@ -37,6 +37,15 @@ class CancelledError(IdcError):
 
 
 @contextmanager
+def of_a_network() -> Iterator[None]:
+    """Raise what is wrong with a file that is read in this block, or in the decorated function, as a `ModelError`."""
+    try:
+        yield
+    except DataError as error:
+        raise ModelError(str(error)) from error
+
+
+@contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
     """Import packages of an extra of idc-studio; SettingError where they are not installed, naming what needs them."""
     try:

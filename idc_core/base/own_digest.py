@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,6 @@ _IS_PYTHONS = re.compile(r"__\w+__|_abc_impl")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MOST = 200_000
 """Objects that are looked at."""
-
-_LEFT_OUT = {
-    *("training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules", "card", "code", "remarks"),
-    *("_is_full_backward_hook", "call_super_init", "forward"),
-}
-"""Attributes of a module that are weights, say nothing of what it computes, or are looked at by themselves."""
 
 _Parts = tuple[str, list[object]]
 
@@ -246,21 +240,22 @@ class _Reached:
     def _of_object(self, value: Any, name: str) -> _Parts:
         own = _file_of(type(value)) is not None
         if own or name.split(".")[0] not in {*sys.stdlib_module_names, *OURS, "torch"}:
-            return name, [*([type(value)] if own else []), getattr(value, "__dict__", None) or _plain(value)]
+            held = getattr(value, "__dict__", None) or _plain(value)
+            return name, [type(value), _slots(value), held] if own else [held]
         return name, [_plain(value), getattr(value, "__dict__", {}).get("__wrapped__")]
 
     def _of_module(self, module: Any) -> list[object]:
         """Return what a module computes with besides its weights."""
         kind, held = type(module), vars(module)
-        hooks = [name for name in held if name.endswith("_hooks") and isinstance(held[name], dict)]
+        hooks = [name for name in _of_every_module() if name.endswith("_hooks")]
         hidden = {name: held["_buffers"][name] for name in sorted(held.get("_non_persistent_buffers_set", ()))}
         if kind not in self._kinds:
             own = _file_of(kind) is not None
             self._kinds[kind] = self._of_class(kind, "forward")[1] if own else []
         methods = self._kinds[kind]
-        out = _LEFT_OUT | _written_by(methods)
-        rest = {name: value for name, value in held.items() if name not in out and "_hooks" not in name}
-        parts: list[object] = [list(held[name].values()) for name in hooks]
+        out = {*_of_every_module(), "forward", *_written_by(methods)}
+        rest = {name: value for name, value in held.items() if name not in out}
+        parts: list[object] = [list(held.get(name, {}).values()) for name in hooks]
         return [*parts, rest, hidden, dict(module._modules), held.get("forward"), *methods]
 
     def _of_function(self, function: FunctionType) -> _Parts:
@@ -333,6 +328,19 @@ def _content(cell: Any) -> object:
         return cell.cell_contents
     except ValueError:  # not filled yet
         return None
+
+
+@functools.cache
+def _of_every_module() -> tuple[str, ...]:
+    """Return the attributes that torch gives a module: weights, hooks, and what says nothing of what it computes."""
+    return tuple(vars(sys.modules["torch"].nn.Module()))
+
+
+def _slots(value: object) -> dict[str, object]:
+    """Return what an object holds in the places that its class has for it."""
+    places = {name: one for kind in type(value).__mro__ for name, one in vars(kind).items()}
+    names = [name for name, one in places.items() if isinstance(one, MemberDescriptorType) and hasattr(value, name)]
+    return {name: getattr(value, name) for name in names}
 
 
 def _plain(value: object) -> str:

@@ -26,9 +26,10 @@ from idc_core.guarded import Budget, member, read_content, read_json
 
 _Result = TypeVar("_Result")
 
-_CONFIG, TOKENIZER, TOKENIZER_SETTINGS = "config.json", "tokenizer.json", "tokenizer_config.json"
+CONFIG, TOKENIZER, TOKENIZER_SETTINGS = "config.json", "tokenizer.json", "tokenizer_config.json"
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
-"""Files of which a folder with an image processor has one."""
+TOKENIZERS = (TOKENIZER, "vocab.txt", "vocab.json", TOKENIZER_SETTINGS)
+"""Files of which a folder with an image processor, or a tokenizer, has one."""
 
 _VOCABULARIES = """
 vocab.txt vocab.json merges.txt special_tokens_map.json added_tokens.json bpe.codes dict.txt vocab-src.json
@@ -45,7 +46,7 @@ _CLASSES = {"AutoTokenizer": "tokenizer_class", "AutoImageProcessor": "image_pro
 _OF_CONFIG = ("model_type", "model_name", *_CLASSES.values(), "transformers_version")
 """What of the network's configuration says which class reads the files."""
 
-_MOST_WORDS, _MOST_WORD, _MOST_PATTERN = 2_000_000, 1_000, 2_000
+MOST_WORDS, _MOST_WORD, _MOST_PATTERN = 2_000_000, 1_000, 2_000
 """Entries of a vocabulary, of which the largest published ones have 262,144; characters of a word, and of a pattern."""
 
 _MOST_SAID, _SAID = 300, 60
@@ -141,18 +142,18 @@ def _kept_in_our_folder() -> Iterator[None]:
 def _copied(folder: Path, reader: str) -> dict[str, bytes]:
     """Return the files that a reader is given by name, each checked; of the configuration what names classes."""
     budget, files, config = Budget(str(folder)), {}, {}
-    for name in (_CONFIG, *_COPIED[reader]):
+    for name in (CONFIG, *_COPIED[reader]):
         if (path := member(folder, name)) is None:
             continue
         files[name] = read_content(path, str(path), budget, copies=5)
-        if name == _CONFIG:
+        if name == CONFIG:
             config = read_json(files[name], str(path), dict[str, object])
         elif name.endswith(".json"):
             _check(read_json(files[name], str(path), dict[str, object]), name, str(path))
         elif max(map(len, files[name].split()), default=0) > 4 * _MOST_WORD:
             raise DataError(f"{path} has a word of more than {_MOST_WORD:,} characters; expected a vocabulary.")
     kept = {name: config[name] for name in _OF_CONFIG if isinstance(config.get(name), str)}
-    return files | {_CONFIG: json.dumps(kept).encode()}
+    return files | {CONFIG: json.dumps(kept).encode()}
 
 
 def _check_class(files: dict[str, bytes], reader: str, where: str) -> None:
@@ -160,7 +161,7 @@ def _check_class(files: dict[str, bytes], reader: str, where: str) -> None:
     from transformers.models.auto import image_processing_auto, tokenization_auto
 
     said: dict[str, Any] = {}
-    for name in (_CONFIG, *_COPIED[reader]):
+    for name in (CONFIG, *_COPIED[reader]):
         said |= read_json(files[name], where, dict[str, Any]) if name in files and "config" in name else {}
     said |= said.get("image_processor") or {}
     old = str(said.get("feature_extractor_type") or "").replace("FeatureExtractor", "ImageProcessor")
@@ -173,7 +174,7 @@ def _check_class(files: dict[str, bytes], reader: str, where: str) -> None:
         return
     else:
         raise DataError(
-            f"{where} does not say its class: write the model_type into {_CONFIG}, or save it again from Python with "
+            f"{where} does not say its class: write the model_type into {CONFIG}, or save it again from Python with "
             "save_pretrained(folder)."
         )
     if not hasattr(found, "save_pretrained") or hasattr(found, "forward"):
@@ -192,8 +193,8 @@ def _check(content: dict[str, object], file: str, where: str) -> None:
         if isinstance(pattern := place.get("Regex"), str):
             _check_pattern(pattern, where)
         for name in ("id", "max_input_chars_per_word", "max_length"):
-            if inside != "vocab" and type(number := place.get(name)) is int and number > _MOST_WORDS:
-                raise DataError(f"{where} says {name} {number:,}; expected at most {_MOST_WORDS:,}.")
+            if inside != "vocab" and type(number := place.get(name)) is int and number > MOST_WORDS:
+                raise DataError(f"{where} says {name} {number:,}; expected at most {MOST_WORDS:,}.")
     for name, value in content.items() if file == TOKENIZER_SETTINGS else ():
         if value and (name == "gguf_file" or name.endswith("_kwargs")):
             raise DataError(f"{where} says {name[:_SAID]!r}, which is for another program and is not followed.")

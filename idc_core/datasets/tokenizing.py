@@ -9,16 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idc_core.datasets.pretrained import TOKENIZER, TOKENIZER_SETTINGS, explained, open_pretrained, quiet
+from idc_core.datasets.pretrained import CONFIG, MOST_WORDS, TOKENIZER, TOKENIZERS, explained, open_pretrained, quiet
 from idc_core.errors import DataError
 from idc_core.guarded import member, read_json
-
-_CONFIG = "config.json"
-_SIGNS = (TOKENIZER, "vocab.txt", "vocab.json", TOKENIZER_SETTINGS)
-"""Files of which a folder with a tokenizer has one."""
-
-_MOST_WORDS = 2_000_000
-"""Entries of a vocabulary; the largest published ones have 262,144."""
 
 _WORD_START = "▁"
 
@@ -71,7 +64,7 @@ def tokenize(texts: Sequence[str], folder: Path, length: int) -> _Tokens:
         if len(found) > length or None in found:
             raise DataError(f"{where} has no unknown word, or makes more tokens than the length {length:,}.")
         if said is None and padding in found:
-            raise DataError(f"{where} has no padding for shorter texts: write a pad_token_id into {folder / _CONFIG}.")
+            raise DataError(f"{where} has no padding for shorter texts: write a pad_token_id into {folder / CONFIG}.")
         row[length - len(found) if begins_padded else 0 :][: len(found)] = found
     vocabulary = _vocabulary(tokenizer, where)
     if ids.size and ids.max() >= len(vocabulary):
@@ -99,7 +92,7 @@ def _open_tokenizer(folder: Path) -> Any:
 
 def has_tokenizer(folder: Path) -> bool:
     """Whether there is a tokenizer in a folder."""
-    return any(member(folder, name) is not None for name in _SIGNS)
+    return any(member(folder, name) is not None for name in TOKENIZERS)
 
 
 def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
@@ -112,7 +105,7 @@ def padding_of(folder: Path, tokenizer: Any = None) -> int | None:
 
 def _said_padding(folder: Path, tokenizer: Any) -> int | None:
     """Return the id of padding: the network's own, the tokenizer's, or else the end of the text; None without any."""
-    path = member(folder, _CONFIG)
+    path = member(folder, CONFIG)
     network: dict[str, Any] = {} if path is None else read_json(path, str(path), dict[str, object])
     own = (getattr(tokenizer, "pad_token_id", None), getattr(tokenizer, "eos_token_id", None))
     given = (network.get("pad_token_id"), *own, network.get("eos_token_id"))
@@ -123,8 +116,8 @@ def _vocabulary(tokenizer: Any, where: str) -> tuple[str, ...]:
     """Return readable words by token id; each is there once."""
     words: dict[str, int] = explained(where, tokenizer.get_vocab)
     highest = max(words.values(), default=-1)
-    if highest >= _MOST_WORDS:
-        raise DataError(f"{where} has ids up to {highest:,}; expected at most {_MOST_WORDS:,}.")
+    if highest >= MOST_WORDS:
+        raise DataError(f"{where} has ids up to {highest:,}; expected at most {MOST_WORDS:,}.")
     content = tokenizer.added_tokens_decoder
     plain = _of_bytes if any(word.startswith("Ġ") for word in words) else _of_pieces
     vocabulary = [f"#{number}" for number in range(highest + 1)]

@@ -10,7 +10,7 @@ from torch import nn
 from idc_core.errors import ModelError
 from idc_core.models.entry import ModelEntry
 from idc_core.models.registry import MODELS, find_entry
-from idc_core.models.weights import read_shapes, read_weights
+from idc_core.models.weights import read_headers, read_weights
 
 _LISTED = 3
 
@@ -45,7 +45,7 @@ def data_of(path: Path) -> str:
 
 def _fitting(path: Path) -> list[str]:
     """Return the names of the architectures whose tensors a file holds; ModelError where there is none."""
-    held = read_shapes(path)
+    held = {name: header.shape for name, header in read_headers(path).items()}
     own = {entry.name: _shapes(entry) for entry in MODELS.values() if not entry.complete}
     names = [name for name, shapes in own.items() if shapes == held]
     if names:

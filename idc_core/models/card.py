@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from idc_core.base.files import SHIPPED
-from idc_core.errors import DataError, ModelError
+from idc_core.errors import ModelError, of_a_network
 from idc_core.lrp.layer_parts import split_layer
 
 if TYPE_CHECKING:
@@ -62,13 +62,10 @@ class ModelCard:
     @classmethod
     def read(cls, path: Path) -> ModelCard:
         """Read a card that `to_json` wrote; ModelError if it is none."""
-        try:
-            from idc_core.guarded import read_json  # with NumPy, which a list of networks does not need
+        from idc_core.guarded import read_json  # with NumPy, which a list of networks does not need
 
-            content = read_json(path, f"The model card {path}", dict[str, object])
-        except DataError as error:
-            raise ModelError(str(error)) from error
-        return cls.of(content, str(path))
+        with of_a_network():
+            return cls.of(read_json(path, f"The model card {path}", dict[str, object]), str(path))
 
     @classmethod
     def of(cls, content: object, source: str) -> ModelCard:
@@ -77,12 +74,10 @@ class ModelCard:
         if not isinstance(content, Mapping) or set(content) != expected:
             held = sorted(content) if isinstance(content, Mapping) else type(content).__name__
             raise ModelError(f"The model card {source} must have the fields {sorted(expected)}, not {held}.")
-        try:
-            from idc_core.guarded import typed
+        from idc_core.guarded import typed
 
+        with of_a_network():
             card = typed(dict(content), f"The model card {source}", cls)
-        except DataError as error:
-            raise ModelError(str(error)) from error
         wrong = card._wrong()
         if wrong:
             raise ModelError(f"The model card {source}: {wrong}.")

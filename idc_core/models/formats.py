@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from idc_core.base.foreign import KERAS, LEARN
 from idc_core.base.registry import Registry
-from idc_core.errors import DataError, ModelError
+from idc_core.errors import ModelError, of_a_network
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -171,17 +171,15 @@ def format_of(path: Path) -> NetworkFormat:
     return NETWORK_FORMATS[ending]
 
 
+@of_a_network()
 def check_content(path: Path) -> None:
     """Refuse a file that is not there, or that holds another format than its name says."""
     from idc_core.guarded import opened  # with NumPy, which a list of formats does not need
 
     if path.is_dir():
         return
-    try:
-        with opened(path, f"The file {path}") as stream:
-            start = stream.read(9)
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    with opened(path, f"The file {path}") as stream:
+        start = stream.read(9)
     content = next((form for magic, form in _STRANGERS if start.startswith(magic)), "")
     # A safetensors file begins with the length of its header, which may have these two bytes.
     if start[:2] in _PICKLES and not (start[2:8] == bytes(6) and start[8:] == b"{"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from idc_core.base.own_code import free_name
-from idc_core.errors import DataError, ModelError
+from idc_core.errors import ModelError, of_a_network
 from idc_core.lrp.explained import LAYOUTS, Explain, checked
 from idc_core.models.entry import Found
 from idc_core.models.formats import NetworkFormat, check_content, format_of
@@ -135,12 +135,9 @@ class NetworkFile:
         for file in sorted(self.path.iterdir()) if folder else [self.path]:
             if folder and not (file.is_file() and file.stat().st_size <= _SMALL):
                 continue  # weights are part of every fingerprint anyway
-            try:
-                with opened(file, f"The file {file}") as stream:
-                    for part in iter(partial(stream.read, _PART), b""):
-                        digest.update(part)
-            except DataError as error:
-                raise ModelError(str(error)) from error
+            with of_a_network(), opened(file, f"The file {file}") as stream:
+                for part in iter(partial(stream.read, _PART), b""):
+                    digest.update(part)
         return digest.hexdigest()[:16]
 
     def entry(

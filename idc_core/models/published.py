@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from idc_core.errors import DataError, ModelError
+from idc_core.errors import ModelError, of_a_network
 from idc_core.guarded import ArrayFile, open_arrays, read_json
 from idc_core.models.card import ModelCard
 from idc_core.models.entry import ModelEntry
@@ -73,6 +73,7 @@ def published_folder(name: str) -> Path:
     return Path(folder) / "weights"
 
 
+@of_a_network()
 def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
     """Build a published network, with its card, from a `.npz` file and the layer list beside it.
 
@@ -82,12 +83,9 @@ def load_published(entry: ModelEntry, weights: Path | None = None) -> Network:
     listed = path.with_suffix(".json")
     source = f"The weights file {path}"
     network = entry.build()
-    try:
-        description = read_json(listed, f"The layer list {listed}", _Description)
-        with open_arrays(path, source) as arrays:
-            state = _translate(network, description.layers, arrays)
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    description = read_json(listed, f"The layer list {listed}", _Description)
+    with open_arrays(path, source) as arrays:
+        state = _translate(network, description.layers, arrays)
     fill(network, state, source)
     network.card = _card(entry, network, description)
     return network

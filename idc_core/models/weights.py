@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from idc_core.base import files
 from idc_core.base.own_digest import reached_digest
-from idc_core.errors import DataError, ModelError
-from idc_core.guarded import read_content, read_json, typed
+from idc_core.base.parameters import shown
+from idc_core.errors import ModelError, of_a_network
+from idc_core.guarded import Budget, opened, read_content, read_json, typed
+from idc_core.guarded.opening import size_of
 
-_MOST_HEADER = 1 << 20
+_MOST_HEADER = 16 << 20
 _NAMES = {
     torch.float16: "F16",
     torch.bfloat16: "BF16",
@@ -114,46 +116,51 @@ def _check_fit(network: nn.Module, state: Mapping[str, _Header], source: str, *,
             raise ModelError(f"{source}: parameter {name!r} must be {header.dtype}, but is {value.dtype}.")
 
 
+@of_a_network()
 def read_weights(network: nn.Module, path: Path, *, widen: bool = False) -> None:
     """Fill a network from a safetensors file, whose values may have 16 bits where they are to be widened; as `fill`."""
     source = f"The weights file {path}"
     if not path.exists():
         raise ModelError(f"{source} does not exist.")
-    try:
-        content = read_content(path, source, copies=2)
-        _check_fit(network, _headers(content, source), source, widen=widen)
-        state = load(content)
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{source} is not a complete safetensors file ({error}); copy or save it again.") from error
-    except DataError as error:
-        raise ModelError(str(error)) from error
+    _check_fit(network, read_headers(path), source, widen=widen)
+    state = read_tensors(path)
     if widen:
         state = {name: value.float() if value.dtype == torch.float16 else value for name, value in state.items()}
     fill(network, state, source)
 
 
-def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors of a safetensors file by name; ModelError where it is damaged."""
+@of_a_network()
+def read_tensors(path: Path, budget: Budget | None = None) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file by name; ModelError where it is damaged or larger than is allowed."""
     source = f"The weights file {path}"
     try:
-        return {name: header.shape for name, header in _headers(read_content(path, source), source).items()}
-    except ValueError as error:
-        raise ModelError(f"{source} is not a complete safetensors file ({error}); copy or save it again.") from error
-    except DataError as error:
-        raise ModelError(str(error)) from error
+        return load(read_content(path, source, budget, copies=2))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise _damaged(source, shown(str(error))) from error
 
 
-def _headers(content: bytes, source: str) -> dict[str, _Header]:
-    """Return what a safetensors file says of its tensors; ValueError or DataError where that is damaged."""
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > min(len(content) - 8, _MOST_HEADER):
-        raise ValueError(f"its header of {length:,} bytes is cut off, or longer than {_MOST_HEADER:,}")
+@of_a_network()
+def read_headers(path: Path) -> dict[str, _Header]:
+    """Return what a safetensors file says of its tensors, and read nothing else; ModelError where it is damaged."""
+    source = f"The weights file {path}"
+    with opened(path, source) as stream:
+        size, length = size_of(stream), int.from_bytes(stream.read(8), "little")
+        if size < 8 or length > min(size - 8, _MOST_HEADER):
+            raise _damaged(source, f"its header of {length:,} bytes is cut off, or longer than {_MOST_HEADER:,}")
+        content = stream.read(length)
     where = f"{source} is not a complete safetensors file: its header"
-    table = read_json(content[8 : 8 + length], where, dict[str, object])
+    table = read_json(content, where, dict[str, object])
     table.pop("__metadata__", None)
     headers = typed(table, where, dict[str, _Header])
-    _check_layout(headers, len(content) - 8 - length)
+    try:
+        _check_layout(headers, size - 8 - length)
+    except ValueError as error:
+        raise _damaged(source, error) from error
     return headers
+
+
+def _damaged(source: str, why: object) -> ModelError:
+    return ModelError(f"{source} is not a complete safetensors file ({why}); copy or save it again.")
 
 
 def _check_layout(headers: Mapping[str, _Header], held: int) -> None:

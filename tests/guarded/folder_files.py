@@ -10,7 +10,7 @@ from tests.guarded.reader import Reader
 
 VALUES = "a file without a checksum: other numbers and names may stand in it"
 TEXTS = ("some words of a text", "and others, 12")
-PLACES = "idc_core.models.huggingface.members"
+PLACES = "idc_core.models.huggingface.configuration"
 
 
 def _folder(write, name):

@@ -97,6 +97,25 @@ class Normed(nn.Module):
         return self.scores(torch.relu(self.norm(self.hidden(x))))
 
 
+class Coded(Acts):
+    def forward(self, x):
+        return super().forward(x) / self.code
+
+
+class Listed(Acts):
+    def forward(self, x):
+        for function in self.last_hooks:
+            x = function(x)
+        return super().forward(x)
+
+
+class Slotted:
+    __slots__ = ("slope",)
+
+    def __init__(self, slope):
+        self.slope = slope
+
+
 class Rare(Acts):
     """Differs on inputs alone that no probe holds."""
 
@@ -213,6 +232,9 @@ PAIRS: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module]]] = {
         lambda: Configured(config=SimpleNamespace(slope=0.1)),
         lambda: Configured(config=SimpleNamespace(slope=0.4)),
     ),
+    "object with slots": (lambda: Configured(config=Slotted(0.1)), lambda: Configured(config=Slotted(0.4))),
+    "name of ours": (lambda: Coded(code=1.0), lambda: Coded(code=2.0)),
+    "name of torch's": (lambda: Listed(last_hooks=[torch.abs]), lambda: Listed(last_hooks=[torch.neg])),
     "configuration in depth": (
         lambda: OfDict(config={"acts": [{"slope": 0.1}]}),
         lambda: OfDict(config={"acts": [{"slope": 0.4}]}),

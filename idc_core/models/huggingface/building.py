@@ -10,13 +10,17 @@ from torch import Tensor, nn
 
 from idc_core.datasets.pretrained import explained, quiet
 from idc_core.errors import ModelError
-from idc_core.models.huggingface.configuration import MOST_LABELS, Configuration
-from idc_core.models.huggingface.members import MOST_SAID, one_line
+from idc_core.models.huggingface.configuration import MOST_LABELS, MOST_SAID, Configuration, one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 _MOST_NAMED = 6
+_TASKS = {
+    "text": ("SEQUENCE_CLASSIFICATION",),
+    "pictures": ("IMAGE_CLASSIFICATION", "OBJECT_DETECTION", "SEMANTIC_SEGMENTATION"),
+}
+"""In names of transformers' tables of classes."""
 
 
 def build(configuration: Configuration, held: int) -> tuple[object, type[nn.Module]]:
@@ -95,19 +99,8 @@ def fill(
 def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrainedModel]]:
     """Return transformers' configuration and class of a network; nothing but its own classes is ever looked up."""
     from transformers import CONFIG_MAPPING
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
-        MODEL_FOR_OBJECT_DETECTION_MAPPING,
-        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING,
-        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
-    )
+    from transformers.models.auto import modeling_auto
 
-    of_pictures = (
-        MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING,
-        MODEL_FOR_OBJECT_DETECTION_MAPPING,
-        MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING,
-    )
-    mappings = {"text": (MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,), "pictures": of_pictures}[configuration.kind]
     if configuration.model_type not in CONFIG_MAPPING:
         raise ModelError(
             f"{configuration.where} says the model_type {configuration.model_type!r}, which the installed transformers "
@@ -116,8 +109,8 @@ def _known(configuration: Configuration) -> tuple[PreTrainedConfig, type[PreTrai
     config = CONFIG_MAPPING[configuration.model_type].from_dict(dict(configuration.values))
     config.use_cache, config.return_dict = False, True
     offered: dict[str, type[PreTrainedModel]] = {}
-    for mapping in mappings:
-        known = mapping.get(type(config), ())
+    for task in _TASKS[configuration.kind]:
+        known = getattr(modeling_auto, f"MODEL_FOR_{task}_MAPPING").get(type(config), ())
         offered |= {offer.__name__: offer for offer in (known if isinstance(known, tuple | list) else (known,))}
     if configuration.architecture not in offered:
         raise ModelError(

@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from idc_core.errors import ModelError
-from idc_core.guarded import member
-from idc_core.models.huggingface.members import MOST_NAME, MOST_SAID, of_a_network, one_line, read_member
+from idc_core.errors import ModelError, of_a_network
+from idc_core.guarded import member, read_json
 
 _CONFIG = "config.json"
 WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 ADAPTERS = ("adapter_config.json", "adapter_model.safetensors")
 """Files of an adapter of peft, which changes the weights beside it."""
+
+MOST_SAID = 60
+"""Characters of a name from outside that a message shows."""
+
+_MOST_NAME = 200
+"""Characters of the name of a class."""
 
 MOST_LABELS = 50_000
 """Classes; ImageNet-21k has 21,843."""
@@ -34,7 +39,7 @@ _HEADS: dict[str, Literal["text", "pictures"]] = {
     "ForSemanticSegmentation": "pictures",
 }
 _NO_PART = """
-architectures model_type dtype torch_dtype attn_implementation experts_implementation transformers_version name_or_path
+architectures dtype torch_dtype attn_implementation experts_implementation transformers_version name_or_path
 fusion_config kernel_config use_kernels distributed_config transformers_weights custom_pipelines output_attentions
 output_hidden_states return_dict use_cache torchscript gradient_checkpointing problem_type chunk_size_feed_forward
 num_labels
@@ -198,7 +203,7 @@ def _architecture(found: dict[str, object], where: str) -> str:
     given = found.get("architectures")
     if not isinstance(given, list) or len(given) != 1 or not isinstance(given[0], str) or not given[0].isidentifier():
         raise ModelError(f"{where} names the architectures {_short(given)}; expected one, as `save_pretrained` writes.")
-    return str(given[0][:MOST_NAME])
+    return str(given[0][:_MOST_NAME])
 
 
 def _class_names(found: dict[str, object], where: str) -> tuple[str, ...]:
@@ -219,24 +224,25 @@ def _class_names(found: dict[str, object], where: str) -> tuple[str, ...]:
     return names if len(set(names)) == count else tuple(f"{name} ({place})" for place, name in enumerate(names))
 
 
-def _cleaned(found: dict[str, object]) -> dict[str, object]:
+def _cleaned(value: object) -> Any:
     """Leave out, on all levels, what is no part of what the network computes."""
-    kept: dict[str, object] = {}
-    for name, value in found.items():
-        if name in _LEFT_OUT or name.startswith("_"):
-            continue
-        kept[name] = _nested(value)
-    return kept
-
-
-def _nested(value: object) -> object:
-    """Clean what lies inside a setting; what kind a nested configuration is, it says itself."""
     if isinstance(value, list):
-        return [_nested(part) for part in value]
+        return [_cleaned(part) for part in value]
     if not isinstance(value, dict):
         return value
-    kind = {"model_type": value["model_type"]} if isinstance(value.get("model_type"), str) else {}
-    return _cleaned(value) | kind
+    return {name: _cleaned(part) for name, part in value.items() if name not in _LEFT_OUT and name[:1] != "_"}
+
+
+def read_member(folder: Path, name: str) -> dict[str, object] | None:
+    """Return the JSON object of a file of a folder, or None where there is none."""
+    path = member(folder, name)
+    return None if path is None else read_json(path, str(path), dict[str, object])
+
+
+def one_line(name: str, most: int = _MOST_NAME) -> str:
+    """Return a name from outside on one line: no control characters, none that turn the direction of writing."""
+    shown = "".join(character if character.isprintable() else " " for character in name)
+    return " ".join(shown.split())[:most] or "(no name)"
 
 
 def _short(value: object) -> str:

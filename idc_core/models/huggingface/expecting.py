@@ -8,9 +8,9 @@ from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.preparation import Preparation
 from idc_core.datasets.pretrained import PROCESSORS, TOKENIZER_SETTINGS
 from idc_core.datasets.tokenizing import has_tokenizer
+from idc_core.errors import of_a_network
 from idc_core.guarded import member
-from idc_core.models.huggingface.configuration import Configuration, read_configuration
-from idc_core.models.huggingface.members import of_a_network, read_member
+from idc_core.models.huggingface.configuration import Configuration, read_configuration, read_member
 
 _LONGEST = 512
 """Tokens of a text, where the folder allows more."""

@@ -8,24 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load
 from torch import Tensor, nn
 
 from idc_core.datasets.naming import Naming, Other
 from idc_core.datasets.picture_processor import PictureProcessor
 from idc_core.datasets.pretrained import PROCESSORS
 from idc_core.datasets.tokenizing import padding_of
-from idc_core.errors import ModelError
-from idc_core.guarded import Budget, member, opened, read_content, read_json, typed
-from idc_core.guarded.opening import size_of
+from idc_core.errors import ModelError, of_a_network
+from idc_core.guarded import Budget, member
 from idc_core.models.huggingface.building import build, fill
-from idc_core.models.huggingface.configuration import ADAPTERS, Configuration, read_configuration, weight_files
+from idc_core.models.huggingface.configuration import (
+    ADAPTERS,
+    MOST_SAID,
+    Configuration,
+    one_line,
+    read_configuration,
+    weight_files,
+)
 from idc_core.models.huggingface.expecting import processor_of
 from idc_core.models.huggingface.layers import offered_layers
-from idc_core.models.huggingface.members import MOST_SAID, of_a_network, one_line
 from idc_core.models.named_inputs import put_naming
 from idc_core.models.scaling import Scaling
+from idc_core.models.weights import read_headers, read_tensors
 from idc_core.models.wrapping import put_before
 
 if TYPE_CHECKING:
@@ -121,9 +125,7 @@ def _put_mask_before(network: nn.Module, configuration: Configuration) -> None:
     put_naming(network, Naming("input_ids", (Other("attention_mask", "mask", "int64", padding),)))
 
 
-_MOST_HEADER = 16 << 20
-_FLOATS = ("F16", "BF16", "F32", "F64")
-_KINDS = (*_FLOATS, "I64", "I32", "I16", "I8", "U8", "BOOL")
+_KINDS = ("F16", "BF16", "F32", "F64", "I64", "I32", "I16", "I8", "U8", "BOOL")
 
 
 def _count_values(paths: Sequence[Path]) -> int:
@@ -134,7 +136,16 @@ def _count_values(paths: Sequence[Path]) -> int:
     ModelError
         If a header is damaged, or a tensor is of a type that no network here has (quantised weights).
     """
-    return sum(_count(path) for path in paths)
+    total = 0
+    for path in paths:
+        for name, header in read_headers(path).items():
+            if header.dtype not in _KINDS:
+                raise ModelError(
+                    f"The weights file {path}: the tensor {one_line(name, MOST_SAID)!r} is of the type "
+                    f"{header.dtype[:MOST_SAID]}; expected {', '.join(_KINDS)}. Save the network with float weights."
+                )
+            total += math.prod(header.shape)
+    return total
 
 
 def _read_state(paths: Sequence[Path]) -> dict[str, Tensor]:
@@ -146,20 +157,14 @@ def _read_state(paths: Sequence[Path]) -> dict[str, Tensor]:
         If a file is damaged or larger than is allowed, two hold the same tensor, or a value is not finite.
     """
     state: dict[str, Tensor] = {}
-    budget = Budget(_where(paths[0]))
+    budget = Budget(str(paths[0]))
     for path in paths:
-        where = _where(path)
-        try:
-            tensors = load(read_content(path, where, budget, copies=2))
-        except (SafetensorError, ValueError, KeyError) as error:
-            raise ModelError(f"{where} is not a complete safetensors file ({one_line(str(error))}).") from error
-        for name, value in tensors.items():
+        for name, value in read_tensors(path, budget).items():
+            said = f"The weights file {path}: the tensor {one_line(name, MOST_SAID)!r}"
             if name in state:
-                raise ModelError(
-                    f"{where} holds the tensor {one_line(name, MOST_SAID)!r}, which another file holds too."
-                )
+                raise ModelError(f"{said} is in another file, too.")
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
-                raise ModelError(f"{where}: the tensor {one_line(name, MOST_SAID)!r} holds values that are not finite.")
+                raise ModelError(f"{said} holds values that are not finite.")
             state[name] = value
     return state
 
@@ -171,35 +176,3 @@ def _widest(state: dict[str, Tensor]) -> torch.dtype:
         key=lambda kind: torch.finfo(kind).bits,
         default=torch.float32,
     )
-
-
-def _count(path: Path) -> int:
-    where = _where(path)
-    with opened(path, where) as stream:
-        size = size_of(stream)
-        length = int.from_bytes(stream.read(8), "little")
-        if size < 8 or length > min(size - 8, _MOST_HEADER):
-            raise ModelError(
-                f"{where} is not a complete safetensors file: its header of {length:,} bytes is cut off, or longer "
-                f"than {_MOST_HEADER:,}."
-            )
-        content = stream.read(length)
-    entries = read_json(content, f"{where}: its header", dict[str, object])
-    entries.pop("__metadata__", None)
-    headers = typed(entries, f"{where}: its header", dict[str, dict[str, object]])
-    total = 0
-    for name, header in headers.items():
-        kind, shape = header.get("dtype"), header.get("shape")
-        if kind not in _KINDS:
-            raise ModelError(
-                f"{where}: the tensor {one_line(name, MOST_SAID)!r} is of the type {str(kind)[:MOST_SAID]}; expected "
-                f"{', '.join(_KINDS)}. Save the network with float weights."
-            )
-        if not isinstance(shape, list) or not all(type(side) is int and side >= 0 for side in shape):
-            raise ModelError(f"{where}: the tensor {one_line(name, MOST_SAID)!r} has no shape.")
-        total += math.prod(shape)
-    return total
-
-
-def _where(path: Path) -> str:
-    return f"The weights file {path}"

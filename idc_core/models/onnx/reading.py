@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorShapeProto, ValueInfoProto
 from torch import Tensor
 
-from idc_core.errors import DataError, ModelError, UnsupportedOperationError
+from idc_core.errors import ModelError, UnsupportedOperationError, of_a_network
 from idc_core.guarded import Budget, opened
 from idc_core.guarded.opening import size_of
 from idc_core.models.onnx.class_names import names_in
@@ -107,7 +107,7 @@ def _read_bytes(
     Raises ModelError if it is no regular file, takes more memory than is allowed, or is shorter than the part.
     """
     try:
-        with opened(path, where) as stream:
+        with of_a_network(), opened(path, where) as stream:
             size = size_of(stream)
             needed = size - offset if length is None else length
             if needed < 0 or offset + needed > size:
@@ -118,8 +118,6 @@ def _read_bytes(
             if stream.readinto(content) != needed:  # type: ignore[attr-defined]
                 raise ModelError(f"{where} changed while it was read; read it again.")
             return content
-    except DataError as error:
-        raise ModelError(str(error)) from error
     except OSError as error:
         raise ModelError(f"{where} cannot be read: {error.strerror}.") from error
 
