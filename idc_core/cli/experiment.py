@@ -86,8 +86,8 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="N",
         help="rq3: how many tests Carlini-Wagner changes with the paper's parameters (%(default)s)",
     )
-    add("--fresh", action="store_true", help="rq2 to rq5, worth, faults: also make anew what is finished")
-    publish = "worth, faults: keep the rows in the project; write docs/results/worth.md and docs/BENCHMARK.md from them"
+    add("--fresh", action="store_true", help="rq2 to rq5, worth: also make anew what is finished")
+    publish = "worth: keep the rows in the project; write docs/results/worth.md and docs/BENCHMARK.md from them"
     add("--publish", action="store_true", help=publish)
     retrain = "worth: also mutants that are trained anew, of networks that are trained here: hundreds of trainings"
     add("--retrain", action="store_true", help=retrain)

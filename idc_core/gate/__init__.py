@@ -14,6 +14,6 @@ from idc_core.gate.verdicts import BROKEN, COULD_NOT_RUN, PASSED, GateReport
 __all__ = ["BROKEN", "COULD_NOT_RUN", "LIMITS", "PASSED", "Gate", "GateReport", "read_gate", "run_gate"]
 
 # The documents list what these enter into the registry first, and then what other files of such a name enter.
-_KINDS = ("on_coverage", "on_discovery", "on_faults", "on_accuracy", "on_robustness", "on_confusion")
+_KINDS = ("on_coverage", "on_discovery", "on_accuracy", "on_robustness", "on_confusion")
 for _module in (*_KINDS, *(module.name for module in iter_modules(__path__) if module.name.startswith("on_"))):
     import_module(f"{__name__}.{_module}")

@@ -10,17 +10,11 @@ from idc_core.worth.yardstick import Yardstick as Yardstick
 
 if TYPE_CHECKING:
     from idc_core.worth.corruptions import corrupted_gains as corrupted_gains
-    from idc_core.worth.fault_suites import mutation_score as mutation_score
-    from idc_core.worth.fault_suites import suites_of_network as suites_of_network
     from idc_core.worth.faults import Faults as Faults
     from idc_core.worth.faults import distinct_faults as distinct_faults
     from idc_core.worth.mutants import Mutants as Mutants
     from idc_core.worth.mutants import mutants_after_training as mutants_after_training
     from idc_core.worth.operators import OPERATORS as OPERATORS
-    from idc_core.worth.prediction import Relation as Relation
-    from idc_core.worth.prediction import learn_relation as learn_relation
-    from idc_core.worth.prediction import left_out as left_out
-    from idc_core.worth.published import kept_relation as kept_relation
     from idc_core.worth.retrained import retrained_mutants as retrained_mutants
     from idc_core.worth.training_changes import TRAINING_CHANGES as TRAINING_CHANGES
     from idc_core.worth.validity import Gain as Gain

@@ -10,8 +10,7 @@ from idc_core.base.files import SHIPPED, write_whole
 from idc_core.store.cache import Record
 from idc_core.worth import telling
 from idc_core.worth.pooling import RETRAINED, added, correlated, selected, yardsticks_of
-from idc_core.worth.prediction import FEWEST, left_out
-from idc_core.worth.published import SUITES, published
+from idc_core.worth.published import published
 
 _RESULT = """\
 # Worth: what is a higher score good for?
@@ -73,29 +72,6 @@ targets to count.
 
 {table}"""
 
-_PREDICTED = """## Predicting the faults that a suite finds
-
-{answer}
-
-<!-- not run: it takes minutes to hours, and needs the data sets -->
-```console
-$ idc-studio experiment faults --publish
-```
-
-After TEASMA (A. Abbasishahkoo et al., TSE 2024), but across networks: ours misclassify too few of their training inputs
-to show faults. Of each network, 5,000 tests at most show distinct faults as above; suites of 1 to 50 % of them are
-drawn at random, or selected by IDC or DeepGini. The mutation score of a suite is the share it kills, by class, of
-the mutants after training that it or 5,000 training inputs kill. A rising curve through the suites of all other
-networks (isotonic regression) predicts; its interval is conformal with the network as the unit: of a further network
-like these it holds 90 % of the suites with a probability of about 80 %. **Off by**: root of the mean square; **beyond
-it**: what suites find more than predicted, mean; **held**: suites within the interval.
-
-{table}
-
-| network | data | tests | distinct faults | mutants | off by, points | held |
-|---|---|---|---|---|---|---|
-{networks}"""
-
 _BENCH = """\
 # A bench for criteria
 
@@ -112,11 +88,11 @@ own.
 """
 
 
-def result_document(records: Mapping[str, Record], suites: Mapping[str, Record]) -> str:
-    """Return docs/results/worth.md, from studies of networks and from what suites of networks find."""
+def result_document(records: Mapping[str, Record]) -> str:
+    """Return docs/results/worth.md, from studies of networks."""
     names = yardsticks_of(records)
     sections = [section for name in names for section in _result_section(records, name)]
-    sections += _corrupted(records) + _predicted(suites)
+    sections += _corrupted(records)
     text = _RESULT.format(
         answer=" ".join(telling.answer(records)),
         command="idc-studio experiment worth --publish",
@@ -170,19 +146,6 @@ def _corrupted(records: Mapping[str, Record]) -> list[str]:
     return [text, ""]
 
 
-def _predicted(suites: Mapping[str, Record]) -> list[str]:
-    """Return the section on predicted faults; none where too few networks have suites."""
-    if len(suites) <= FEWEST:
-        return []
-    networks = [
-        f"| {row.network} | {record['data']} | {record['tests']:,} | {record['faults']} | {record['mutants']:,} | "
-        f"{100 * row.error:.1f} | {telling.percent(row.held)} |"
-        for row, record in zip(left_out(suites), suites.values(), strict=True)
-    ]
-    table = "\n".join(telling.prediction_table(suites))
-    return [_PREDICTED.format(answer=telling.predicted(suites), table=table, networks="\n".join(networks)), ""]
-
-
 def _by_data(records: Mapping[str, Record], yardstick: str) -> list[str]:
     """Return the mean difference to random on each data set as a table: networks on one share their tests."""
     found = {}
@@ -225,5 +188,5 @@ def bench_document(records: Mapping[str, Record]) -> str:
 def write_documents(folder: Path = SHIPPED / "docs") -> None:
     """Write both documents from the kept records."""
     records = published()
-    write_whole(folder / "results" / "worth.md", result_document(records, published(SUITES)).encode())
+    write_whole(folder / "results" / "worth.md", result_document(records).encode())
     write_whole(folder / "BENCHMARK.md", bench_document(records).encode())

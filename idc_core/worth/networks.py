@@ -61,7 +61,7 @@ class Studied:
     pool: Dataset
 
 
-def open_network(name: str, pool: PoolSettings, *, on_progress: Progress | None = None) -> Studied:
+def _opened(name: str, pool: PoolSettings, *, on_progress: Progress | None = None) -> Studied:
     """Return a classifier with its training inputs and its pool of tests; SettingError for any other network."""
     model = load_model(name)
     if model.card.task != "classification":
@@ -79,7 +79,7 @@ def _mutants(studied: Studied, on_progress: Progress | None) -> Yardstick:
     return mutants_after_training(studied.model, studied.pool, on_progress=on_progress).yardstick()
 
 
-def faults_of(studied: Studied, on_progress: Progress | None = None) -> Yardstick:
+def _faults(studied: Studied, on_progress: Progress | None = None) -> Yardstick:
     """Return the distinct faults that a pool shows, told apart by another network; DataError where they are few."""
     other = load_model(_witness(studied.model.card))
     found = distinct_faults(
@@ -109,7 +109,7 @@ def _retrained(studied: Studied, on_progress: Progress | None) -> Yardstick:
 YARDSTICKS: dict[str, Callable[[Studied, Progress | None], Yardstick]] = {
     RETRAINED: _retrained,
     "mutants after training": _mutants,
-    "distinct faults": faults_of,
+    "distinct faults": _faults,
     "kinds of mistakes": _mistakes,
 }
 """What makes each yardstick of a network, the most telling one first."""
@@ -122,7 +122,7 @@ def yardsticks_of_network(
     held, missing = [], {}
     for name in names:
         make, kept = YARDSTICKS[name], ArrayFolder(records_folder() / "yardsticks")
-        key = _digest({"name": name, **about(studied)})
+        key = _digest({"name": name, **_about(studied)})
         if fresh or key not in kept:
             try:
                 kept[key] = {"found": make(studied, on_progress).found}
@@ -154,9 +154,9 @@ def study_network(
     anew, too: some hundred trainings, of networks that are trained here.
     """
     pool, settings = pool or PoolSettings(), settings or StudySettings()
-    studied = open_network(name, pool, on_progress=on_progress)
+    studied = _opened(name, pool, on_progress=on_progress)
     names = list(CRITERIA) if criteria is None else list(criteria)
-    key = {**about(studied), "settings": asdict(settings), "criteria": names, "code": code}
+    key = {**_about(studied), "settings": asdict(settings), "criteria": names, "code": code}
     held_to = [name for name in YARDSTICKS if retrain or name != RETRAINED]
     key |= {"yardsticks": held_to, "rivals": criteria is None}
 
@@ -194,7 +194,7 @@ def _corrupted(studied: Studied, names: Sequence[str], on_progress: Progress | N
     return {"corruptions": found}, {}
 
 
-def about(studied: Studied) -> Record:
+def _about(studied: Studied) -> Record:
     """Return what everything about a network's study follows from."""
     return {
         "format": FORMAT,

@@ -9,12 +9,8 @@ from pathlib import Path
 from idc_core.base.files import SHIPPED, write_whole
 from idc_core.errors import DataError
 from idc_core.store.cache import Record
-from idc_core.worth.prediction import Relation, learn_relation
 
 FOLDER = SHIPPED / "assets" / "worth"
-
-SUITES = FOLDER / "suites"
-"""Where what suites find is kept, as `idc_core.worth.fault_suites` gives it."""
 
 
 def published(folder: Path = FOLDER) -> dict[str, Record]:
@@ -25,24 +21,15 @@ def published(folder: Path = FOLDER) -> dict[str, Record]:
     return records
 
 
-def kept_relation(network: str = "") -> Relation:
-    """Return how the faults that suites find rise with their mutation score, kept of shipped networks but this one."""
-    return learn_relation({name: record for name, record in published(SUITES).items() if name != network})
-
-
 def publish(records: Mapping[str, Record], folder: Path = FOLDER) -> None:
     """Keep records by network; rankings of criteria that were entered before on the same inputs stay beside them."""
     before = published(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, record in records.items():
         kept = before.get(name)
-        write_record(joined(kept, record) if kept is not None and is_same_pool(kept, record) else record, folder)
-
-
-def write_record(record: Record, folder: Path = SUITES) -> None:
-    """Keep the record of a network."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = json.dumps(record, indent=1, sort_keys=True) + "\n"
-    write_whole(folder / f"{record['network']}.json", written.encode())
+        whole = joined(kept, record) if kept is not None and is_same_pool(kept, record) else record
+        written = json.dumps(whole, indent=1, sort_keys=True) + "\n"
+        write_whole(folder / f"{name}.json", written.encode())
 
 
 def is_same_pool(one: Record, other: Record) -> bool:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from idc_core.evidence.finding import Control, Finding
 from idc_core.store.cache import Record
 from idc_core.worth.pooling import ENOUGH, AddedRow, Mean, SelectedRow, correlated, selected, yardsticks_of
-from idc_core.worth.prediction import SUITES, Score, left_out
 from idc_core.worth.study import SIZE
 
 _RIVALS = {
@@ -162,39 +159,6 @@ def corruption_table(rows: Sequence[AddedRow]) -> list[str]:
             *("\u2013" if math.isnan(share) else percent(share) for share in shares),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-_PREDICTED_FROM: dict[Score, str] = {"mutants": "mutation score", "size": "number of tests", "idc": "IDC"}
-_KINDS = {"": "all", "random": "random", "idc": "selected by IDC", "deepgini": "selected by DeepGini"}
-
-
-def predicted(suites: Mapping[str, Record], score: Score = "mutants") -> str:
-    """Say in a sentence how well faults are predicted of networks that nothing was learned on."""
-    rows = left_out(suites, score)
-    held, kept = (np.mean([row.held for row in rows]), sum(row.held >= SUITES for row in rows))
-    error = 100 * float(np.mean([row.error for row in rows]))
-    return (
-        f"From its {_PREDICTED_FROM[score]}, the share of the distinct faults that a suite finds is predicted to "
-        f"{error:.0f} points (root mean square, {of_networks(len(rows))} each left out in turn); intervals hold "
-        f"{percent(float(held))} of the suites, and in {kept} of {len(rows)} networks 90 % of them or more."
-    )
-
-
-def prediction_table(suites: Mapping[str, Record]) -> list[str]:
-    """Return how well faults are predicted, by score and kind of suite, as a table in Markdown."""
-    lines = [
-        "| predicted from | suites | off by, points | beyond it, points | held | \u00b1 points |",
-        "|---|---|---|---|---|---|",
-    ]
-    for score, called in _PREDICTED_FROM.items():
-        for kind, which in _KINDS.items():
-            rows = left_out(suites, score, kind=kind)
-            error, bias, held, margin = (
-                float(np.mean([getattr(row, name) for row in rows])) for name in ("error", "bias", "held", "margin")
-            )
-            cells = (f"{100 * error:.1f}", f"{100 * bias:+.1f}", percent(held), f"{100 * margin:.1f}")
-            lines.append(f"| {called} | {which} | {' | '.join(cells)} |".replace("-", "\u2212"))
     return lines
 
 

@@ -12,7 +12,6 @@ from idc_core.evidence.discovery import Discovery
 from idc_core.evidence.finding import Verdict
 from idc_core.figures.coverage import growth_curve
 from idc_core.report import sentences
-from studio.coverage import predicted_faults
 from studio.jobs.results import View
 from studio.shell import tabs
 from studio.state.selection import select
@@ -30,7 +29,6 @@ def draw(view: View) -> None:
         _say_left(view, left)
     _draw_growth(view, left)
     _draw_left(view)
-    predicted_faults.draw(view)
     layout.computed(
         view,
         "Every order of the tests is passed once; a cell counts from its first test on.",

@@ -74,10 +74,6 @@ kind = "new-cell"
 at_most = 0.2
 
 [[check.limit]]
-kind = "faults"
-may_fall_by = 0.001
-
-[[check.limit]]
 kind = "accuracy"
 at_least = 0.9
 may_fall_by = 0.005
@@ -140,12 +136,12 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
     (tmp_path / "setup.py").write_text(SETUP)
     status, out, err = check(WHOLE, "--write-baseline")
     assert (status, err) == (0, ""), out
-    assert "12 of 12 limits kept" in out
+    assert "11 of 11 limits kept" in out
     written = (tmp_path / "idc-baseline.json").read_bytes()
     status, out, err = check(WHOLE, "--junit", tmp_path / "kept.xml")
     assert (status, err) == (0, "")
     kept = cases(tmp_path / "kept.xml")
-    assert len(kept) == 12
+    assert len(kept) == 11
     assert not any(kept.values())
     agrees_with_the_engine(json.loads(written)["checks"]["mine, all tests"]["values"])
     assert check(WHOLE, "--write-baseline")[0] == 0
@@ -179,8 +175,8 @@ def test_every_limit_is_kept_and_then_broken_by_a_spoilt_network(check, tmp_path
         inside[0].text for name, inside in broken.items() if name.startswith("accuracy under fgsm")
     )
     summary = (tmp_path / "broken.md").read_text(encoding="utf-8")
-    assert "## IDC Studio: 12 of 12 limits broken" in summary
-    assert summary.count("❌ broken") == 12
+    assert "## IDC Studio: 11 of 11 limits broken" in summary
+    assert summary.count("❌ broken") == 11
     assert all(sentence in out for sentence in said.values())
     # A broken minimum does not keep a new baseline from being written.
     assert check(WHOLE, "--write-baseline")[0] == 1
@@ -214,7 +210,7 @@ def agrees_with_the_engine(values):
 
 
 def test_every_kind_of_limit_was_broken_above():
-    assert set(LIMITS) == {"coverage", "new-cell", "faults", "accuracy", "robust-accuracy", "confused-pairs"}
+    assert set(LIMITS) == {"coverage", "new-cell", "accuracy", "robust-accuracy", "confused-pairs"}
     assert all(name == "coverage" or f'kind = "{name}"' in WHOLE for name in LIMITS)
 
 
@@ -358,6 +354,10 @@ def test_a_baseline_must_be_there_and_fit(check, tmp_path):
         (SMALL + LIMIT + SMALL + LIMIT, "two checks are called 'lenet1-digits'; give each a name of its own"),
         (SMALL + LIMIT + LIMIT, "two limits are on 'accuracy'; give both bounds in one"),
         (SMALL + LIMIT.replace("accuracy", "acuracy"), "Unknown kind of limit 'acuracy': expected one of coverage"),
+        (
+            SMALL + LIMIT.replace("accuracy", "faults"),
+            "limit 1: The limit 'faults' was taken out: the share that it predicted fell as training inputs",
+        ),
         (SMALL + LIMIT.replace("0.1", "nan"), "nan is no finite number"),
         (SMALL + LIMIT.replace("0.1", "40"), "at_least must be a number from 0 to 1.0, not 40"),
         (SMALL + LIMIT.replace("0.1", "'0.1'"), "Expected `float | null`, got `str`"),

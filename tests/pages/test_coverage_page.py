@@ -3,16 +3,11 @@
 import itertools
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
 
 from idc_core.figures.grid import MOST_CELLS
-from idc_core.worth import fault_suites
-from idc_core.worth.fault_suites import mutation_score
-from idc_core.worth.mutants import mutants_after_training
-from idc_core.worth.published import kept_relation
 from studio.coverage.cell_details import _CELL, _LISTED, _NEURONS, SHOWN
 from studio.jobs.results import open_view
 from studio.state.setup import DEFAULT, parse
@@ -355,15 +350,3 @@ def test_from_a_test_in_a_cell_a_way_leads_back_to_the_grid(open_page, view):
     assert cell_heading(app) == f"Cell {cell}"
     app = open_page("relevance", input=number, cell=cell_name(empty_cell(view)))
     assert not [one for one in app.button if (one.key or "").startswith("crumb")]
-
-
-def test_the_faults_that_tests_find_are_predicted_on_a_click(open_page, view, monkeypatch):
-    monkeypatch.setattr(fault_suites, "mutants_after_training", partial(mutants_after_training, count=8))
-    app = open_page("coverage", tab="growth")
-    assert not any("Share of the distinct faults" in text.value for text in app.markdown)
-    app.button("predict-faults").click().run()
-    assert not app.exception
-    (said,) = [text.value for text in app.markdown if "Share of the distinct faults" in text.value]
-    found = kept_relation().predict(mutation_score(view.model, view.train, view.test))
-    assert f"{100 * found.share:.1f}" in said
-    assert f"{100 * found.low:.1f}" in said
