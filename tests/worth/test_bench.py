@@ -160,7 +160,7 @@ def test_rankings_join_on_one_pool_only(record, tmp_path):
 
 
 def test_documents_say_that_few_networks_are_too_few(record):
-    document = result_document({NETWORK: record}, {})
+    document = result_document({NETWORK: record})
     assert "too few for a headline" in document
     assert f"| {NETWORK} | digits | 300 | 200 |" in document
     assert all(len(line) <= 125 or line.startswith("|") for line in document.splitlines())

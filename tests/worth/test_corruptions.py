@@ -105,4 +105,4 @@ def test_gains_of_another_criterion_join_the_kept_ones():
     assert set(whole) == {*kept["corruptions"]["gains"], "mine"}
     del kept["corruptions"]
     assert joined(kept, other)["corruptions"] == other["corruptions"]
-    assert "Corrupted tests" not in result_document({kept["network"]: kept}, {})
+    assert "Corrupted tests" not in result_document({kept["network"]: kept})
