@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,9 @@ _OF_SHAPES = ("Shape", "Size")
 
 _STATES = {"Loop": (2, 1), "Scan": (0, 0)}
 """Where the states of a loop begin among the inputs and the results of what it repeats."""
+
+_MAYBE_ENDLESS = ("min", "max", "value", "extrapolation_value", "clip")
+"""Attributes that may be infinite: limits, and what is filled in."""
 
 _RAGGED = ("NonZero", "Compress", "Unique", "NonMaxSuppression")
 """Operators whose shapes follow from numbers."""
@@ -175,7 +179,7 @@ class _Building:
             ends = [name for name in dict.fromkeys(given) if last[name] == place and name not in kept]
             unused = [name for name in node.outputs if name and name not in last and name not in kept]
             done = (*ends, *unused)
-            steps.append(Step(node.name, node.operator, given, node.outputs, done))
+            steps.append(Step(node.name, node.operator, node.settings, given, node.outputs, done))
         fixed = {name: self.constants[name] for name in self.graph.outputs if name in self.constants}
         return OnnxNetwork(self.graph.inputs, self.modules, steps, self.graph.outputs, fixed).eval()
 
@@ -214,6 +218,16 @@ class _Building:
 
 def _build(node: Node) -> nn.Module:
     """Build a node's module; attributes that its operator does not read are refused."""
+    endless = [
+        name
+        for name, value in node.attributes.items()
+        if isinstance(value, float) and not math.isfinite(value) and name not in _MAYBE_ENDLESS
+    ]
+    if endless:
+        raise UnsupportedOperationError(
+            f"{node} has the attribute {endless[0]!r} {node.attributes[endless[0]]}; expected a finite number. Export "
+            "the network again with one."
+        )
     built = _attempt(node, OPERATORS[node.operator], node)
     left = [name for name in sorted(set(node.attributes) - node.read) if not _is_default(node, name)]
     if left:
@@ -246,9 +260,11 @@ def _attempt(node: Node, function: Callable[..., _Made], *arguments: object) -> 
     try:
         return function(*arguments)
     except IdcError as error:
-        raise error if str(node) in str(error) else type(error)(f"{node}: {error}") from error
+        if str(node) in str(error):
+            raise
+        raise type(error)(f"{node}: {error}") from error
     except MISTAKES as error:
-        raise ModelError(f"{node} is not of the form that its operator takes: {error}") from error
+        raise node.misfit() from error
 
 
 def _constant(raw: RawNode) -> Tensor:

@@ -17,7 +17,7 @@ from idc_core.models.bounded import Bounded, TooLargeError
 from idc_core.models.named_inputs import naming_of
 from idc_core.models.network import Expected, Network
 from idc_core.models.onnx.reading import Value
-from idc_core.models.onnx.registry import MISTAKES, Function, Node, WrittenBatch
+from idc_core.models.onnx.registry import MISTAKES, Function, Node, WrittenBatch, described
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Step:
 
     name: str  # of the module
     operator: str
+    settings: str  # its attributes, for messages
     inputs: tuple[str, ...]  # the values that the module is called with
     outputs: tuple[str, ...]
     done: tuple[str, ...]  # values that no later node uses
@@ -139,9 +140,10 @@ class OnnxNetwork(Network):
             except IdcError:
                 raise
             except MISTAKES as error:
-                shapes = ", ".join(str(list(x.shape)) for x in arguments)
                 raise ModelError(
-                    f"Node {step.name!r} ({step.operator}) failed on arrays of the shapes {shapes}: {error}"
+                    f"Node {step.name!r} ({step.operator}, {step.settings}) cannot be computed of "
+                    f"{described(arguments):.300}. Expected settings and arrays that fit together as the ONNX standard "
+                    "says. Give inputs of the shape and type that the network was made for, or export it for these."
                 ) from error
             results = result if isinstance(result, tuple | list) else (result,)
             values.update((name, tensor) for name, tensor in zip(step.outputs, results, strict=False) if name)
@@ -184,7 +186,11 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, 
     pair = _pair(network, budget)
     if pair is None:
         return
-    advice = "Export it with a batch of one, the first axis of its inputs: they then run one by one."
+    advice = (
+        "Export it with a batch of one, the first axis of its inputs: they then run one by one. Where that axis has a "
+        "name, this makes such a file: python -m onnxruntime.tools.make_dynamic_shape_fixed --dim_param NAME "
+        "--dim_value 1 FILE.onnx NEW.onnx"
+    )
     try:
         with torch.no_grad(), Bounded(budget):
             if batch is not None:
@@ -197,11 +203,14 @@ def check_batches(network: OnnxNetwork, where: str, batch: WrittenBatch | None, 
         raise ModelError(f"{where}: {error}") from error
     except ModelError as error:
         raise ModelError(f"{where} does not run on one input and on two: {error} {advice}") from error
-    if wrong and batch is not None and batch.size == 1:
+    if wrong and ((batch is not None and batch.size == 1) or wrong.startswith(_NOT_TWO)):
         network.one_by_one = True
         network.remarks = (*network.remarks, "A batch of one is written into its graph: inputs run one by one.")
     elif wrong:
         raise ModelError(f"{where} {wrong} {advice}")
+
+
+_NOT_TWO = "does not run on two inputs"
 
 
 def _dependent(network: OnnxNetwork, pair: list[Tensor], single: list[tuple[Tensor, ...]]) -> str:
@@ -211,7 +220,7 @@ def _dependent(network: OnnxNetwork, pair: list[Tensor], single: list[tuple[Tens
     except TooLargeError:
         raise
     except ModelError as error:
-        return f"does not run on two inputs: {error}"
+        return f"{_NOT_TWO}: {error}"
     for name, together, first, other in zip(network._outputs, both, *single, strict=True):
         axis = next((axis for axis, (a, b) in enumerate(zip(first.shape, together.shape, strict=False)) if a != b), 0)
         apart = torch.cat([first, other], axis) if first.dim() else first

@@ -101,6 +101,21 @@ class Node:
         """Return the error for something that an operator allows and that is not supported."""
         return UnsupportedOperationError(f"{self} uses {what}, which is not supported. {advice}")
 
+    @property
+    def settings(self) -> str:
+        """The attributes as a person reads them."""
+        plain = {name: value for name, value in self.attributes.items() if isinstance(value, int | float | str | list)}
+        return ", ".join(f"{name} {value}" for name, value in plain.items())[:200] or "no attributes"
+
+    def misfit(self) -> ModelError:
+        """Return the error for attributes and constants that do not fit together."""
+        constants = described([self.constants.get(place) for place in range(len(self.inputs))])
+        return ModelError(
+            f"{self} has {self.settings} and the inputs {constants:.200}, which do not fit together. Expected what the "
+            f"ONNX standard says of {self.operator}. Export the network again, with settings that it allows or without "
+            "this node."
+        )
+
     def __str__(self) -> str:
         return f"Node {self.name!r} ({self.operator}, opset {self.opset})"
 
@@ -131,6 +146,12 @@ def functions(table: dict[str, Function]) -> None:
         return lambda node: function
 
     OPERATORS.update({name: constant(function) for name, function in table.items()})
+
+
+def described(arrays: Sequence[Tensor | None]) -> str:
+    """Return types and shapes of arrays as a person reads them; one that is not known is open."""
+    said = ("open" if x is None else f"{str(x.dtype).removeprefix('torch.')} {list(x.shape)}" for x in arrays)
+    return ", ".join(said) or "none"
 
 
 def integers(x: Tensor) -> list[int]:

@@ -170,7 +170,7 @@ OPTIONALS = {
 SETTINGS = {"training", "lengths", "p"}
 """Inputs that are refused where they are not known beforehand."""
 
-ELSEWHERE = {"Loop": "the graph within it tells"}
+ELSEWHERE = {"Loop": "test_a_loop_without_its_optional_inputs_or_without_a_step"}
 
 
 def optional_places(operator):
@@ -336,3 +336,68 @@ def test_an_output_that_nothing_gives_is_named():
     model.graph.output.append(helper.make_empty_tensor_value_info("lacking"))
     with pytest.raises(ModelError, match="'lacking'"):
         ours(model, values)
+
+
+FOUR = floats(2, 3, 4, 5)
+ODD = {
+    "a batch normalisation that takes from the variance": (
+        "BatchNormalization", {"x": FOUR, "s": floats(3), "b": floats(3), "m": floats(3), "v": np.float32([3, 4, 5])},
+        {"epsilon": -1.0}, 15),
+    "a scale of more axes than are normalised": ("LayerNormalization", {"x": FOUR, "s": floats(4, 5)}, {}, 17),
+    "no axes to squeeze": ("Squeeze", {"x": FOUR[:1], "axes": np.zeros(0, np.int64)}, {}, 13),
+    "a zero of a shape that is kept": ("Reshape", {"x": FOUR[0], "s": np.array([0, -1])}, {"allowzero": 2}, 19),
+    "no reduction": ("ScatterND", {"x": FOUR, "i": np.array([[1]]), "u": FOUR[:1]}, {"reduction": ""}, 18),
+    "no padding of its own": ("MaxPool", {"x": FOUR}, {"kernel_shape": [2, 2], "auto_pad": ""}, 12),
+    "axes that are not there": ("MeanVarianceNormalization", {"x": FOUR[0]}, {}, 13),
+}  # fmt: skip
+"""Attributes at odd values: operator, inputs, attributes, opset."""
+
+
+@pytest.mark.parametrize("named", ODD)
+def test_attributes_at_odd_values(named):
+    operator, values, attributes, opset = ODD[named]
+    node = helper.make_node(operator, list(values), ["y"], **attributes)
+    assert sum(compare(model_of(node, values, given, opset), values) for given in (["x"], list(values)))
+
+
+def test_a_channel_of_equal_numbers_is_normalised_to_zero():
+    """Where onnxruntime divides by its deviation, 0."""
+    values = {"x": np.full((2, 3, 4, 4), 3.3, np.float32)}
+    (found,) = ours(model_of(helper.make_node("MeanVarianceNormalization", ["x"], ["y"]), values, ["x"], 13), values)
+    assert not found.any()
+
+
+def test_attention_to_numbers_that_are_none_is_none():
+    values = {name: floats(1, 1, 2, 4) for name in "qkv"}
+    values["q"][0, 0, 0, 0] = np.nan
+    assert compare(model_of(helper.make_node("Attention", ["q", "k", "v"], ["y"]), values, ["q"], 23), values)
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], scale=np.inf)
+    with pytest.raises(UnsupportedOperationError, match="'scale' inf; expected a finite number"):
+        ours(model_of(node, values, ["q"], 23), values)
+
+
+def looping(steps):
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["goes"]), helper.make_node("Add", ["s", "s"], ["t"])],
+        "steps",
+        [info("i", 7, []), info("c", 9, []), info("s", 1, [2, 3])],
+        [info("goes", 9, []), info("t", 1, [2, 3]), info("s", 1, [2, 3])],
+    )
+    return helper.make_node("Loop", steps, ["end", "rows"], body=body)
+
+
+@pytest.mark.parametrize(
+    "steps", [["n", "on", "x"], ["n", "", "x"], ["none", "on", "x"], ["n", "off", "x"], ["", "off", "x"]]
+)
+def test_a_loop_without_its_optional_inputs_or_without_a_step(steps):
+    values = {"x": floats(2, 3), "n": np.array(3), "none": np.array(0), "on": np.array(True), "off": np.array(False)}
+    assert compare(model_of(looping(steps), values, ["x"], 13), values)
+
+
+def test_what_does_not_fit_is_told_in_our_words():
+    values = {"x": floats(2, 3), "w": floats(4, 5)}
+    with pytest.raises(ModelError, match=r"Add, no attributes\) cannot be computed of float32 \[2, 3\]\. Expected"):
+        ours(model_of(helper.make_node("Add", ["x", "w"], ["y"]), values, ["x"], 13), values)
+    with pytest.raises(ModelError, match=r"inputs float32 \[2, 3\], float32 \[4, 5\], which do not fit together"):
+        ours(model_of(helper.make_node("Add", ["x", "w"], ["y"]), values, [], 13), values)

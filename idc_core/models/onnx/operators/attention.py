@@ -38,7 +38,8 @@ def _attention(node: Node) -> Function:
         if mask is not None:
             mask = _filled_up(mask, scores.shape[-1])
             scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
-        z = torch.matmul(torch.softmax(scores, -1).nan_to_num(0.0), v)
+        nothing = (scores == float("-inf")).all(-1, keepdim=True)  # of what looks at no key
+        z = torch.matmul(torch.softmax(scores, -1).masked_fill(nothing, 0.0), v)
         z = z.transpose(1, 2).flatten(2) if flat else z
         return (z, *present) if any(node.outputs[1:]) else z
 

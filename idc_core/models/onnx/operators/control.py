@@ -82,6 +82,9 @@ def _loop(node: Node) -> Function:
             going, *results = _results(built, at, goes, *values, *captured)
             values = list(results[: len(carried)])
             rows.append(tuple(results[len(carried) :]))
+        if not rows and len(node.outputs) > len(carried):  # of no length, in the shape that a step would have given
+            _, *results = _results(built, torch.tensor(0), torch.tensor(True), *values, *captured)
+            return (*values, *(y[None][:0] for y in results[len(carried) :]))
         return (*values, *_stacked(node, rows, [0] * (len(node.outputs) - len(carried))))
 
     return run
@@ -98,7 +101,10 @@ def _steps(node: Node, most: Tensor | None) -> Iterator[int]:
 def _stacked(node: Node, rows: Sequence[tuple[Tensor, ...]], axes: Sequence[int]) -> tuple[Tensor, ...]:
     """Return what was made in each step, along an axis."""
     if axes and not rows:
-        raise ModelError(f"{node} takes no step, so that its results have no shape.")
+        raise ModelError(
+            f"{node} takes no step, so that its results have no shape; expected at least one. Give longer inputs, or "
+            "export the network without it."
+        )
     return tuple(torch.stack(values, axis) for values, axis in zip(zip(*rows, strict=True), axes, strict=False))
 
 

@@ -72,7 +72,7 @@ def _gather_nd(node: Node) -> Function:
 
 @operator("ScatterElements", "Scatter")
 def _scatter_elements(node: Node) -> Function:
-    axis, reduction = node.get("axis", 0), node.get("reduction", "none")
+    axis, reduction = node.get("axis", 0), node.get("reduction") or "none"
 
     def run(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         places = _from_start(indices, x.shape[axis])
@@ -85,7 +85,7 @@ def _scatter_elements(node: Node) -> Function:
 
 @operator("ScatterND")
 def _scatter_nd(node: Node) -> Function:
-    reduction = node.get("reduction", "none")
+    reduction = node.get("reduction") or "none"
 
     def run(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         depth = indices.shape[-1]

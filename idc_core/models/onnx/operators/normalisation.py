@@ -26,12 +26,15 @@ def _batch_norm(node: Node) -> nn.Module | Function:
     scale_shape = node.constants[1].dim() if 1 in node.constants else 0
     if not node.get("spatial", 1) and scale_shape != 1:  # of vectors both are one
         raise node.refuse("batch normalisation per position (spatial 0)")
+    less = min(epsilon, 0.0)  # of the variance: PyTorch takes none below 0
     if 0 in node.constants or not all(position in node.constants for position in range(1, 5)):
-        return lambda x, scale, bias, mean, var: F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
+        return lambda x, scale, bias, mean, var: F.batch_norm(
+            x, mean, var + less, scale, bias, False, 0.0, epsilon - less
+        )
     scale, bias, mean, var = (node.constants[position] for position in range(1, 5))
-    layer = BatchNorm(scale.numel(), epsilon, 1 - momentum, device="meta")
+    layer = BatchNorm(scale.numel(), epsilon - less, 1 - momentum, device="meta")
     layer.weight, layer.bias = nn.Parameter(scale.clone()), nn.Parameter(bias.clone())
-    layer.running_mean, layer.running_var = mean.clone(), var.clone()
+    layer.running_mean, layer.running_var = mean.clone(), var + less
     layer.num_batches_tracked = torch.tensor(0)
     return layer
 
@@ -72,8 +75,11 @@ def _layer_norm(node: Node) -> nn.Module | Function:
 
     def run(x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor | tuple[Tensor, ...]:
         shape = x.shape[axis:] if axis < 0 else x.shape[axis % x.dim() :]
-        scale = scale.expand(shape)
-        z = F.layer_norm(x, shape, scale, None if bias is None else bias.expand(shape), epsilon)
+        if any(one is not None and one.dim() > len(shape) for one in (scale, bias)):  # of more axes than it works over
+            z = F.layer_norm(x, shape, None, None, epsilon) * scale
+            z = z if bias is None else z + bias
+        else:
+            z = F.layer_norm(x, shape, scale.expand(shape), None if bias is None else bias.expand(shape), epsilon)
         if not several:
             return z
         dims = tuple(range(x.dim() - len(shape), x.dim()))
@@ -124,10 +130,13 @@ def _power_norm(node: Node) -> Function:
 @operator("MeanVarianceNormalization")
 def _mean_variance(node: Node) -> Function:
     # By default it mixes the inputs of a batch, which loading a network finds out.
-    axes = tuple(node.get("axes", [0, 2, 3]))
+    given = node.get("axes", [0, 2, 3])
 
     def run(x: Tensor) -> Tensor:
-        return (x - x.mean(axes, keepdim=True)) / (x.var(axes, unbiased=False, keepdim=True).sqrt() + 1e-9)
+        axes = [axis for axis in given if axis < x.dim()]
+        wide = x.double()  # of equal numbers the mean is that number, and the result 0
+        apart = wide - wide.mean(axes, keepdim=True)
+        return (apart / (wide.var(axes, unbiased=False, keepdim=True).sqrt() + 1e-9)).to(x.dtype)
 
     return run
 

@@ -103,7 +103,11 @@ class _Settings:
 @operator("Resize", "Upsample")
 def _resize(node: Node) -> Function:
     settings = _read(node)
-    written, axes, policy = node.get("scales"), node.get("axes"), node.get("keep_aspect_ratio_policy", "stretch")
+    written, axes, policy = (
+        node.get("scales"),
+        node.get("axes") or None,
+        node.get("keep_aspect_ratio_policy", "stretch"),
+    )
     if settings.mode not in ("nearest", "linear", "cubic"):
         raise node.refuse(f"the mode {settings.mode!r}")
 

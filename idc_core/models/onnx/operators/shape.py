@@ -39,7 +39,7 @@ def _shape(node: Node) -> Function:
 
 @operator("Reshape")
 def _reshape(node: Node) -> Function:
-    keep_zeros, written = node.get("allowzero", 0), node.get("shape")
+    keep_zeros, written = node.get("allowzero", 0) == 1, node.get("shape")
     known = 1 in node.constants or written is not None
 
     def run(x: Tensor, shape: Tensor | None = None) -> Tensor:
@@ -100,7 +100,7 @@ def _squeeze(node: Node) -> Function:
 
     def run(x: Tensor, axes: Tensor | None = None) -> Tensor:
         chosen = given if axes is None else integers(axes)
-        if chosen is None:
+        if not chosen:
             return x.squeeze()
         if any(x.shape[axis] != 1 for axis in chosen):
             raise ModelError(f"{node} squeezes axes {list(chosen)} of the shape {list(x.shape)}, which are not all 1.")

@@ -42,7 +42,7 @@ class Windows:
             raise node.refuse("strides, dilations or pads that do not fit its kernel")
         if max(*stride, *dilation, *size, *pads) > _MOST_STEPS:
             raise node.refuse(f"strides, dilations, pads or a kernel of more than {_MOST_STEPS:,}")
-        auto = node.get("auto_pad", "NOTSET")
+        auto = node.get("auto_pad") or "NOTSET"
         if auto not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
             raise node.refuse(f"auto_pad {auto!r}")
         sides = tuple(zip(pads[:rank], pads[rank:], strict=True))
