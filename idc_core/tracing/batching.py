@@ -239,7 +239,10 @@ def check_parts(model: nn.Module, layers: Sequence[str]) -> None:
 def check_captures(watch: Watch, scores: Tensor, rows: int, layers: Sequence[str]) -> None:
     """Refuse a network or a layer whose output is not one row per input, and a layer that did not run."""
     if len(scores) != rows and not watch.ends_at:
-        raise ModelError(f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input.")
+        raise ModelError(
+            f"The network returns {len(scores)} rows for {rows} inputs; expected one row per input. Return an output "
+            "whose first axis is that of the inputs, from a forward of your own in a setup file or by another export."
+        )
     uses: dict[str, list[tuple[int, ...]]] = {layer: [] for layer in layers}
     for capture in watch.captures:
         if capture.layer in uses:

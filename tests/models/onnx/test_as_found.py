@@ -97,6 +97,20 @@ def test_inputs_are_held_at_a_number(tmp_path):
         load_onnx(path, scores=True, held={"x": 1, "state": 0, "rate": 1})
 
 
+def test_an_input_that_is_held_is_as_long_as_the_axis_of_its_name(tmp_path):
+    """A mask of 1 for every step, however many there are."""
+    w = RANDOM.normal(size=(5, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Concat", ["x", "mask"], ["joined"], axis=2),
+        helper.make_node("MatMul", ["joined", "w"], ["y"]),
+    ]
+    path = written(tmp_path, nodes, [constant(w, "w")], (("x", F, ["n", "steps", 4]), ("mask", F, ["n", "steps", 1])))
+    x = RANDOM.normal(size=(2, 6, 4)).astype(np.float32)
+    network = load_onnx(path, scores=True, held={"mask": 2})
+    with torch.no_grad():
+        assert np.allclose(network(torch.from_numpy(x)), x @ w[:4] + 2 * w[4], atol=1e-5)
+
+
 def test_a_graph_with_a_batch_of_one_runs_one_input_after_the_other(tmp_path):
     """Its sum over everything is that of the batch."""
     nodes = [

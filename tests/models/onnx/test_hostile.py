@@ -234,6 +234,15 @@ def test_a_network_that_mixes_inputs_opens_as_its_refusal_says(tmp_path):
     assert torch.equal(network(torch.rand(3, 4)), torch.ones(3, 4))
 
 
+def test_a_network_that_runs_on_one_input_alone_runs_one_by_one(tmp_path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
+    nodes = [node("Reshape", ["x", "square"], ["r"]), node("Reshape", ["r", "row"])]
+    shapes = [numbers("square", [1, 2, 2]), numbers("row", [1, 4])]
+    network, given = load_onnx(write(tmp_path / "a.onnx", nodes, shapes, [x])), torch.rand(3, 4)
+    assert network.one_by_one
+    assert torch.equal(network(given), given)
+
+
 def test_names_become_identifiers_that_are_unique_and_not_taken(tmp_path):
     names = ["/a/b.c", "a_b_c", "forward", "input", "1", "", "ä"]
     values = ["x", *(f"v{i}" for i in range(len(names) - 1)), "y"]
