@@ -241,7 +241,7 @@ _NAMES = {
     "log": ("log",),
     "neg": ("neg", "negative", "__neg__"),
     "tanh": ("tanh",),
-    "sigmoid": ("sigmoid",),
+    "sigmoid": ("sigmoid", "special_expit"),
     "reciprocal": ("reciprocal",),
     "add": ("add", "__add__", "__radd__"),
     "sub": ("sub", "subtract", "__sub__"),
@@ -252,15 +252,16 @@ _NAMES = {
     "sum": ("sum",),
     "max": ("amax", "max"),
     "logsumexp": ("logsumexp",),
-    "softmax": ("softmax",),
-    "log-softmax": ("log_softmax",),
+    "softmax": ("softmax", "special_softmax"),
+    "log-softmax": ("log_softmax", "special_log_softmax"),
     "move": (
         *("detach", ".data", "clone", "contiguous", "to", "type_as", "float", "double", "unsqueeze", "squeeze"),
         *("reshape", "view", "expand", "expand_as", "broadcast_to", "__getitem__", "keepdim", "alias", "positive"),
         *("flatten", "unflatten", "ravel", "view_as", "reshape_as", "select", "permute", "transpose", "swapaxes"),
         *("swapdims", "movedim", "moveaxis", "t", ".T", ".mT", "half", "bfloat16", "cpu", "atleast_2d"),
+        *("index_select", "narrow"),
     ),
-    "bound": ("clamp", "clip", "clamp_min", "clamp_max", "nan_to_num"),
+    "bound": ("clamp", "clip", "clamp_min", "clamp_max", "nan_to_num", "round"),
 }
 _FORMLESS = """
 detach .data clone contiguous to type_as float double half bfloat16 cpu keepdim

@@ -47,7 +47,7 @@ ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
 _FUNCTIONS = """
 abs absolute exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal erf erfc sin cos tan sinh cosh asin acos atan
 asinh acosh atanh square logit nan_to_num arcsin arccos arctan arcsinh arccosh arctanh deg2rad rad2deg sinc lgamma
-erfinv
+erfinv floor ceil round trunc
 """
 _SPECIAL = "expit erf erfc exp2 expm1 log1p logit gammaln ndtr log_ndtr entr sinc erfinv"
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in _FUNCTIONS.split()} | {

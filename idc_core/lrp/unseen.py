@@ -59,7 +59,7 @@ def _hook(place: str) -> UnsupportedOperationError:
 def cannot_pass(reason: str, place: str) -> UnsupportedOperationError:
     """Return the error for what relevance cannot be propagated through, in a module."""
     where = in_module(place)
-    advice = "Choose a layer behind it, or replace the operation."
+    advice = "Choose a layer behind it, if there is one, or replace the operation."
     return UnsupportedOperationError(f"Relevance cannot be propagated through {reason}{where}. {advice}")
 
 

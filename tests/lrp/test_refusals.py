@@ -132,12 +132,53 @@ def test_operations_are_refused_by_name(name):
     assert network.passes == [1]
 
 
-@pytest.mark.parametrize("name", ["hypot", "cumprod", "custom function"])
-def test_what_is_refused_is_no_obstacle_before_the_earliest_layer(name):
-    forward, modules, inputs, _ = OPERATIONS[name]
-    network = settle(Written(forward, **modules))
-    found = relevance(network, inputs, ["out"], bias="redistribute")["out"]
-    assert found.shape == (len(inputs), 3)
+def _square(x):
+    return x[:, :, None] * x[:, None] * 0.1 + torch.eye(6, dtype=x.dtype)
+
+
+# What is refused, and how many features it gives; behind it the refusal says to choose a layer.
+REFUSED = {
+    "cumprod": (lambda x: x.cumprod(1), 6),
+    "cummax": (lambda x: x.cummax(1)[0], 6),
+    "hypot": (lambda x: torch.hypot(x, x.flip(1)), 6),
+    "remainder": (lambda x: x % 0.7, 6),
+    "sign": (torch.sign, 6),
+    "quantile": (lambda x: x.quantile(0.3, 1, keepdim=True), 1),
+    "distances": (lambda x: torch.cdist(x, numbers(6, 6)), 6),
+    "two powers": (lambda x: x.abs() ** x, 6),
+    "inverse": (lambda x: torch.linalg.inv(_square(x)).flatten(1), 36),
+    "singular values": (lambda x: torch.linalg.svdvals(_square(x)), 6),
+    "eigenvalues": (lambda x: torch.linalg.eigvalsh(_square(x)), 6),
+    "triangles": (lambda x: torch.linalg.qr(_square(x))[1].flatten(1), 36),
+    "determinant": (lambda x: torch.linalg.det(_square(x))[:, None], 1),
+    "watched grid": (
+        lambda x: F.grid_sample(x.reshape(-1, 1, 2, 3), x.reshape(-1, 1, 3, 2), align_corners=False).flatten(1),
+        3,
+    ),
+    "largest of a scatter": (
+        lambda x: torch.zeros_like(x).scatter_reduce(1, torch.zeros_like(x).long(), x, "amax", include_self=False),
+        6,
+    ),
+    "angle": (lambda x: torch.complex(x, x.flip(1)).angle(), 6),
+    "complex exponential": (lambda x: torch.complex(x, x).exp().real, 6),
+    "indices": (lambda x: F.max_pool1d(x[:, None], 2, return_indices=True)[0].flatten(1), 3),
+    "own function that bends": (Bent.apply, 6),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("bias", ["absorb", "redistribute"])
+def test_the_layer_behind_what_is_refused_is_explained(name, bias):
+    run, width = REFUSED[name]
+    layers = {"a": nn.Linear(6, 6), "b": nn.Linear(width, 5), "c": nn.Linear(5, 4), "out": nn.Linear(4, 3)}
+    network = settle(Written(lambda net, x: net.out(net.c(net.b(run(net.a(x)))).tanh()), **layers))
+    with pytest.raises(UnsupportedOperationError, match="Choose a layer behind it, if there is one"):
+        relevance(network, ROWS, ["a"], bias=bias)
+    with torch.no_grad():
+        values = network.b(run(network.a(ROWS)))
+    tail = nn.Sequential(network.c, nn.Tanh(), network.out)
+    found, expected = relevance(network, ROWS, ["b"], bias=bias)["b"], relevance(tail, values, ["input"], bias=bias)
+    np.testing.assert_allclose(found, expected["input"], rtol=1e-9, atol=1e-12)
 
 
 NETWORKS = {
