@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-import idc_core as idc
-from benchmarks.wild.from_timm import stand_for_torchvision, warm
+from benchmarks.wild.from_timm import enter_module, module_case, stand_for_torchvision, warm
 from benchmarks.wild.subjects import Case, Subject
 
-_CLASSES, _INPUTS, _TRAIN = 3, 24, 16
+_CLASSES, _INPUTS = 3, 24
 _TABLE, _SERIES, _SOUND, _IMAGE, _VIDEO, _VOLUME = (
     (12,),
     (16, 8),
@@ -95,6 +93,19 @@ def _graph(kind: str, dense: bool = False, **options: Any) -> _Made:
     return _Made("torch_geometric", (12, 8), lambda: _Graph(kind, dense, **options))
 
 
+def _tabnet(name: str) -> _Made:
+    def build() -> nn.Module:
+        network = _of("pytorch_tabnet.tab_network", name)(
+            12, _CLASSES, n_d=4, n_a=4, virtual_batch_size=16, group_attention_matrix=torch.eye(12)
+        )
+        for module in network.modules():  # which would stay of single precision
+            if isinstance(matrix := vars(module).pop("group_attention_matrix", None), torch.Tensor):
+                module.register_buffer("group_attention_matrix", matrix)
+        return Ends(network)
+
+    return _Made("pytorch-tabnet", _TABLE, build)
+
+
 def _maps(h: torch.Tensor) -> torch.Tensor:
     return h.flatten(2).mean(2)
 
@@ -119,11 +130,8 @@ _ARCHITECTURES = {
     "TabM": _Made("tabm", _TABLE, lambda: Ends(_of("tabm", "TabM")(
         n_num_features=12, d_out=_CLASSES, n_blocks=2, d_block=16, dropout=0.0, k=4,
         start_scaling_init="random-signs"), behind=_mean)),
-    "TabNet": _Made("pytorch-tabnet", _TABLE, lambda: Ends(_of("pytorch_tabnet.tab_network", "TabNet")(
-        12, _CLASSES, n_d=4, n_a=4, virtual_batch_size=16, group_attention_matrix=torch.eye(12)))),
-    "TabNet without embedding": _Made("pytorch-tabnet", _TABLE, lambda: Ends(_of(
-        "pytorch_tabnet.tab_network", "TabNetNoEmbeddings")(
-        12, _CLASSES, n_d=4, n_a=4, virtual_batch_size=16, group_attention_matrix=torch.eye(12)))),
+    "TabNet": _tabnet("TabNet"),
+    "TabNet without embedding": _tabnet("TabNetNoEmbeddings"),
     "Conformer": _Made("conformer", _SOUND, lambda: Ends(_of("conformer", "Conformer")(
         dim=32, depth=1, dim_head=8, heads=2, conv_kernel_size=5), 32, behind=_mean)),
     "TCN": _Made("pytorch-tcn", (8, 16), lambda: Ends(_of("pytorch_tcn", "TCN")(8, [8, 8], kernel_size=3), 8,
@@ -183,6 +191,31 @@ _ARCHITECTURES = {
     "RetinaNet of MONAI": _Made("monai", _IMAGE, lambda: _Retina()),
     "UNETR": _monai("UNETR", (1, 32, 32), _maps, in_channels=1, out_channels=_CLASSES, img_size=(32, 32),
         spatial_dims=2, feature_size=4, hidden_size=12, mlp_dim=24, num_heads=2),
+    "KAN": _Made("pykan", _TABLE, lambda: _of("kan", "KAN")(
+        width=[12, 4, 3], grid=3, k=3, auto_save=False, symbolic_enabled=False, save_act=False)),
+    "Mamba": _Made("mambapy", _SERIES, lambda: Ends(_of("mambapy.mamba", "Mamba")(
+        _of("mambapy.mamba", "MambaConfig")(d_model=8, n_layers=1)), 8, behind=_mean)),
+    "Entmax": _Made("entmax", _TABLE, lambda: nn.Sequential(
+        nn.Linear(12, 8), _of("entmax", "Entmax15")(dim=-1), nn.Linear(8, _CLASSES))),
+    "Sparsemax of entmax": _Made("entmax", _TABLE, lambda: nn.Sequential(
+        nn.Linear(12, 8), _of("entmax", "Sparsemax")(dim=-1), nn.Linear(8, _CLASSES))),
+    "Leaky neurons": _Made("snntorch", _TABLE, lambda: Ends(nn.Sequential(
+        nn.Linear(12, 8), _of("snntorch", "Leaky")(beta=0.9, init_hidden=True)), 8)),
+    "Neural ODE": _Made("torchdiffeq", _TABLE, lambda: Ends(_Ode(), 12)),
+    "SIREN": _Made("siren-pytorch", _TABLE, lambda: _of("siren_pytorch", "SirenNet")(
+        dim_in=12, dim_hidden=16, dim_out=_CLASSES, num_layers=2, w0_initial=3.0)),
+    "Vector quantisation": _Made("vector-quantize-pytorch", _SERIES, lambda: Ends(_of(
+        "vector_quantize_pytorch", "VectorQuantize")(dim=8, codebook_size=16), 8, behind=_mean)),
+    "Finite scalar quantisation": _Made("vector-quantize-pytorch", _SERIES, lambda: Ends(_of(
+        "vector_quantize_pytorch", "FSQ")([8, 5, 5], dim=8), 8, behind=_mean)),
+    "Mel spectrogram": _Made("nnaudio", (2048,), lambda: Ends(_of("nnAudio.features", "MelSpectrogram")(
+        sr=8000, n_fft=256, n_mels=16, hop_length=128, verbose=False), 16, behind=lambda h: h.mean(2))),
+    "CIN": _Made("deepctr-torch", (6, 8), lambda: Ends(
+        _of("deepctr_torch.layers.interaction", "CIN")(6, (8, 8)), 12)),
+    "Interacting layer": _Made("deepctr-torch", (6, 8), lambda: Ends(_of(
+        "deepctr_torch.layers.interaction", "InteractingLayer")(8, head_num=2), 8, behind=_mean)),
+    "CrossNet": _Made("deepctr-torch", _TABLE, lambda: Ends(
+        _of("deepctr_torch.layers.interaction", "CrossNet")(12, 2), 12)),
 }  # fmt: skip
 
 
@@ -196,6 +229,19 @@ class _Second(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return scores."""
         return self.body(x, None)
+
+
+class _Ode(nn.Module):
+    """The end of a way along a field that a network gives, in three steps of Runge and Kutta."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.field = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return where the way ends."""
+        steps = torch.linspace(0, 1, 4)
+        return _of("torchdiffeq", "odeint")(lambda time, y: self.field(y), x, steps, method="rk4")[-1]
 
 
 class _Retina(nn.Module):
@@ -222,35 +268,15 @@ def subjects() -> Iterator[Subject]:
 
 def enter(name: str) -> None:
     """Enter an architecture and inputs of noise, as a setup file does."""
-    _, inputs = made(name)
-    classes = np.arange(_INPUTS) % _CLASSES
-
-    data = f"noise for {name}"
-
-    @idc.dataset(data, class_names=tuple(f"kind {number}" for number in range(_CLASSES)))
-    def read(split: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        some = slice(_TRAIN) if split == "train" else slice(_TRAIN, None)
-        return inputs[some], classes[some]
-
-    @idc.network(name, data=data)
-    def build() -> nn.Module:
-        return copy.deepcopy(made(name)[0])
+    enter_module(name, *_made(name), _CLASSES)
 
 
 def _case(name: str, folder: Path) -> Case:
-    network, inputs = made(name)
-    setup = folder / "setup.py"
-    setup.write_text(f"from benchmarks.wild.from_packages import enter\n\nenter({name!r})\n")
-
-    def runtime(given: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
-        with torch.no_grad():
-            return {"scores": network(torch.from_numpy(given)).numpy()}
-
-    return Case(name, inputs, runtime, setup=setup)
+    return module_case("packages", name, folder, *_made(name))
 
 
 @cache
-def made(name: str) -> tuple[nn.Module, NDArray[np.float32]]:
+def _made(name: str) -> tuple[nn.Module, NDArray[np.float32]]:
     """Return an architecture with random weights, and inputs for it in 0..1."""
     stand_for_torchvision()
     torch.manual_seed(0)

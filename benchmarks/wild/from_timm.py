@@ -18,7 +18,7 @@ from torch import nn
 import idc_core as idc
 from benchmarks.wild.subjects import Case, Subject
 
-_CLASSES, _INPUTS, _TRAIN = 10, 12, 8
+_CLASSES, _INPUTS = 10, 12
 
 _NAMES = """
 bat_resnext26ts beit_base_patch16_224 botnet26t_256 caformer_s18 cait_xxs24_224 coat_lite_tiny coat_tiny
@@ -53,23 +53,31 @@ def subjects() -> Iterator[Subject]:
 
 def enter(name: str) -> None:
     """Enter an architecture and pictures of noise, as a setup file does."""
-    _, inputs = _made(name)
-    classes = np.arange(_INPUTS) % _CLASSES
+    enter_module(name, *_made(name), _CLASSES)
 
-    @idc.dataset("pictures", class_names=tuple(f"kind {number}" for number in range(_CLASSES)))
+
+def enter_module(name: str, network: nn.Module, inputs: NDArray[np.float32], count: int) -> None:
+    """Enter a network and its inputs, of `count` classes in turn; two thirds are training inputs."""
+    classes, train, data = np.arange(len(inputs)) % count, 2 * len(inputs) // 3, f"noise for {name}"
+
+    @idc.dataset(data, class_names=tuple(f"kind {number}" for number in range(count)))
     def read(split: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        some = slice(_TRAIN) if split == "train" else slice(_TRAIN, None)
+        some = slice(train) if split == "train" else slice(train, None)
         return inputs[some], classes[some]
 
-    @idc.network(name, data="pictures")
+    @idc.network(name, data=data)
     def build() -> nn.Module:
-        return copy.deepcopy(_made(name)[0])
+        return copy.deepcopy(network)
 
 
 def _case(name: str, folder: Path) -> Case:
-    network, inputs = _made(name)
+    return module_case("timm", name, folder, *_made(name))
+
+
+def module_case(source: str, name: str, folder: Path, network: nn.Module, inputs: NDArray[np.float32]) -> Case:
+    """Return a network that a setup file enters by `enter` of its source."""
     setup = folder / "setup.py"
-    setup.write_text(f"from benchmarks.wild.from_timm import enter\n\nenter({name!r})\n")
+    setup.write_text(f"from benchmarks.wild.from_{source} import enter\n\nenter({name!r})\n")
 
     def runtime(given: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         with torch.no_grad():
