@@ -93,7 +93,7 @@ def time_first(
         if first.dim() > 1 and first.shape[1] == 1 and doubled.shape == (len(first), 2, *first.shape[2:]):
             swapped.add(before.layer)
             first, doubled = first.transpose(0, 1), doubled.transpose(0, 1)
-        fits = doubled.shape == (2 * len(first), *first.shape[1:]) and not torch.equal(main, other)
+        fits = len(first) and doubled.shape == (2 * len(first), *first.shape[1:]) and not torch.equal(main, other)
         if not fits or not doubled[: len(first)].allclose(first, rtol=1e-3, atol=1e-4 * float(first.abs().max())):
             raise together(before.layer, tuple(before.value.shape), 1)
     return frozenset(swapped)
@@ -102,10 +102,15 @@ def time_first(
 def sizes_in(error: IdcError, one: Batch) -> list[int]:
     """Return the numbers of rows above 2 with which a network may run that has failed on one input or two.
 
-    They are the numbers that its error names, as far as they are no larger than may be tried.
+    They are the numbers that its error names, and what fills a shape in it, as far as they are no larger than may be
+    tried.
     """
-    found = re.search(r"(?:The network failed|fails) on inputs of shape \([^)]*\) and type \w+: (.*)", str(error))
-    numbers = {int(number) for number in re.findall(r"\d{1,4}", found[1])} if found else set()
+    found = re.search(r"(?:The network failed|fails) on inputs of shape \((\d+)[^)]*\) and type \w+: (.*)", str(error))
+    numbers = {int(number) for number in re.findall(r"\d{1,4}", found[2])} if found else set()
+    if found and (given := re.search(r"shape '\[([\d, ]+)\]' is invalid for input of size ([1-9]\d*)", found[2])):
+        numbers.add(
+            int(found[1]) * math.prod(map(int, given[1].split(","))) // int(given[2])
+        )  # folded into another axis
     return [rows for rows in sorted(numbers) if rows > 2 and rows * main_of(one)[:1].numel() <= _MOST_FILLED]
 
 

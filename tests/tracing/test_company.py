@@ -78,6 +78,8 @@ APART = {
     "a written batch of 10": state_of(10),
     "a written batch of one": lambda net, x: net.g(hidden(net, x.mean(1).view(1, 8))),
     "a view of four rows": lambda net, x: net.g(hidden(net, x.mean(1).view(4, -1))),
+    "a batch of 12 on two axes": lambda net, x: net.g(hidden(net, x.mean(1).view(3, 4, 8).view(12, 8))),
+    "a batch of 12 with its rows": lambda net, x: net.g(hidden(net, x.reshape(60, 8).view(12, 5, 8).mean(1))),
     "a batch of ten by broadcasting": lambda net, x: net.g(hidden(net, x.mean(1) + torch.zeros(10, 8).double())),
 }
 
@@ -113,6 +115,12 @@ def test_rows_in_a_batch_are_those_of_each_input_alone(kind):
     expected = torch.stack([one[0][:, 0] if turned else one[0][0] for one in alone])
     np.testing.assert_allclose(active, expected, rtol=1e-9)
     np.testing.assert_allclose(relevance.reshape(len(scores), -1).sum(1), scores.max(1), rtol=1e-6)
+
+
+def test_a_layer_that_folds_its_inputs_into_another_axis_is_refused():
+    network = of(lambda net, x: net.g(hidden(net, x.mean(1).view(3, 4, 8)).view(12, 8)))
+    with pytest.raises(ModelError, match="invalid for input of size 8"):
+        list(idc.trace(network, SEQUENCES, ["h"]))
 
 
 def test_a_sorted_batch_of_texts_gives_each_text_its_own_neurons():
