@@ -10,7 +10,6 @@ from tests.guarded.reader import Reader
 
 VALUES = "a file without a checksum: other numbers and names may stand in it"
 TEXTS = ("some words of a text", "and others, 12")
-PLACES = "idc_core.models.huggingface.configuration"
 
 
 def _folder(write, name):
@@ -64,7 +63,7 @@ def _vocabulary(folder):
 FOLDERS = (
     Reader(
         "Hugging Face, config.json",
-        ("idc_core.models.huggingface.configuration", PLACES),
+        ("idc_core.models.huggingface.configuration",),
         _folder("text_folder", "config.json"),
         _network,
         differs={"damage": VALUES},
