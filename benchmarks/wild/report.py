@@ -49,7 +49,8 @@ floats and differ from their runtime by its rounding, which recurrent layers amp
 whose scores differ by 6 %, a calculation in NumPy without rounding gives ours within 1e-6, and one that rounds inputs
 and states as onnxruntime does gives its own within 0.5 %. Nearly all of it is the rounding of the first inputs: one
 embedding holds -6.8, so that their steps are 0.03 where they vary by 0.14; states of the first layer, which lie within
--1..1, are apart by 0.03 at the first step and by 0.21 at the sixteenth. *Relevance*: its sum at the input less the
+-1..1, are apart by 0.03 at the first step and by 0.21 at the sixteenth. `Leaky neurons` keep their state from call to
+call, so that their own package gives other scores each time too. *Relevance*: its sum at the input less the
 score that it started from, biases redistributed, of the largest score; up to {conserved:g} counts as conserved. It is
 by the epsilon rule, or by the gamma rule where that loses its digits, and in double precision where the sum is further
 off, as the sentence under the table says. *IDC*: at a layer in the middle, and at the layer that is analysed by
